@@ -5,7 +5,7 @@
  *	cleanup_close int fd = open(...);
  *	cleanup_free char *line = NULL;
  *
- * To hand the resource to a caller use take_fd()/take_ptr(), which disarm.
+ * To hand the resource to a caller use cleanup_take_fd()/take_ptr(), which disarm.
  */
 #ifndef KVMPROF_BASE_CLEANUP_H
 #define KVMPROF_BASE_CLEANUP_H
@@ -44,7 +44,7 @@ static inline void cleanup_closedir_fn(DIR **d)
 #define cleanup_closedir __attribute__((cleanup(cleanup_closedir_fn)))
 
 /* Returns *fd and sets it to -1. */
-static inline int take_fd(int *fd)
+static inline int cleanup_take_fd(int *fd)
 {
 	int v = *fd;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,6 +26,11 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 		make_one_line(e->text);
 	}
 	return -code;
+}
+
+int err_nomem(struct err *e)
+{
+	return err_set(e, ENOMEM, "out of memory");
 }
 
 void err_clear(struct err *e)

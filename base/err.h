@@ -23,6 +23,9 @@ struct err {
  */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Records "out of memory" in the same way. Returns -ENOMEM. */
+int err_nomem(struct err *e);
+
 /* Forget what was recorded, to use the struct again. */
 void err_clear(struct err *e);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/fault.h"
 
+#include "base/reporter.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -61,9 +64,53 @@ void fault_end_thread(int signo, const siginfo_t *info, const void *context, con
 		syscall(SYS_exit, 0);
 }
 
+/* Appends the text, or the hexadecimal digits of a number; async-signal-safe. */
+static size_t append(char *line, size_t at, const char *text)
+{
+	while (*text)
+		line[at++] = *text++;
+	return at;
+}
+
+static size_t append_hex(char *line, size_t at, uintptr_t v)
+{
+	int shift = 60;
+
+	while (shift > 0 && !(v >> shift))
+		shift -= 4;
+	at = append(line, at, "0x");
+	for (; shift >= 0; shift -= 4)
+		line[at++] = "0123456789abcdef"[v >> shift & 15];
+	return at;
+}
+
+/* Writes one line about the crash of a thread that is not guarded: the process ends. */
+static void report_crash(int signo, const siginfo_t *info, const void *context)
+{
+	const char *name = sigabbrev_np(signo);
+	char line[160], thread[17] = "";
+	size_t at;
+
+	(void)prctl(PR_GET_NAME, thread);
+	at = append(line, 0, "kvmprof: crashed: SIG");
+	at = append(line, at, name ? name : "?");
+	at = append(line, at, " in thread ");
+	at = append(line, at, thread);
+	if (info->si_code > 0) {
+		at = append(line, at, " at address ");
+		at = append_hex(line, at, (uintptr_t)info->si_addr);
+	}
+	at = append(line, at, ", instruction ");
+	at = append_hex(line, at,
+			(uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP]);
+	line[at++] = '\n';
+	reporter_write_raw(line, at);
+}
+
 static void on_fault(int signo, siginfo_t *info, void *context)
 {
 	fault_end_thread(signo, info, context, NULL);
+	report_crash(signo, info, context);
 	for (size_t i = 0; i < NSIGNALS; i++)
 		if (fault_signals[i] == signo)
 			sigaction(signo, &fault_before[i], NULL);

@@ -12,13 +12,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-int file_map_open(struct file_map *m, const char *path, size_t max_len, struct err *e)
+#define READ_CHUNK (1u << 20)
+
+int file_open_regular(const char *path, struct stat *out, struct err *e)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
-	void *p;
 
 	if (fd < 0)
 		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
@@ -28,6 +30,32 @@ int file_map_open(struct file_map *m, const char *path, size_t max_len, struct e
 		return err_set(e, EISDIR, "%s: is a directory, expected a file", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, EINVAL, "%s: not a regular file", path);
+	if (out)
+		*out = st;
+	return cleanup_take_fd(&fd);
+}
+
+FILE *file_stream(const char *path)
+{
+	struct err e = { 0 };
+	int fd = file_open_regular(path, NULL, &e);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "re");
+
+	if (fd < 0)
+		errno = -fd;
+	else if (!f)
+		close(fd);
+	return f;
+}
+
+int file_map_open(struct file_map *m, const char *path, size_t max_len, struct err *e)
+{
+	struct stat st;
+	cleanup_close int fd = file_open_regular(path, &st, e);
+	void *p;
+
+	if (fd < 0)
+		return fd;
 	if (st.st_size == 0)
 		return err_set(e, EINVAL, "%s: the file is empty", path);
 	if ((uint64_t)st.st_size > max_len)
@@ -65,6 +93,32 @@ void file_map_close(struct file_map *m)
 	m->len = 0;
 }
 
+int file_fstat(int fd, struct stat *st)
+{
+	return (int)syscall(SYS_fstat, fd, st);
+}
+
+int file_read_rest(struct buf *b, int fd, size_t max, const char *name, struct err *e)
+{
+	for (;;) {
+		uint8_t *room = buf_reserve(b, READ_CHUNK);
+		ssize_t n;
+
+		if (!room)
+			return err_set(e, ENOMEM, "%s: out of memory", name);
+		n = read(fd, room, READ_CHUNK);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, errno, "%s: cannot read: %s", name, strerror(errno));
+		if (n == 0)
+			return 0;
+		b->len += (size_t)n;
+		if (b->len > max)
+			return err_set(e, EFBIG, "%s: longer than %zu MiB", name, max >> 20);
+	}
+}
+
 int file_write_all(int fd, const void *data, size_t len)
 {
 	const char *p = data;
@@ -85,10 +139,23 @@ int file_write_all(int fd, const void *data, size_t len)
 
 int file_in_memory(const char *name, uint64_t size, int *out, struct err *e)
 {
-	*out = memfd_create(name, MFD_CLOEXEC);
+	*out = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*out < 0 || ftruncate(*out, (off_t)size))
 		return err_set(e, errno, "no memory for the %s: %s", name, strerror(errno));
 	return 0;
+}
+
+int file_seal(int fd, enum file_seal seal, const char *name, struct err *e)
+{
+	static const int seals[] = {
+		[FILE_SEAL_SIZE] = F_SEAL_SHRINK | F_SEAL_GROW,
+		[FILE_SEAL_LENGTH] = F_SEAL_SHRINK,
+		[FILE_SEAL_ALL] = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL,
+	};
+
+	return fcntl(fd, F_ADD_SEALS, seals[seal]) < 0
+		       ? err_set(e, errno, "cannot seal the %s: %s", name, strerror(errno))
+		       : 0;
 }
 
 int file_replace(const char *tmp, const char *path, const void *data, size_t len, struct err *e)
@@ -245,8 +312,12 @@ int file_publish(const char *tmp, const char *path, struct err *e)
 		return err_set(e, ENAMETOOLONG, "%s: path too long", path);
 	if (lstat(path, &st) == 0) {
 		ret = check_movable(path, e);
-		ret = ret ? ret : check_movable(old, e);
-		ret = ret ? ret : publish_by_exchange(tmp, path, old, e);
+		if (ret)
+			return ret;
+		ret = check_movable(old, e);
+		if (ret)
+			return ret;
+		ret = publish_by_exchange(tmp, path, old, e);
 		if (ret <= 0)
 			return ret;
 		ret = file_remove_tree(old, e);

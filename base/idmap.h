@@ -1,29 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * idmap: a hash table from one number to another (pid to address space, tid to
- * name). All zero is an empty map. Not thread-safe.
+ * idmap: a table from one number to another (pid to address space, tid to name). All zero is an empty map.
+ * One thread.
  */
 #ifndef KVMPROF_BASE_IDMAP_H
 #define KVMPROF_BASE_IDMAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct idmap_slot {
-	uint32_t key, value;
-	bool used;
-};
+#include "base/table.h"
 
 struct idmap {
-	struct idmap_slot *slot;
-	size_t cap, n;
+	struct table pairs; /* holds struct idmap_pair, by key */
 };
 
-void idmap_deinit(struct idmap *m);
-/* False when the key was never set. */
-bool idmap_get(const struct idmap *m, uint32_t key, uint32_t *value);
-/* 0 or -ENOMEM. */
-int idmap_set(struct idmap *m, uint32_t key, uint32_t value);
+struct idmap_pair {
+	uint32_t key, value;
+};
+
+static inline bool idmap_same(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return ((const struct idmap_pair *)a)->key == ((const struct idmap_pair *)b)->key;
+}
+
+static inline void idmap_deinit(struct idmap *m)
+{
+	table_deinit(&m->pairs);
+}
+
+/* Returns false if the key was never set. */
+static inline bool idmap_get(const struct idmap *m, uint32_t key, uint32_t *value)
+{
+	const struct idmap_pair like = { .key = key };
+	uint32_t i;
+
+	if (!table_find(&m->pairs, table_mix(key, 0), &like, &i))
+		return false;
+	*value = ((const struct idmap_pair *)m->pairs.item)[i].value;
+	return true;
+}
+
+/* Returns 0 or -ENOMEM. */
+static inline int idmap_set(struct idmap *m, uint32_t key, uint32_t value)
+{
+	const struct idmap_pair like = { key, value };
+	uint32_t i;
+	bool fresh;
+	int ret;
+
+	m->pairs.size = sizeof(like);
+	m->pairs.equal = idmap_same;
+	ret = table_add(&m->pairs, table_mix(key, 0), &like, &i, &fresh);
+	if (!ret)
+		((struct idmap_pair *)m->pairs.item)[i] = like;
+	return ret;
+}
 
 #endif

@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * json: strings in JSON that is written piece by piece (RFC 8259, section 7).
+ * json: writes JSON (RFC 8259) piece by piece into a buffer; jansson reads it.
  *
- * The text may be any bytes. Proper UTF-8 goes through as it is; each byte that is not part
- * of any becomes U+FFFD. Quote, backslash and control characters (U+0000 to U+001F, U+007F
- * to U+009F) are escaped, so that a terminal shows a line of it unharmed. Any thread.
+ * The writer sets the commas, quotes keys and escapes strings. A value within an object has a key;
+ * a value within an array, or one that is not within another value, has the key NULL. A break of
+ * this rule and an end that does not match its beginning are bugs of the caller, and asserted.
+ * A lack of memory sets the buffer's `failed`, and so does a depth beyond JSON_DEPTH_MAX; both are
+ * checked once at the end, as with other appends. Any thread, each writer by one at a time.
+ *
+ *	json_open(&w);
+ *	json_put(&w, "samples", n, "partial", is_partial, "percent", json_fixed(2, percent));
+ *	json_array_begin(&w, "names");
+ *	json_str(&w, NULL, name);
+ *	json_array_end(&w);
+ *	return json_close(&w, stdout);
+ *
+ * A string may be any bytes. Valid UTF-8 is copied; each byte that is not part of a valid
+ * character becomes U+FFFD. Quote, backslash and control characters (U+0000 to U+001F, U+007F
+ * to U+009F) are escaped, so that a terminal shows a line of it unharmed.
  */
 #ifndef KVMPROF_BASE_JSON_H
 #define KVMPROF_BASE_JSON_H
@@ -13,9 +26,161 @@
 
 #include <stdio.h>
 
-/* Append the string with its quotes. */
-void json_quote(struct buf *b, const char *s);
-/* The same to a file, whose errors are ferror()'s. */
-void json_quote_file(FILE *f, const char *s);
+#define JSON_DEPTH_MAX 4096u /* objects and arrays within each other */
+
+struct json_writer {
+	struct buf *b;				/* not owned, or &own */
+	struct buf own;				/* see json_open() */
+	unsigned int depth;			/* objects and arrays that are open */
+	bool comma;				/* the next value follows another one */
+	bool line;				/* the next value begins a line */
+	uint8_t object[JSON_DEPTH_MAX / 8 + 1]; /* a bit for each depth: object, not array */
+};
+
+/* Begins a text, or the next one in the same buffer. */
+void json_begin(struct json_writer *w, struct buf *b);
+/* Begins with members of an object which the caller began and will end, behind those it has. */
+void json_begin_members(struct json_writer *w, struct buf *b);
+/* Begins an object in a buffer of the writer's own, which json_close() or buf_deinit() frees. */
+void json_open(struct json_writer *w);
+/*
+ * Ends the object of json_open() or json_begin_members(), writes it and a newline to f, and frees
+ * the buffer. f NULL: only frees. Returns 0, or -ENOMEM, where nothing is written. Errors of f are
+ * ferror()'s.
+ */
+int json_close(struct json_writer *w, FILE *f);
+
+void json_object_begin(struct json_writer *w, const char *key);
+void json_object_end(struct json_writer *w);
+void json_array_begin(struct json_writer *w, const char *key);
+void json_array_end(struct json_writer *w);
+
+void json_u64(struct json_writer *w, const char *key, uint64_t v);
+void json_i64(struct json_writer *w, const char *key, int64_t v);
+void json_bool(struct json_writer *w, const char *key, bool v);
+/* Writes the string, or null if s is NULL. */
+void json_str(struct json_writer *w, const char *key, const char *s);
+/* Writes the string "0x..." in lower case. */
+void json_hex(struct json_writer *w, const char *key, uint64_t v);
+/* Writes a formatted number. An infinite number or none ("inf", "nan") becomes null. */
+void json_number(struct json_writer *w, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Writes a formatted string. */
+void json_strf(struct json_writer *w, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Writes a value whose text is JSON already. text NULL: there was no memory for it. */
+void json_raw(struct json_writer *w, const char *key, const char *text);
+/* Lets the next value (with its key) or the next end begin a line. */
+void json_line(struct json_writer *w);
+
+/* A value of one of the kinds above, of which only the union's member of its kind is set. */
+struct json_value {
+	enum {
+		JSON_KIND_END, /* behind the last member */
+		JSON_KIND_U64,
+		JSON_KIND_I64,
+		JSON_KIND_BOOL,
+		JSON_KIND_STR,
+		JSON_KIND_HEX,
+		JSON_KIND_FIXED,
+		JSON_KIND_SHORT
+	} kind;
+	int digits;
+	union {
+		uint64_t u;
+		int64_t i;
+		double d;
+		const char *s;
+	};
+};
+
+struct json_member {
+	const char *key;
+	struct json_value value;
+};
+
+/* See json_put(). */
+void json_members(struct json_writer *w, const struct json_member *m);
+void json_members_object(struct json_writer *w, const char *key, const struct json_member *m);
+
+static inline struct json_value json_of_u64(uint64_t v)
+{
+	return (struct json_value){ JSON_KIND_U64, .u = v };
+}
+
+static inline struct json_value json_of_i64(int64_t v)
+{
+	return (struct json_value){ JSON_KIND_I64, .i = v };
+}
+
+static inline struct json_value json_of_bool(bool v)
+{
+	return (struct json_value){ JSON_KIND_BOOL, .u = v };
+}
+
+static inline struct json_value json_of_str(const char *s)
+{
+	return (struct json_value){ JSON_KIND_STR, .s = s };
+}
+
+static inline struct json_value json_of_value(struct json_value v)
+{
+	return v;
+}
+
+/* The address as the string "0x...". */
+static inline struct json_value json_address(uint64_t v)
+{
+	return (struct json_value){ JSON_KIND_HEX, .u = v };
+}
+
+/* The number with so many digits behind its point (%.*f). */
+static inline struct json_value json_fixed(int digits, double v)
+{
+	return (struct json_value){ JSON_KIND_FIXED, digits, { .d = v } };
+}
+
+/* The number with so many significant digits (%.*g). */
+static inline struct json_value json_short(int digits, double v)
+{
+	return (struct json_value){ JSON_KIND_SHORT, digits, { .d = v } };
+}
+
+/*
+ * json_put(w, key, value, ...) writes 1 to 12 members, json_put_object(w, key, key, value, ...) an
+ * object of them. A value is an integer, a bool, a string (NULL: null) or one of the above. A plain
+ * int does not compile, as each comparison is one: see json_of_i64() and json_of_bool().
+ */
+#define json_put(w, ...) json_members(w, JSON_MEMBERS(__VA_ARGS__))
+#define json_put_object(w, key, ...) json_members_object(w, key, JSON_MEMBERS(__VA_ARGS__))
+
+/* clang-format off */
+#define JSON_VALUE(v)                                                                             \
+	_Generic((v), bool: json_of_bool, char *: json_of_str, const char *: json_of_str,         \
+		 long: json_of_i64, long long: json_of_i64, struct json_value: json_of_value,     \
+		 unsigned char: json_of_u64, unsigned short: json_of_u64,                         \
+		 unsigned int: json_of_u64, unsigned long: json_of_u64,                           \
+		 unsigned long long: json_of_u64)(v)
+#define JSON_M1(k, v) { k, JSON_VALUE(v) }
+#define JSON_M2(k, v, ...) JSON_M1(k, v), JSON_M1(__VA_ARGS__)
+#define JSON_M3(k, v, ...) JSON_M1(k, v), JSON_M2(__VA_ARGS__)
+#define JSON_M4(k, v, ...) JSON_M1(k, v), JSON_M3(__VA_ARGS__)
+#define JSON_M5(k, v, ...) JSON_M1(k, v), JSON_M4(__VA_ARGS__)
+#define JSON_M6(k, v, ...) JSON_M1(k, v), JSON_M5(__VA_ARGS__)
+#define JSON_M7(k, v, ...) JSON_M1(k, v), JSON_M6(__VA_ARGS__)
+#define JSON_M8(k, v, ...) JSON_M1(k, v), JSON_M7(__VA_ARGS__)
+#define JSON_M9(k, v, ...) JSON_M1(k, v), JSON_M8(__VA_ARGS__)
+#define JSON_M10(k, v, ...) JSON_M1(k, v), JSON_M9(__VA_ARGS__)
+#define JSON_M11(k, v, ...) JSON_M1(k, v), JSON_M10(__VA_ARGS__)
+#define JSON_M12(k, v, ...) JSON_M1(k, v), JSON_M11(__VA_ARGS__)
+#define JSON_25TH(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, ...) y
+#define JSON_MEMBERS(...)                                                                         \
+	(const struct json_member[])                                                              \
+	{                                                                                         \
+		JSON_25TH(__VA_ARGS__, JSON_M12, x, JSON_M11, x, JSON_M10, x, JSON_M9, x,         \
+			  JSON_M8, x, JSON_M7, x, JSON_M6, x, JSON_M5, x, JSON_M4, x, JSON_M3, x, \
+			  JSON_M2, x, JSON_M1, x, x)(__VA_ARGS__), { 0 }                          \
+	}
+/* clang-format on */
 
 #endif

@@ -14,7 +14,8 @@ int library_load(const struct library *lib, void **functions, struct err *e)
 	for (size_t i = 0; i < lib->nnames; i++) {
 		functions[i] = dlsym(h, lib->names[i]);
 		if (!functions[i])
-			return err_set(e, ENOENT, "%s: %s", lib->what, dlerror());
+			return err_set(e, ENOENT, "%s: %s%s%s", lib->what, dlerror(),
+				       lib->hint ? "; " : "", lib->hint ? lib->hint : "");
 	}
 	return 0;
 }

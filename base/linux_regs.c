@@ -16,9 +16,9 @@ static bool is_user_selector(uint16_t selector)
 
 static bool look_like_program(const uint64_t w[5])
 {
-	return !(w[0] >> 56) && is_user_selector(linux_selector(w[1])) && (w[2] & FLAGS_SET) &&
+	return !(w[0] >> 56) && is_user_selector(linux_regs_selector(w[1])) && (w[2] & FLAGS_SET) &&
 	       !(w[2] & FLAGS_CLEAR) && w[3] && !(w[3] >> 56) &&
-	       is_user_selector(linux_selector(w[4]));
+	       is_user_selector(linux_regs_selector(w[4]));
 }
 
 bool linux_regs_at_end(const uint8_t *end, size_t len, size_t least, struct linux_regs *out)
@@ -31,7 +31,9 @@ bool linux_regs_at_end(const uint8_t *end, size_t len, size_t least, struct linu
 		memcpy(w, end - pad - sizeof(w), sizeof(w));
 		if (!look_like_program(w))
 			continue;
-		*out = (struct linux_regs){ .ip = w[0], .sp = w[3], .cs = linux_selector(w[1]) };
+		*out = (struct linux_regs){ .ip = w[0],
+					    .sp = w[3],
+					    .cs = linux_regs_selector(w[1]) };
 		return true;
 	}
 	return false;

@@ -59,7 +59,7 @@ enum { INACTIVE_R13 = 16, INACTIVE_BX = 32, INACTIVE_BP = 40, INACTIVE_RET = 48 
 #define LINUX_USER_BITS 56u
 
 /* The part of a selector's word that is the selector. */
-static inline uint16_t linux_selector(uint64_t word)
+static inline uint16_t linux_regs_selector(uint64_t word)
 {
 	return (uint16_t)word;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool number_real(const char *s, double min, double max, double *out)
 {
@@ -17,6 +18,33 @@ bool number_real(const char *s, double min, double max, double *out)
 		return false;
 	*out = v;
 	return true;
+}
+
+bool number_seconds(const char *s, double min, double max, double *out)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} unit[] = { { "", 1 },	  { "s", 1 },	 { "ms", 1e-3 },
+		     { "m", 60 }, { "min", 60 }, { "h", 3600 } };
+	char *end;
+	double v;
+
+	errno = 0;
+	v = strtod(s, &end);
+	if (errno || end == s)
+		return false;
+	for (size_t i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
+		double seconds = v * unit[i].seconds;
+
+		/* Written so that NaN fails, too. */
+		if (strcmp(end, unit[i].name) || !isfinite(seconds) ||
+		    !(seconds >= min && seconds <= max))
+			continue;
+		*out = seconds;
+		return true;
+	}
+	return false;
 }
 
 bool number_digits(const char **s, uint64_t max, uint64_t *out)
@@ -81,6 +109,8 @@ bool number_size(const char *s, uint64_t *out)
 		shift = 20;
 		break;
 	}
+	if (shift && (s[-1] < '0' || s[-1] > '9'))
+		s += !strcmp(s, "B") ? 1 : !strcmp(s, "iB") ? 2 : 0;
 	if (*s || v > UINT64_MAX >> shift)
 		return false;
 	*out = v << shift;

@@ -13,10 +13,13 @@
 /* All of s is a number from min to max; infinite ones and NaN are refused. */
 bool number_real(const char *s, double min, double max, double *out);
 
+/* Parses a time: a number of seconds, or a number with the unit ms, s, m, min or h. min and max are seconds. Returns as number_real(). */
+bool number_seconds(const char *s, double min, double max, double *out);
+
 /* All of s is a whole number from min to max: digits, or a form such as 1e6. */
 bool number_whole(const char *s, uint64_t min, uint64_t max, uint64_t *out);
 
-/* Bytes: digits, then K, M or G, or nothing for MiB, as QEMU has it. */
+/* Bytes: digits, then K, M or G (also KB or KiB: all are powers of 1024), or nothing for MiB, as QEMU has it. */
 bool number_size(const char *s, uint64_t *out);
 
 /*

@@ -60,17 +60,6 @@ static void items_add(struct items *l, const struct option_row *rows, size_t off
 	}
 }
 
-const char *option_name(const struct option_row *rows, unsigned int i)
-{
-	struct items l = { .n = 0 };
-
-	items_add(&l, rows, 0);
-	for (unsigned int k = 0; k < l.n; k++)
-		if (l.at[k].row->name && !i--)
-			return l.at[k].row->name;
-	return NULL;
-}
-
 /* -- values --------------------------------------------------------------------------------- */
 
 static void value_store(void *to, size_t size, uint64_t v)
@@ -121,6 +110,9 @@ static int value_take(const struct option_row *r, void *to, char *arg, struct er
 		break;
 	case OPTION_IS_REAL:
 		good = number_real(arg, r->min, r->max, to);
+		break;
+	case OPTION_IS_SECONDS:
+		good = number_seconds(arg, r->min, r->max, to);
 		break;
 	case OPTION_IS_WHOLE:
 		good = number_whole(arg, r->from, r->to, &v);
@@ -202,14 +194,27 @@ static const char *option_nearest(const struct items *l, const char *typed)
 	return nearest_word(&n);
 }
 
+static const struct option_habit *option_habit(const struct option_set *set, const char *what)
+{
+	size_t len = strcspn(what, "=");
+
+	for (const struct option_habit *h = set->habits; h && h->typed; h++)
+		if (strlen(h->typed) == len && !strncmp(h->typed, what, len))
+			return h;
+	return NULL;
+}
+
 static int option_refuse(const struct option_set *set, const struct items *l, int c, char **argv,
 			 struct err *e)
 {
 	/* Of bundled letters getopt tells which, of long options only where. */
 	char letter[] = { '-', (char)optopt, '\0' };
 	const char *what = optopt > 0 && optopt < LONG_BASE ? letter : argv[optind - 1];
+	const struct option_habit *habit = option_habit(set, what);
 	const char *meant = option_nearest(l, what);
 
+	if (habit)
+		return err_set(e, EINVAL, "unknown option '%s': %s", habit->typed, habit->instead);
 	if (c == ':')
 		return err_set(e, EINVAL, "option '%.200s' needs a value", what);
 	if (meant && !strncmp(what + 2, meant, strlen(meant)) && what[2 + strlen(meant)] == '=')
@@ -221,17 +226,6 @@ static int option_refuse(const struct option_set *set, const struct items *l, in
 		return err_set(e, EINVAL, "unknown option '%.200s'; %s %.200s ...", what, set->hint,
 			       what);
 	return err_set(e, EINVAL, "unknown option '%.200s'", what);
-}
-
-/* A word where none belongs: often the name of a profile, as some programs take it. */
-static int word_unexpected(const struct items *l, const char *word, struct err *e)
-{
-	for (unsigned int i = 0; i < l->n; i++)
-		if (l->at[i].row->letter == 'i' && !strcmp(l->at[i].row->name, "input"))
-			return err_set(e, EINVAL,
-				       "unexpected argument '%.200s'; a profile is named by -i",
-				       word);
-	return err_set(e, EINVAL, "unexpected argument '%.200s'", word);
 }
 
 static int option_take(const struct option_set *set, const struct item *item, void *at, char *arg,
@@ -246,11 +240,22 @@ static int option_take(const struct option_set *set, const struct item *item, vo
 	return value_take(r, (char *)at + item->offset + r->offset, arg, e);
 }
 
+/* A command without words takes one all the same where it has -i: as the profile, unless that was named. */
+static int take_input(const struct option_set *set, const struct items *l, bool named, void *at,
+		      char **word, struct err *e)
+{
+	for (unsigned int i = 0; i < l->n && !named && !word[1]; i++)
+		if (l->at[i].row->letter == 'i' && !strcmp(l->at[i].row->name, "input"))
+			return option_take(set, &l->at[i], at, *word, e);
+	return err_set(e, EINVAL, "unexpected argument '%.200s'", word[1] ? word[1] : *word);
+}
+
 int option_parse(const struct option_set *set, void *at, int argc, char **argv, struct err *e)
 {
 	struct option options[OPTION_MAX + 1];
 	char letters[3 * OPTION_MAX + 3], *arg;
 	struct items l = { .n = 0 };
+	bool input = false;
 	int c, ret = 0;
 
 	items_add(&l, set->rows, 0);
@@ -267,12 +272,13 @@ int option_parse(const struct option_set *set, void *at, int argc, char **argv, 
 		}
 		if (item && item->row->next && !arg && optind < argc && *argv[optind] != '-')
 			arg = argv[optind++];
+		input |= item && item->row->letter == 'i';
 		ret = item ? option_take(set, item, at, arg, e) : set->word(at, arg, e);
 	}
 	for (; !ret && set->word && optind < argc; optind++)
 		ret = set->word(at, argv[optind], e);
 	if (!ret && set->order == OPTION_ALONE && optind < argc)
-		ret = word_unexpected(&l, argv[optind], e);
+		ret = take_input(set, &l, input, at, &argv[optind], e);
 	/* It has words of the command line in it. */
 	for (char *s = e->text; ret < 0 && *s; s++)
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)

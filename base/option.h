@@ -28,12 +28,13 @@ enum option_kind {
 	OPTION_IS_END, /* of the table */
 	OPTION_IS_HEADING,
 	OPTION_IS_HELP,
-	OPTION_IS_PUT,	 /* a constant, to a bool or an enum */
-	OPTION_IS_TEXT,	 /* const char * */
-	OPTION_IS_REAL,	 /* double */
-	OPTION_IS_WHOLE, /* an unsigned integer of 4 or 8 bytes, or int64_t */
-	OPTION_IS_SIZE,	 /* uint64_t, bytes */
-	OPTION_IS_WORD,	 /* index of one of some words, to a bool or an enum */
+	OPTION_IS_PUT,	   /* a constant, to a bool or an enum */
+	OPTION_IS_TEXT,	   /* const char * */
+	OPTION_IS_REAL,	   /* double */
+	OPTION_IS_SECONDS, /* double; a unit may follow the number: number_seconds() */
+	OPTION_IS_WHOLE,   /* an unsigned integer of 4 or 8 bytes, or int64_t */
+	OPTION_IS_SIZE,	   /* uint64_t, bytes */
+	OPTION_IS_WORD,	   /* index of one of some words, to a bool or an enum */
 	OPTION_IS_CALL,
 	OPTION_IS_ROWS, /* another table's rows stand here */
 	OPTION_IS_AS,	/* the row of the same name of another table */
@@ -78,6 +79,9 @@ struct option_row {
 #define OPTION_REAL(m, least, most, what)                                            \
 	.kind = OPTION_IS_REAL, OPTION_MEMBER(m, double), .min = least, .max = most, \
 	.expected = (what)
+#define OPTION_SECONDS(m, least, most, what)                                            \
+	.kind = OPTION_IS_SECONDS, OPTION_MEMBER(m, double), .min = least, .max = most, \
+	.expected = (what)
 #define OPTION_WHOLE(m, least, most, what) \
 	.kind = OPTION_IS_WHOLE, OPTION_OFFSET(m), .from = least, .to = most, .expected = (what)
 #define OPTION_SIZE(m, least, most, what)                                              \
@@ -106,6 +110,12 @@ struct option_row {
 		word, .help = (text), .kind = OPTION_IS_AS, .rows = (table), OPTION_OFFSET(m) \
 	}
 
+/* An option of another program, and what to write here instead. */
+struct option_habit {
+	const char *typed;   /* with its dashes; NULL: the end */
+	const char *instead; /* a clause */
+};
+
 #define OPTION_MAX 128u	  /* rows of a command */
 #define OPTION_COLUMN 25u /* of the texts in --help, when a set does not say */
 
@@ -121,6 +131,7 @@ struct option_set {
 	const struct option_row *rows;
 	unsigned int column; /* where the texts of --help begin; 0: OPTION_COLUMN */
 	const char *hint;    /* where an unknown option may belong, and it is said again; or NULL */
+	const struct option_habit *habits; /* NULL: none */
 	enum option_order order;
 	/* Called before each option that is taken; NULL: not. */
 	void (*seen)(void *at, const struct option_row *row);
@@ -139,8 +150,5 @@ int option_parse(const struct option_set *set, void *at, int argc, char **argv, 
 
 /* The text of --help. */
 void option_help(const struct option_set *set, FILE *out);
-
-/* Name of the option of index i, in the table's order; NULL: there are so many. */
-const char *option_name(const struct option_row *rows, unsigned int i);
 
 #endif

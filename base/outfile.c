@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +51,7 @@ static int beside(struct outfile *o, mode_t mode, struct err *e)
 	unlink(o->tmp);
 	o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (o->fd >= 0) {
+		o->tmp_noted = signals_remove(o->tmp);
 		if (mode)
 			fchmod(o->fd, mode & 0777);
 		return 0;
@@ -89,15 +91,16 @@ static void outfile_deinit(struct outfile *o)
 		close(o->fd);
 	free(o->name);
 	free(o->path);
+	signals_keep(o->tmp_noted);
 	free(o->tmp);
-	*o = (struct outfile){ .fd = -1 };
+	*o = (struct outfile){ .fd = -1, .tmp_noted = -1 };
 }
 
 int outfile_open(struct outfile *o, const char *path, struct err *e)
 {
 	int ret = 0;
 
-	*o = (struct outfile){ .fd = STDOUT_FILENO };
+	*o = (struct outfile){ .fd = STDOUT_FILENO, .tmp_noted = -1 };
 	o->name = strdup(strcmp(path, "-") ? path : STDOUT_NAME);
 	if (strcmp(path, "-")) {
 		o->fd = -1;
@@ -114,7 +117,7 @@ int outfile_open(struct outfile *o, const char *path, struct err *e)
 
 int outfile_finish(struct outfile *o, int ret, struct err *e)
 {
-	if (o->path && close(take_fd(&o->fd)) < 0 && !ret)
+	if (o->path && close(cleanup_take_fd(&o->fd)) < 0 && !ret)
 		ret = -errno;
 	if (o->tmp && !ret && rename(o->tmp, o->path) < 0)
 		ret = -errno;

@@ -16,9 +16,10 @@
 
 struct outfile {
 	int fd;
-	char *name; /* as it was given; for messages */
-	char *path; /* what it leads to */
-	char *tmp;  /* NULL: written in place */
+	char *name;    /* as it was given; for messages */
+	char *path;    /* what it leads to */
+	char *tmp;     /* NULL: written in place */
+	int tmp_noted; /* signals_remove() */
 };
 
 /* path "-": standard output. Nothing at path has changed after this, unless it is written in place. */

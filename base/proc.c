@@ -48,12 +48,20 @@ const char *proc_stat(const char *task, char text[PROC_STAT_MAX])
 {
 	char path[96];
 	cleanup_close int fd = -1;
-	const char *after;
-	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/stat", task);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read_on(fd, text, PROC_STAT_MAX - 1);
+	return proc_stat_of(fd, text);
+}
+
+const char *proc_stat_of(int fd, char text[PROC_STAT_MAX])
+{
+	const char *after;
+	ssize_t n;
+
+	do
+		n = fd < 0 ? -1 : pread(fd, text, PROC_STAT_MAX - 1, 0);
+	while (n < 0 && fd >= 0 && errno == EINTR);
 	if (n <= 0)
 		return NULL;
 	text[n] = '\0';
@@ -99,4 +107,28 @@ bool proc_status(const char *task, const char *name, char *value, size_t cap)
 			return true;
 		}
 	return false;
+}
+
+/* Replaces a loader's path, TOP/lib/kvmprof/ld-linux..., by that of the script which starts it. Returns false if it is no loader. */
+static bool name_launcher(char path[PATH_MAX])
+{
+	static const char loader[] = "/lib/kvmprof/ld-linux", launcher[] = "/bin/kvmprof";
+	char *at = NULL, *next = path;
+
+	/* The last one: the archive may lie anywhere. */
+	while ((next = strstr(next, loader)))
+		at = next++;
+	if (!at || strchr(at + strlen(loader), '/'))
+		return false;
+	memcpy(at, launcher, sizeof(launcher));
+	return true;
+}
+
+const char *proc_program(char out[PATH_MAX])
+{
+	static const char self[] = "/proc/self/exe";
+	ssize_t len = readlink(self, out, PATH_MAX - 1);
+
+	out[len > 0 ? len : 0] = '\0';
+	return name_launcher(out) && access(out, X_OK) == 0 ? out : self;
 }

@@ -6,6 +6,7 @@
 #ifndef KVMPROF_BASE_PROC_H
 #define KVMPROF_BASE_PROC_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@ FILE *proc_open(const char *path);
  * hold any character. NULL: it has gone.
  */
 const char *proc_stat(const char *task, char text[PROC_STAT_MAX]);
+/* proc_stat() of a file that is open already; a negative fd returns NULL. */
+const char *proc_stat_of(int fd, char text[PROC_STAT_MAX]);
 
 /* The field of that number (proc(5) counts from 1) in what proc_stat() returned; 3 is the first. NULL:
  * there are not so many. */
@@ -31,5 +34,12 @@ bool proc_comm(const char *task, char *comm, size_t cap);
 
 /* Its line "NAME:\tVALUE" of `status`; the value, cut at cap with its NUL. False: there is none. */
 bool proc_status(const char *task, const char *name, char *value, size_t cap);
+
+/*
+ * Returns what execv() starts this program with: "/proc/self/exe", which also works when the file was replaced
+ * meanwhile. A release's archive starts the program by the loader that lies beside it (scripts/package.sh), so that
+ * the link leads to the loader: then out gets the path of the script that did so, and is returned. Async-signal-safe.
+ */
+const char *proc_program(char out[PATH_MAX]);
 
 #endif

@@ -19,12 +19,29 @@ static size_t aligned(size_t len)
 	return (len + 7) & ~(size_t)7;
 }
 
-int ring_init(struct ring *r, size_t size)
+size_t ring_round(size_t size)
 {
 	size_t want = 4096;
 
 	while (want < size)
 		want *= 2;
+	return want;
+}
+
+void ring_init_shared(struct ring *r, void *data, size_t size, struct ring_head *front,
+		      struct ring_tail *back)
+{
+	memset(r, 0, sizeof(*r));
+	r->data = data;
+	r->size = size;
+	r->front = front;
+	r->back = back;
+}
+
+int ring_init(struct ring *r, size_t size)
+{
+	size_t want = ring_round(size);
+
 	memset(r, 0, sizeof(*r));
 	r->data = aligned_alloc(4096, want);
 	if (!r->data)
@@ -32,19 +49,24 @@ int ring_init(struct ring *r, size_t size)
 	/* A huge page would be resident for the first sample. Where this fails, it is. */
 	(void)madvise(r->data, want, MADV_NOHUGEPAGE);
 	r->size = want;
+	r->front = &r->own_front;
+	r->back = &r->own_back;
 	return 0;
 }
 
 void ring_deinit(struct ring *r)
 {
-	free(r->data);
+	if (r->front == &r->own_front) /* not of ring_init_shared() */
+		free(r->data);
 	r->data = NULL;
 }
 
 /* Where the byte that is counted as `pos` lies. */
 static size_t ring_place(const struct ring *r, size_t pos)
 {
-	return (pos - r->bias) & (r->size - 1);
+	size_t bias = atomic_load_explicit(&r->front->bias, memory_order_relaxed);
+
+	return (pos - bias) & (r->size - 1);
 }
 
 static void put_hdr(struct ring *r, size_t at, uint64_t v)
@@ -60,12 +82,23 @@ static uint64_t get_hdr(const struct ring *r, size_t at)
 	return v;
 }
 
+/* Returns whether a record of len bytes finds room behind `head`, and in *skip what is left out before it. */
+static bool ring_fits(const struct ring *r, size_t tail, size_t len, size_t *skip)
+{
+	size_t head = r->written, need = HDR + aligned(len), to_end;
+
+	/* A consumer in another process may store anything. */
+	if (len > r->size / 2 || head - tail > r->size)
+		return false;
+	to_end = head == tail ? r->size : r->size - ring_place(r, head);
+	*skip = need > to_end ? to_end : 0;
+	return need + *skip <= r->size - (head - tail);
+}
+
 void *ring_reserve(struct ring *r, size_t len)
 {
-	size_t head = r->written;
-	size_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
-	size_t need = HDR + aligned(len);
-	size_t to_end, skip;
+	size_t head = r->written, skip;
+	size_t tail = atomic_load_explicit(&r->back->tail, memory_order_acquire);
 
 	/*
 	 * Empty: begin at the first byte again, so that a consumer that keeps up
@@ -73,10 +106,8 @@ void *ring_reserve(struct ring *r, size_t len)
 	 * gave back everything before we saw its tail: no one reads it now.
 	 */
 	if (head == tail)
-		r->bias = head;
-	to_end = r->size - ring_place(r, head);
-	skip = need > to_end ? to_end : 0;
-	if (len > r->size / 2 || need + skip > r->size - (head - tail)) {
+		atomic_store_explicit(&r->front->bias, head, memory_order_relaxed);
+	if (!ring_fits(r, tail, len, &skip)) {
 		ring_drop(r);
 		return NULL;
 	}
@@ -91,7 +122,7 @@ void ring_commit(struct ring *r, size_t used)
 	put_hdr(r, r->pending, used);
 	r->written = r->pending + HDR + aligned(used);
 	if (!r->held)
-		atomic_store_explicit(&r->head, r->written, memory_order_release);
+		atomic_store_explicit(&r->front->head, r->written, memory_order_release);
 }
 
 void ring_hold(struct ring *r)
@@ -102,12 +133,12 @@ void ring_hold(struct ring *r)
 void ring_unhold(struct ring *r)
 {
 	r->held = false;
-	atomic_store_explicit(&r->head, r->written, memory_order_release);
+	atomic_store_explicit(&r->front->head, r->written, memory_order_release);
 }
 
 void *ring_held(struct ring *r, size_t *at)
 {
-	size_t head = atomic_load_explicit(&r->head, memory_order_relaxed), pos = head + *at;
+	size_t head = atomic_load_explicit(&r->front->head, memory_order_relaxed), pos = head + *at;
 	uint64_t n;
 
 	if (pos == r->written)
@@ -123,14 +154,14 @@ void *ring_held(struct ring *r, size_t *at)
 
 void ring_drop(struct ring *r)
 {
-	atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->front->dropped, 1, memory_order_relaxed);
 }
 
 size_t ring_used(const struct ring *r)
 {
-	struct ring *any = (struct ring *)r;
+	size_t used = r->written - atomic_load_explicit(&r->back->tail, memory_order_relaxed);
 
-	return r->written - atomic_load_explicit(&any->tail, memory_order_relaxed);
+	return used <= r->size ? used : r->size;
 }
 
 unsigned int ring_one_of(const struct ring *r)
@@ -145,8 +176,8 @@ unsigned int ring_one_of(const struct ring *r)
 
 const void *ring_peek(struct ring *r, size_t *len)
 {
-	size_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
-	size_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+	size_t tail = atomic_load_explicit(&r->back->tail, memory_order_relaxed);
+	size_t head = atomic_load_explicit(&r->front->head, memory_order_acquire);
 	uint64_t n;
 
 	if (tail == head)
@@ -154,7 +185,7 @@ const void *ring_peek(struct ring *r, size_t *len)
 	n = get_hdr(r, tail);
 	if (n == SKIP) {
 		tail += r->size - ring_place(r, tail);
-		atomic_store_explicit(&r->tail, tail, memory_order_release);
+		atomic_store_explicit(&r->back->tail, tail, memory_order_release);
 		assert(tail != head);
 		n = get_hdr(r, tail);
 	}
@@ -164,14 +195,15 @@ const void *ring_peek(struct ring *r, size_t *len)
 
 void ring_release(struct ring *r)
 {
-	size_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+	size_t tail = atomic_load_explicit(&r->back->tail, memory_order_relaxed);
 	uint64_t n = get_hdr(r, tail);
 
 	assert(n != SKIP);
-	atomic_store_explicit(&r->tail, tail + HDR + aligned((size_t)n), memory_order_release);
+	atomic_store_explicit(&r->back->tail, tail + HDR + aligned((size_t)n),
+			      memory_order_release);
 }
 
 uint64_t ring_dropped(const struct ring *r)
 {
-	return atomic_load_explicit(&((struct ring *)r)->dropped, memory_order_relaxed);
+	return atomic_load_explicit(&r->front->dropped, memory_order_relaxed);
 }

@@ -18,21 +18,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Written by the producer. Positions count bytes since the start. */
+struct ring_head {
+	_Alignas(64) atomic_size_t head;
+	atomic_size_t bias; /* position that lies at data[0]; changes while the ring is empty */
+	atomic_uint_fast64_t dropped; /* records refused */
+};
+
+/* Written by the consumer. head - tail is what is queued. */
+struct ring_tail {
+	_Alignas(64) atomic_size_t tail;
+};
+
 struct ring {
-	uint8_t *data; /* owned */
-	size_t size;   /* power of two */
-	/* Both count bytes since the start; their difference is what is queued. */
-	_Alignas(64) atomic_size_t head;	   /* written by the producer */
-	_Alignas(64) atomic_size_t tail;	   /* written by the consumer */
-	_Alignas(64) atomic_uint_fast64_t dropped; /* records refused, producer writes */
-	size_t bias;	/* position that lies at data[0]; changed by the producer while empty */
+	uint8_t *data;
+	size_t size; /* power of two */
+	struct ring_head *front;
+	struct ring_tail *back;
 	size_t pending; /* producer only: offset of the reserved record, counted like head */
 	size_t written; /* producer only: behind the last record; head, but while records are held */
 	bool held;	/* producer only */
+	struct ring_head own_front;
+	struct ring_tail own_back;
 };
 
-/* size is rounded up to a power of two, at least 4096. 0 or -ENOMEM. */
+/* Returns the size that a ring for `size` bytes has: a power of two, at least 4096. */
+size_t ring_round(size_t size);
+/* Initializes a ring of ring_round(size) bytes. Returns 0 or -ENOMEM. */
 int ring_init(struct ring *r, size_t size);
+/*
+ * Initializes one end of a ring between two processes. `size` is from ring_round(). The caller owns the memory:
+ * `data` and `front` may be read-only for the consumer, `back` for the producer. The producer never writes
+ * outside of `data`, whatever the consumer stores in *back.
+ */
+void ring_init_shared(struct ring *r, void *data, size_t size, struct ring_head *front,
+		      struct ring_tail *back);
 void ring_deinit(struct ring *r);
 
 /* Producer: room for len bytes, or NULL (counted as dropped). */

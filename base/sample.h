@@ -106,6 +106,8 @@ enum sample_mode {
 	SAMPLE_IDLE = 3,   /* halted (KVM_MP_STATE_HALTED) at CPL 0 */
 };
 
+/* At most so many devices of a machine are told apart. */
+#define SAMPLE_MAX_DEVICES 48u
 /*
  * In place of a device: a guest of the guest ran, or perhaps one (this KVM does not say whether it
  * was that or its hypervisor). Such a sample has no registers, no stack and no task.
@@ -215,19 +217,10 @@ static inline size_t sample_size(const struct sample *s)
 	return sizeof(*s) + s->stack_len;
 }
 
-/*
- * Check a sample that comes from a file (replay, fuzzing): version, counts and
- * slices inside stack_len, total equal to len. Returns 0 or -EINVAL.
- */
-int sample_check(const struct sample *s, size_t len);
-
 /* What a SAMPLE_HOST or SAMPLE_THREAD has of the host. false: it is none, or damaged. */
 bool sample_host(const struct sample *s, struct sample_host *out);
 
-/*
- * Copy n bytes at guest virtual address va out of the stack slices. Returns 0,
- * or -EFAULT when they do not all lie in one slice.
- */
-int sample_read(const struct sample *s, uint64_t va, void *dst, size_t n);
+/* Appends it to stack[], which has room for it, at a multiple of 8, and sets exit_addr. */
+void sample_put_host(struct sample *s, const struct sample_host *host);
 
 #endif

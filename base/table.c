@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/table.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int grow_items(struct table *t)
 {
-	size_t cap = t->cap ? t->cap * 2 : 256;
-	void *grown = cap <= TABLE_MAX ? reallocarray(t->item, cap, t->size) : NULL;
+	size_t cap = t->cap, hashes = t->cap;
+	void *grown = t->n < TABLE_MAX ? array_grow(t->item, t->n + 1, &cap, t->size) : NULL;
 
 	if (!grown)
 		return -ENOMEM;
 	t->item = grown;
-	grown = reallocarray(t->hash, cap, sizeof(*t->hash));
-	if (!grown)
+	if (ARRAY_FIT(t->hash, cap, hashes))
 		return -ENOMEM;
-	t->hash = grown;
 	t->cap = cap;
 	return 0;
 }

@@ -19,8 +19,10 @@ enum thread_kind {
 	THREAD_DISK_POLL,
 	THREAD_9P,
 	THREAD_9P_FILES, /* a process */
+	THREAD_KEEPER,	 /* a process */
 	THREAD_REST,
 	THREAD_NET_USER,
+	THREAD_NET_SLIRP, /* a process */
 	THREAD_NET_TAP,
 	THREAD_PIT,
 	THREAD_CONSUMER,
@@ -30,8 +32,15 @@ enum thread_kind {
 	THREAD_TRACER,
 	THREAD_GDB,
 	THREAD_LIBVIRT,
+	/* attach in two processes: the one that traces; the other one's that hears of the end. */
+	THREAD_ATTACH_MAIN,
+	THREAD_ATTACH_SERVE,
+	THREAD_ATTACH_LINK,
+	THREAD_ATTACH_GUARD, /* a process */
 	/* One ioctl while a machine is made (vmm/pvm). */
 	THREAD_MSR_FILTER,
+	/* Closes the probe guest meanwhile (vmm/kvm.h). */
+	THREAD_PROBE,
 	THREAD_KINDS
 };
 
@@ -49,10 +58,27 @@ int thread_start_guarded(pthread_t *out, enum thread_kind kind, void *(*main)(vo
 			 struct fault *f);
 
 /*
+ * Starts a thread that calls early(arg) before the entry of thread_set_entry(). early() opens the
+ * descriptors that the thread's list of system calls does not let it open later.
+ */
+int thread_start_early(pthread_t *out, enum thread_kind kind, void (*early)(void *),
+		       void *(*main)(void *), void *arg);
+
+/* pthread_cond_init(), for pthread_cond_timedwait() until a time of CLOCK_MONOTONIC. */
+void thread_cond_init(pthread_cond_t *c);
+
+/*
  * From now on, thread_start() calls prepare() before there is a thread, on the caller's: 0, or a
  * positive errno value, and none is started. enter() is what the new thread does first, on itself.
  * Called by the main thread, at most once, while thread_start() is not called.
  */
 void thread_set_entry(int (*prepare)(enum thread_kind kind), void (*enter)(enum thread_kind kind));
+
+/*
+ * For a thread that was started before thread_set_entry(): one thread calls thread_bind_prepare() (0, or a positive
+ * errno value), then the thread itself calls thread_bind(). Without thread_set_entry() they do nothing.
+ */
+int thread_bind_prepare(enum thread_kind kind);
+void thread_bind(enum thread_kind kind);
 
 #endif

@@ -74,7 +74,7 @@ $(BUILD)/guest/blk.elf: $(BLK_OBJS) guest/demo/demo.lds
 VILLAIN_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start pvh machine console options) \
 	$(patsubst %,$(BUILD)/guest/villain/%.o,main bytes trap transport queue works attack_ring \
 	attack_transport attack_pci attack_blk attack_net attack_small attack_p9 attack_ports attack_cpu \
-	attack_stack attack_race stack ap villain_user)
+	attack_simd attack_simd_memory attack_stack attack_race stack ap villain_user)
 
 $(BUILD)/guest/villain/villain_user.o: DEMO_MODEL := -mcmodel=small
 
@@ -213,3 +213,7 @@ $(BUILD)/guest/made.cpio: $(BUILD)/guest/made scripts/mkinitramfs.py
 	@$(PYTHON) scripts/mkinitramfs.py $< $@
 
 -include $(DEMO_OBJS:.o=.d) $(BLK_OBJS:.o=.d) $(VILLAIN_OBJS:.o=.d) $(MB_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d
+
+# For prerequisites that all of it has.
+GUEST_BUILT := $(DEMO_OBJS) $(BLK_OBJS) $(VILLAIN_OBJS) $(MB_OBJS) $(INIT_OBJS) $(EXEC_OBJS) $(BUILD)/guest/disk.d/disk.o \
+	$(patsubst %,$(BUILD)/guest/%,libhot.so libone.so libtwo.so devices made)

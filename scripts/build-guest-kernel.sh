@@ -54,7 +54,7 @@ case $variant in
 fineibt) sources=$(printf '%s\n' "$sources" | grep -v '/linux-source-6\.[01]\.tar' || :)
 	 wanted="of 6.2 or later in /usr/src: install the package linux-source-6.12" ;;
 *)       sources="/usr/src/linux-source-6.1.tar.* $sources"
-	 wanted="in /usr/src: install the package linux-source" ;;
+	 wanted="in /usr/src (scripts/deps.sh kernel installs one)" ;;
 esac
 tarball=
 for name in $sources; do
@@ -107,7 +107,7 @@ done_already
 tools="make gcc flex bison bc xz flock"
 [ "$variant" != tiny ] || tools="$tools lz4"
 for tool in $tools; do
-	command -v $tool >/dev/null || die "$tool is missing (scripts/deps.sh test installs it)"
+	command -v $tool >/dev/null || die "$tool is missing (scripts/deps.sh kernel installs it)"
 done
 
 # One build of a variant at a time: the second caller waits for the first

@@ -3,8 +3,11 @@
 #
 # Installs what is missing for building or testing, through apt.
 #
-#   scripts/deps.sh [build|test|all]      (default: build)
+#   scripts/deps.sh [build|check|kernel|test|all]      (default: build)
 #
+# check: what `make check` needs, so the build and its test library; kernel: what
+# build-guest-kernel.sh needs for the small kernels (tiny, smp-fp, full); test and all: what all
+# tests need.
 # Asks nothing. When all is there it says nothing and needs neither root nor a network.
 # A package that cannot be had: a required one ends this with status 1 and one line; an
 # optional one costs the line that says what is lost without it. What apt could not give is
@@ -18,7 +21,7 @@ die() { say "$*"; exit 1; }
 BUILD="gcc g++ clang make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev libbpf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
-	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libseccomp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev nettle-dev python3"
+	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev nettle-dev python3"
 # What the build needs is called so by Debian, Fedora and Arch; -: it comes with another one. The last two
 # by their package lists: nothing is installed there.
 COUNTERPARTS='gcc gcc gcc
@@ -48,16 +51,19 @@ libncurses-dev ncurses-devel ncurses
 libvirt-dev libvirt-devel libvirt
 libxml2-dev libxml2-devel libxml2
 libslirp-dev libslirp-devel libslirp
-libseccomp-dev libseccomp-devel libseccomp
 libblkid-dev libblkid-devel util-linux-libs
 libext2fs-dev e2fsprogs-devel e2fsprogs
 comerr-dev libcom_err-devel -
 libarchive-dev libarchive-devel libarchive
 nettle-dev nettle-devel nettle
 python3 python3 python'
-# The unit tests' library, and what makes and reads the tests' files.
-TEST="libcmocka-dev acpica-tools perl git elfutils dwz protobuf-compiler python3-protobuf
+# The unit tests' libraries, and what makes and reads the tests' files.
+TEST="libcmocka-dev libseccomp-dev acpica-tools perl git elfutils dwz protobuf-compiler python3-protobuf
 	python3-jsonschema python3-yaml openssl cpio kmod xz-utils zstd lz4 fdisk e2fsprogs dosfstools mtools"
+CHECK="libcmocka-dev libseccomp-dev"
+# What one of the small guest kernels is built of and with; nothing of the program's own build.
+KERNEL="linux-source-6.1|linux-source gcc make libc6-dev libelf-dev libssl-dev bc bison flex dwarves
+	python3 perl cpio xz-utils lz4"
 # Package names, a colon, and what is lost without them.
 OPTIONAL='linux-perf|linux-tools-generic: profiles are not read with stock perf, those tests are skipped
 linux-source-6.1|linux-source bc bison flex libssl-dev dwarves: no guest kernel can be built, tests that boot one are skipped
@@ -83,10 +89,12 @@ busybox-static: tests that run a shell in the guest are skipped
 mmdebstrap: tests that make a Debian are skipped'
 DAY=1440    # minutes
 
-usage="usage: deps.sh [build|test|all]"
+usage="usage: deps.sh [build|check|kernel|test|all]"
 [ $# -le 1 ] || die "$usage"
 case ${1:-build} in
 build)    required=$BUILD optional= ;;
+check)    required="$BUILD $CHECK" optional= ;;
+kernel)   required=$KERNEL optional= ;;
 test|all) required="$BUILD $TEST" optional=$OPTIONAL ;;
 *)        die "$usage" ;;
 esac
@@ -108,7 +116,12 @@ if ! command -v dpkg-query >/dev/null; then
 	else
 		die "not a Debian system; install the counterparts of:" $required
 	fi
-	[ "${1:-build}" = build ] || say "for the tests, the counterparts of:" $TEST
+	case ${1:-build} in
+	build)  ;;
+	check)  say "for \`make check\`, the counterparts of:" $CHECK ;;
+	kernel) say "for a kernel, the counterparts of:" $KERNEL ;;
+	*)      say "for the tests, the counterparts of:" $TEST ;;
+	esac
 	exit 1
 fi
 
@@ -224,8 +237,7 @@ resolve
 [ -z "$unknown" ] || update
 for package in $unknown; do
 	! has_line "$missing" "$package" ||
-		die "apt knows no package $package, which the $([ "${1:-build}" = build ] &&
-			echo build || echo tests) need: see its sources"
+		die "apt knows no package $package, which the ${1:-build} needs: see its sources"
 done
 
 why=

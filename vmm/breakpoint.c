@@ -4,7 +4,11 @@
 #include "base/clock.h"
 #include "base/count.h"
 #include "vmm/machine.h"
+#include "vmm/control.h"
+#include "vmm/debugreg.h"
 #include "vmm/pvm.h"
+#include "vmm/capture/capture.h"
+#include "vmm/capture/capture_task.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,13 +17,21 @@
 #define RFLAGS_RF (1u << 16)
 #define VECTOR_DB 1u
 
+/* Returns the first breakpoint of those that count together with i. Its reached_ns is the time of all of them. */
+static unsigned int first_with(const struct vm *vm, unsigned int i)
+{
+	while (i && vm->cfg.breakpoint[i].with)
+		i--;
+	return i;
+}
+
 static bool is_done(const struct vm *vm, unsigned int i)
 {
 	return vm->cfg.breakpoint[i].once &&
-	       atomic_load_explicit(&vm->reached_ns[i], memory_order_acquire);
+	       atomic_load_explicit(&vm->reached_ns[first_with(vm, i)], memory_order_acquire);
 }
 
-void breakpoints_follow(struct vcpu *v)
+void breakpoint_follow(struct vcpu *v)
 {
 	for (unsigned int i = 0; i < v->vm->cfg.nbreakpoints; i++) {
 		uint64_t want = is_done(v->vm, i)
@@ -46,7 +58,8 @@ bool breakpoint_counts(struct vm *vm, unsigned int i, uint64_t now_ns)
 
 	if (b->action == VM_BREAKPOINT_STOP && !vm_is_collecting(vm))
 		return false;
-	return atomic_compare_exchange_strong(&vm->reached_ns[i], &never, now_ns) || !b->once;
+	return atomic_compare_exchange_strong(&vm->reached_ns[first_with(vm, i)], &never, now_ns) ||
+	       !b->once;
 }
 
 void breakpoint_reached(struct vcpu *v, unsigned int i)
@@ -61,7 +74,7 @@ void breakpoint_reached(struct vcpu *v, unsigned int i)
 	capture_sample(v, &(struct capture_cause){
 				  .now = now, .reason = SAMPLE_MARKER, .event = (uint8_t)i });
 	if (b->action == VM_BREAKPOINT_PAUSE)
-		pause_ask(vm);
+		vm_pause_ask(vm);
 	if (b->action == VM_BREAKPOINT_START)
 		vm_collect(vm, true);
 	if (b->action == VM_BREAKPOINT_STOP) {
@@ -69,8 +82,10 @@ void breakpoint_reached(struct vcpu *v, unsigned int i)
 		machine_end(vm, VM_END_MARKER, v, NULL, NULL);
 	}
 	if (b->once) {
-		debugreg_set(v, BREAKPOINT_SLOT(i), 0);
-		control_tell(vm); /* the other vCPUs disarm it, too */
+		for (unsigned int k = 0; k < vm->cfg.nbreakpoints; k++)
+			if (first_with(vm, k) == first_with(vm, i))
+				debugreg_set(v, BREAKPOINT_SLOT(k), 0);
+		vm_control_tell(vm); /* the other vCPUs disarm it, too */
 		if (vm->cfg.reached)
 			vm->cfg.reached(vm->cfg.reached_ctx, i);
 	}

@@ -22,12 +22,12 @@ struct vm;
 #define BREAKPOINT_SLOT(i) ((i) + 1u)
 
 /* Arm what can be armed by now, disarm what has been reached for good. */
-void breakpoints_follow(struct vcpu *v);
+void breakpoint_follow(struct vcpu *v);
 
 /* KVM_EXIT_DEBUG: 0 when the guest can go on. */
 int breakpoint_debug(struct vcpu *v, struct err *e);
 
-/* -- the parts of that, for pvm/step.c and exact/places.c --------------------------------------------------- */
+/* -- the parts of that, for pvm/step.c and exact/stop.c ----------------------------------------------------- */
 
 /*
  * Breakpoint i is reached now: does it count? Not a stop while nothing is collected, nor one that is asked for

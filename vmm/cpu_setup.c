@@ -2,11 +2,14 @@
 /*
  * cpu_setup: what a vCPU is before its first instruction.
  */
+#include "vmm/cpu_setup.h"
+
 #include "vmm/machine.h"
 
 #include "vmm/boot/load.h"
 #include "vmm/layout.h"
 #include "vmm/pvm.h"
+#include "vmm/kvm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +43,7 @@
 #define APIC_MODE_EXTINT 0x700u
 #define APIC_MODE_NMI 0x400u
 
-int cpuid_for_guest(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e)
+int cpu_setup_cpuid(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e)
 {
 	struct kvm_cpuid2 *c = calloc(1, sizeof(*c) + CPUID_MAX_ENTRIES * sizeof(c->entries[0]));
 
@@ -153,12 +156,16 @@ static int set_lapic(struct vcpu *v, struct err *e)
 	return 0;
 }
 
-int vcpu_setup(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e)
+int cpu_setup_vcpu(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e)
 {
 	int ret = set_cpuid(v, cpuid, e);
 
-	ret = ret ? ret : set_msrs(v, e);
-	return ret ? ret : set_lapic(v, e);
+	if (ret)
+		return ret;
+	ret = set_msrs(v, e);
+	if (ret)
+		return ret;
+	return set_lapic(v, e);
 }
 
 static struct kvm_segment segment(uint16_t selector, uint8_t type, bool code64)
@@ -175,7 +182,7 @@ static struct kvm_segment segment(uint16_t selector, uint8_t type, bool code64)
 	};
 }
 
-int vcpu_set_entry(struct vcpu *v, const struct boot_entry *entry, struct err *e)
+int cpu_setup_entry(struct vcpu *v, const struct boot_entry *entry, struct err *e)
 {
 	struct kvm_regs regs = { .rip = entry->rip,
 				 .rsi = entry->rsi,

@@ -10,10 +10,8 @@
 #ifndef KVMPROF_VMM_DEBUGREG_H
 #define KVMPROF_VMM_DEBUGREG_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#define DEBUGREG_SLOTS 4u /* DR0 to DR3 */
 #define DEBUGREG_ASSIST 0u
 
 /* DR6 (SDM vol. 3, 17.2.3): which breakpoint it was, and whether it was the trap flag. */
@@ -22,12 +20,6 @@
 #define DR6_BS (1u << 14)
 
 struct vcpu;
-
-struct debugreg {
-	uint64_t addr[DEBUGREG_SLOTS]; /* of an instruction; 0: not armed */
-	bool stepping;		       /* one instruction runs, without `step_slot` */
-	unsigned int step_slot;
-};
 
 /* Watch for the instruction at addr, or with 0 no more. Returns 0 or -errno. */
 int debugreg_set(struct vcpu *v, unsigned int slot, uint64_t addr);

@@ -5,6 +5,8 @@
  * The clock is read three times for each exit that comes to us, once by vcpu.c (about 0.1 us together on the
  * machine of docs/host-quirks.md, where the cheapest such exit takes 7.5 us).
  */
+#include "vmm/device.h"
+
 #include "base/clock.h"
 #include "base/count.h"
 #include "vmm/machine.h"
@@ -90,4 +92,42 @@ uint64_t device_leave(struct vcpu *v, uint64_t since)
 	count_add(&d->exits, 1);
 	count_add(&d->ns, now - since);
 	return now;
+}
+
+bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out)
+{
+	const struct bus_device *d = &vm->bus.device[i];
+
+	if (i >= vm->bus.n)
+		return false;
+	*out = (struct vm_device){
+		.name = d->name,
+		.base = d->base,
+		.count = d->count,
+		.exits = atomic_load_explicit(&d->exits, memory_order_relaxed),
+		.accesses = atomic_load_explicit(&d->accesses, memory_order_relaxed),
+	};
+	return true;
+}
+
+const char *vm_exit_name(unsigned int kind)
+{
+	static const char *const name[] = {
+		[KVM_EXIT_UNKNOWN] = "UNKNOWN",
+		[KVM_EXIT_IO] = "IO",
+		[KVM_EXIT_HYPERCALL] = "HYPERCALL",
+		[KVM_EXIT_DEBUG] = "DEBUG",
+		[KVM_EXIT_HLT] = "HLT",
+		[KVM_EXIT_MMIO] = "MMIO",
+		[KVM_EXIT_IRQ_WINDOW_OPEN] = "IRQ_WINDOW_OPEN",
+		[KVM_EXIT_SHUTDOWN] = "SHUTDOWN",
+		[KVM_EXIT_FAIL_ENTRY] = "FAIL_ENTRY",
+		[KVM_EXIT_INTR] = "INTR",
+		[KVM_EXIT_INTERNAL_ERROR] = "INTERNAL_ERROR",
+		[KVM_EXIT_SYSTEM_EVENT] = "SYSTEM_EVENT",
+		[KVM_EXIT_X86_RDMSR] = "X86_RDMSR",
+		[KVM_EXIT_X86_WRMSR] = "X86_WRMSR",
+	};
+
+	return kind < sizeof(name) / sizeof(name[0]) && name[kind] ? name[kind] : "other";
 }

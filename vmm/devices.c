@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * devices: which virtio devices a machine has, and the transport that its guest finds them by.
+ * devices: which virtio devices a machine has, disks among them, and the transport that its guest finds them by.
  */
-#include "vmm/machine.h"
+#include "vmm/devices.h"
 
+#include "base/limits.h"
+#include "vmm/machine.h"
 #include "vmm/dev/virtio_9p.h"
+#include "vmm/dev/virtio_blk.h"
 #include "vmm/dev/virtio_console.h"
 #include "vmm/dev/virtio_net.h"
 #include "vmm/dev/virtio_rng.h"
+#include "vmm/config.h"
+#include "vmm/dev/virtio_mmio.h"
+#include "vmm/dev/virtio_pci.h"
+#include "vmm/io_log.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,7 +27,7 @@ bool vm_has_virtio(const struct vm_config *cfg)
 	       cfg->net.kind != NET_NONE;
 }
 
-void machine_irq(void *ctx, unsigned int irq, int level)
+void devices_irq(void *ctx, unsigned int irq, int level)
 {
 	struct vm *vm = ctx;
 	struct kvm_irq_level l = { .irq = irq, .level = (uint32_t)level };
@@ -50,19 +57,20 @@ static int devices_add_transport(struct vm *vm, struct machine_virtio *v, struct
 		if (!strcmp(vm->virtio[i].d->name, v->d->name))
 			return err_set(e, EEXIST, "there are two virtio devices with the name %s",
 				       v->d->name);
-	if (vm->cfg.transport == VM_VIRTIO_PCI)
+	if (vm->setup->transport == VM_VIRTIO_PCI)
 		return virtio_pci_new(&v->pci, v->d, &vm->pci, (struct dev_msi){ send_msi, vm }, e);
 	return virtio_mmio_new(&v->mmio, v->d, vm->nvirtio, &vm->bus,
-			       (struct dev_irq){ machine_irq, vm }, e);
+			       (struct dev_irq){ devices_irq, vm }, e);
 }
 
-int machine_add_virtio(struct vm *vm, struct virtio *d, struct err *e)
+/* The name of d is one that no other device has (-EEXIST). d is the machine's from here on, also when this fails. */
+static int add_virtio(struct vm *vm, struct virtio *d, struct err *e)
 {
 	struct machine_virtio v = { .d = d };
 	int ret = devices_add_transport(vm, &v, e);
 
 	/* Until all of the machine is restored. */
-	if (vm->cfg.snapshot)
+	if (vm->setup->snapshot)
 		virtio_hold(d, true);
 
 	if (ret)
@@ -77,32 +85,42 @@ static int add_rng(struct vm *vm, struct err *e)
 	struct virtio *d;
 	int ret = virtio_rng_new(&d, &vm->mem, e);
 
-	return ret ? ret : machine_add_virtio(vm, d, e);
+	return ret ? ret : add_virtio(vm, d, e);
 }
 
 static int add_console(struct vm *vm, struct err *e)
 {
 	struct virtio *d;
-	int ret = virtio_console_new(&d, &vm->mem, vm->cfg.console, vm->cfg.console_ctx, e);
+	int ret = virtio_console_new(&d, &vm->mem, vm->setup->console, vm->setup->console_ctx, e);
 
-	ret = ret ? ret : machine_add_virtio(vm, d, e);
-	if (!ret)
-		vm->hvc = d;
-	return ret;
+	if (ret)
+		return ret;
+	ret = add_virtio(vm, d, e);
+	if (ret)
+		return ret;
+	vm->hvc = d;
+	return 0;
 }
 
 static int add_net(struct vm *vm, struct err *e)
 {
 	struct virtio *d;
-	const struct dev_io io = machine_io(vm, MACHINE_IO_PACKETS);
-	int ret = virtio_net_new(&d, &vm->mem, &vm->cfg.net, e);
+	const struct dev_io io = io_log_device(vm, MACHINE_IO_PACKETS);
+	struct net_config net = vm->setup->net;
+	int ret;
 
-	if (!ret)
-		virtio_net_watch(d, &io);
-	ret = ret ? ret : machine_add_virtio(vm, d, e);
-	if (!ret)
-		vm->net = d;
-	return ret;
+	net.bind = vm->setup->bind_network;
+	net.ended = vm->setup->network_ended;
+	net.ctx = vm->setup->share_ctx;
+	ret = virtio_net_new(&d, &vm->mem, &net, e);
+	if (ret)
+		return ret;
+	virtio_net_watch(d, &io);
+	ret = add_virtio(vm, d, e);
+	if (ret)
+		return ret;
+	vm->net = d;
+	return 0;
 }
 
 bool vm_net(const struct vm *vm, struct net_stats *out)
@@ -122,46 +140,97 @@ static unsigned int files_of_share(void)
 	return (unsigned int)(l.rlim_cur - l.rlim_cur / 8);
 }
 
-static int bind_share(void *ctx, const struct p9_share *s, struct err *e)
+static int bind_share(void *ctx, struct p9_share *s, struct err *e)
 {
-	const struct vm_config *cfg = &((struct vm *)ctx)->cfg;
+	const struct vm_config *cfg = ((struct vm *)ctx)->setup;
 
-	return cfg->bind_share ? cfg->bind_share(cfg->share_ctx, s->dir, s->read_only, e) : 0;
+	return cfg->bind_share ? cfg->bind_share(cfg->share_ctx, s, e) : 0;
 }
 
 static int add_share(struct vm *vm, const struct vm_share *s, struct err *e)
 {
 	const struct virtio_9p_config cfg = {
 		.tag = s->tag,
-		.share = { s->dir, s->read_only, files_of_share() },
+		.share = { .dir = s->dir,
+			   .read_only = s->read_only,
+			   .max_files = files_of_share() },
 		.confine = { bind_share, vm },
-		.ended = vm->cfg.share_ended,
-		.ended_ctx = vm->cfg.share_ctx,
+		.ended = vm->setup->share_ended,
+		.ended_ctx = vm->setup->share_ctx,
 	};
 	struct virtio *d;
 	int ret = virtio_9p_new(&d, &vm->mem, &cfg, e);
 
-	return ret ? ret : machine_add_virtio(vm, d, e);
+	return ret ? ret : add_virtio(vm, d, e);
 }
 
-int machine_devices_create(struct vm *vm, struct err *e)
+static const char *const disk_name[] = { "vda", "vdb", "vdc", "vdd", "vde", "vdf", "vdg", "vdh" };
+_Static_assert(sizeof(disk_name) / sizeof(disk_name[0]) == VM_MAX_DISKS, "one for each");
+_Static_assert(VM_MAX_DISKS <= VM_MAX_VIRTIO, "vm->disk has room for them");
+
+static int add_disks(struct vm *vm, struct err *e)
 {
-	int ret = machine_io_log_create(vm, e);
+	for (unsigned int i = 0; i < vm->setup->ndisks; i++) {
+		struct virtio_blk_config cfg = {
+			.disk = vm->setup->disk[i].disk,
+			.name = disk_name[i],
+			.serial = vm->setup->disk[i].serial,
+			.limit = vm->setup->disk[i].limit,
+			.index = i,
+			.queues = vm->nvcpus,
+		};
+		struct virtio *d;
+		int ret;
 
-	if (!ret && vm->cfg.virtio_console)
-		ret = add_console(vm, e);
-	if (!ret && vm->cfg.rng)
-		ret = add_rng(vm, e);
-	if (!ret && vm->cfg.net.kind != NET_NONE)
-		ret = add_net(vm, e);
-	if (vm->cfg.nshares) /* their processes shall not have it */
-		gmem_dont_fork(&vm->mem);
-	for (unsigned int i = 0; !ret && i < vm->cfg.nshares; i++)
-		ret = add_share(vm, &vm->cfg.share[i], e);
-	return ret ? ret : machine_disks_create(vm, e);
+		cfg.io = io_log_device(vm, MACHINE_IO_REQUESTS);
+		ret = virtio_blk_create(&d, &vm->mem, &cfg, e);
+		if (ret)
+			return ret;
+		ret = add_virtio(vm, d, e);
+		if (ret)
+			return ret;
+		vm->disk[i] = d;
+	}
+	return 0;
 }
 
-int machine_devices_start(struct vm *vm, struct err *e)
+int devices_create(struct vm *vm, struct err *e)
+{
+	int ret = io_log_create(vm, e);
+
+	if (vm->setup->nshares ||
+	    vm->setup->net.kind == NET_USER) /* their processes shall not have it */
+		gmem_alloc_dont_fork(&vm->mem);
+	if (!ret && vm->setup->virtio_console)
+		ret = add_console(vm, e);
+	if (!ret && vm->setup->rng)
+		ret = add_rng(vm, e);
+	if (!ret && vm->setup->net.kind != NET_NONE)
+		ret = add_net(vm, e);
+	for (unsigned int i = 0; !ret && i < vm->setup->nshares; i++)
+		ret = add_share(vm, &vm->setup->share[i], e);
+	return ret ? ret : add_disks(vm, e);
+}
+
+bool vm_disk(const struct vm *vm, unsigned int i, struct vm_disk_info *out)
+{
+	const struct disk *disk;
+
+	if (!vm->setup || i >= vm->setup->ndisks || !vm->disk[i])
+		return false;
+	disk = vm->setup->disk[i].disk;
+	*out = (struct vm_disk_info){
+		.name = disk_name[i],
+		.path = disk_path(disk),
+		.size = disk_size(disk),
+		.overlay_bytes = disk_overlay_bytes(disk),
+		.no_room = disk_overlay_refused(disk),
+	};
+	virtio_blk_stats(vm->disk[i], &out->io);
+	return true;
+}
+
+int devices_start(struct vm *vm, struct err *e)
 {
 	int ret = vm->have_pit ? pit_start(&vm->pit, e) : 0;
 
@@ -173,7 +242,7 @@ int machine_devices_start(struct vm *vm, struct err *e)
 	return ret;
 }
 
-void machine_devices_destroy(struct vm *vm)
+void devices_destroy(struct vm *vm)
 {
 	for (unsigned int i = 0; i < vm->nvirtio; i++) {
 		struct machine_virtio *v = &vm->virtio[i];
@@ -184,7 +253,7 @@ void machine_devices_destroy(struct vm *vm)
 	}
 	vm->nvirtio = 0;
 	vm->net = NULL;
-	machine_io_log_destroy(vm);
+	io_log_destroy(vm);
 }
 
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
@@ -194,13 +263,13 @@ size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
 	return serial_input(&vm->serial, data, len);
 }
 
-void machine_virtio_hold(struct vm *vm, bool on)
+void devices_virtio_hold(struct vm *vm, bool on)
 {
 	for (unsigned int i = 0; i < vm->nvirtio; i++)
 		virtio_hold(vm->virtio[i].d, on);
 }
 
-int machine_virtio_save(void *what, struct buf *out, struct err *e)
+int devices_virtio_save(void *what, struct buf *out, struct err *e)
 {
 	struct vm *vm = what;
 	int ret = pci_save(&vm->pci, out, e);
@@ -215,7 +284,7 @@ int machine_virtio_save(void *what, struct buf *out, struct err *e)
 	return ret;
 }
 
-int machine_virtio_restore(void *what, struct cursor *in, struct err *e)
+int devices_virtio_restore(void *what, struct cursor *in, struct err *e)
 {
 	struct vm *vm = what;
 	int ret = pci_restore(&vm->pci, in, e);

@@ -3,9 +3,14 @@
  * io_log: what is kept of requests to disks and of packets for whoever profiles them.
  *
  * The queue of records has a fixed length; when nobody takes them out they are counted
- * instead. Of VM_EVENT_IO see source_io.c.
+ * instead. Of VM_EVENT_IO see vmm/capture/source_exit.c.
  */
+#include "vmm/io_log.h"
+
 #include "vmm/machine.h"
+#include "vmm/dev/net_link.h"
+#include "vmm/config.h"
+#include "vmm/capture/source_exit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -71,10 +76,10 @@ static bool io_log_is_wanted(const struct vm *vm, enum machine_io_kind kind)
 	return false;
 }
 
-int machine_io_log_create(struct vm *vm, struct err *e)
+int io_log_create(struct vm *vm, struct err *e)
 {
-	if (!(vm->cfg.ndisks && io_log_is_wanted(vm, MACHINE_IO_REQUESTS)) &&
-	    !(vm->cfg.net.kind != NET_NONE && io_log_is_wanted(vm, MACHINE_IO_PACKETS)))
+	if (!(vm->setup->ndisks && io_log_is_wanted(vm, MACHINE_IO_REQUESTS)) &&
+	    !(vm->setup->net.kind != NET_NONE && io_log_is_wanted(vm, MACHINE_IO_PACKETS)))
 		return 0;
 	vm->io_log = calloc(1, sizeof(*vm->io_log));
 	if (!vm->io_log)
@@ -83,7 +88,7 @@ int machine_io_log_create(struct vm *vm, struct err *e)
 	return 0;
 }
 
-void machine_io_log_destroy(struct vm *vm)
+void io_log_destroy(struct vm *vm)
 {
 	if (!vm->io_log)
 		return;
@@ -92,9 +97,9 @@ void machine_io_log_destroy(struct vm *vm)
 	vm->io_log = NULL;
 }
 
-struct dev_io machine_io(struct vm *vm, enum machine_io_kind kind)
+struct dev_io io_log_device(struct vm *vm, enum machine_io_kind kind)
 {
 	if (!vm->io_log || !io_log_is_wanted(vm, kind))
 		return (struct dev_io){ 0 };
-	return (struct dev_io){ machine_io_batch, io_log_add, vm };
+	return (struct dev_io){ source_exit_io_batch, io_log_add, vm };
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/kvm.h"
 
+#include "base/thread.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
@@ -88,6 +90,16 @@ int kvm_vm_create(const struct kvm_host *h)
 	return fd < 0 ? -errno : fd;
 }
 
+int kvm_stats_fd(const struct kvm_host *h, int vcpu_fd)
+{
+	int fd;
+
+	if (!h->stats_fd)
+		return -ENOTSUP;
+	fd = ioctl(vcpu_fd, KVM_GET_STATS_FD, NULL);
+	return fd < 0 ? -errno : fd;
+}
+
 uint32_t kvm_tsc_khz(const struct kvm_host *h, int vcpu_fd)
 {
 	int khz = h->tsc_khz ? ioctl(vcpu_fd, KVM_GET_TSC_KHZ, 0) : 0;
@@ -110,4 +122,30 @@ int kvm_host_require(const struct kvm_host *h, struct err *e)
 	if (!h->mp_state)
 		return err_set(e, ENOTSUP, KVM_DEVICE ": no KVM_CAP_MP_STATE: %s", fix);
 	return 0;
+}
+
+static void *close_both(void *arg)
+{
+	struct kvm_closer *c = arg;
+
+	if (c->vcpu >= 0)
+		close(c->vcpu);
+	if (c->vm >= 0)
+		close(c->vm);
+	c->vcpu = c->vm = -1;
+	return NULL;
+}
+
+void kvm_closer_start(struct kvm_closer *c)
+{
+	c->started = thread_start(&c->thread, THREAD_PROBE, close_both, c) == 0;
+}
+
+void kvm_closer_finish(struct kvm_closer *c)
+{
+	if (c->started)
+		pthread_join(c->thread, NULL);
+	else
+		close_both(c);
+	c->started = false;
 }

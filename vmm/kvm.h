@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,10 +42,25 @@ void kvm_host_close(struct kvm_host *h);
 /* A new machine: its descriptor, or -errno. A signal, also a stop, interrupts this request. */
 int kvm_vm_create(const struct kvm_host *h);
 
+/* A descriptor of KVM's statistics of a vCPU (kvmstats.h): -ENOTSUP, or -errno of KVM. */
+int kvm_stats_fd(const struct kvm_host *h, int vcpu_fd);
+
 /* The rate of a guest's TSC, by one of its vCPUs; 0: KVM does not tell. */
 uint32_t kvm_tsc_khz(const struct kvm_host *h, int vcpu_fd);
 
 /* What a capture path cannot do without; 0 or -ENOTSUP with the missing one named. */
 int kvm_host_require(const struct kvm_host *h, struct err *e);
+
+/* Closes a VM that is not needed any more, on a thread of its own: KVM waits for grace periods of the kernel there, several ms. */
+struct kvm_closer {
+	int vm, vcpu; /* descriptors; -1: none, or closed */
+	pthread_t thread;
+	bool started;
+};
+
+/* Starts to close both descriptors. Where no thread can be started, kvm_closer_finish() closes them. */
+void kvm_closer_start(struct kvm_closer *c);
+/* Returns when they are closed; closes them itself if kvm_closer_start() was not called. */
+void kvm_closer_finish(struct kvm_closer *c);
 
 #endif

@@ -69,7 +69,7 @@ int kvmstats_parse(struct kvmstats *s, const uint8_t *bytes, size_t len, struct 
 		return kvmstats_bad(e, "a table at", desc_offset);
 	desc = calloc(n, sizeof(*desc));
 	if (!desc)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (uint32_t i = 0; !ret && i < n; i++)
 		ret = parse_desc(&desc[i], &c, name_size, &data_len, e);
 	if (!ret && (data_offset > KVMSTATS_MAX_FILE || data_len > KVMSTATS_MAX_FILE - data_offset))
@@ -95,7 +95,7 @@ int kvmstats_open(struct kvmstats *s, int fd, struct err *e)
 	s->fd = fd;
 	n = bytes ? pread(fd, bytes, KVMSTATS_MAX_FILE, 0) : 0;
 	if (!bytes)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	else if (n < 0)
 		ret = err_set(e, EIO, "KVM's statistics: %s", strerror(errno));
 	else

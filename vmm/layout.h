@@ -23,12 +23,11 @@
 #ifndef KVMPROF_VMM_LAYOUT_H
 #define KVMPROF_VMM_LAYOUT_H
 
+#include "vmm/image/kernel_range.h"
+
 #include <stdint.h>
 
-#define VM_MAX_VCPUS 64 /* below 255: local APIC ids have 8 bits without x2APIC */
-
 #define GPA_PAGE UINT64_C(4096)
-#define GPA_MIB (UINT64_C(1) << 20)
 
 /* -- below 1 MiB ---------------------------------------------------------------- */
 
@@ -60,12 +59,11 @@
 
 /* -- above 1 MiB ---------------------------------------------------------------- */
 
-#define GPA_KERNEL_MIN UINT64_C(0x100000)
 /* initrd_addr_max of the boot protocol where the kernel does not name one. */
 #define GPA_INITRD_LAST UINT64_C(0x7fffffff)
 
-#define GPA_PCI_HOLE UINT64_C(0xc0000000)  /* no RAM from here ... */
-#define GPA_HIGH_RAM UINT64_C(0x100000000) /* ... to here */
+/* There is no RAM from GPA_PCI_HOLE to here. */
+#define GPA_HIGH_RAM UINT64_C(0x100000000)
 /*
  * In the hole: BARs that firmware has "assigned" (we have), the configuration space of
  * PCI bus 0 (MCFG), and virtio-mmio registers, a page each.
@@ -107,7 +105,7 @@
 /* -- I/O ports ------------------------------------------------------------------ */
 
 #define PORT_SERIAL 0x3f8u /* COM1, 8 ports */
-/* Written to, it ends the run: dev/debugexit.h. */
+/* Written to, it ends the run: platform_exit_init(). */
 #define PORT_DEBUG_EXIT 0x501u
 #define PORT_DEBUG_EXIT_LEN 2u
 /* Configuration mechanism 1: address, data; with the reset register 0xcf9 in between. */

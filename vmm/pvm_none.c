@@ -4,15 +4,18 @@
  */
 #include "vmm/pvm.h"
 
+#include "vmm/kvm.h"
+#include "vmm/pvm_peek_ops.h"
+#include "vmm/quirks.h"
+
 #include <linux/kvm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 /* A machine that never runs: KVM tells a TSC's rate to a vCPU alone. */
 struct probe {
-	int vm, vcpu; /* -1: none */
+	struct kvm_closer fd;
 };
 
 const struct pvm_ops *pvm_ops_for(const struct quirks *q)
@@ -28,23 +31,27 @@ const struct pvm_peek_ops *pvm_peek_ops(void)
 
 void quirks_probe(const struct kvm_host *h, struct quirks *q)
 {
-	*q = (struct quirks){ .probe = malloc(sizeof(*q->probe)) };
+	*q = (struct quirks){ .probe = calloc(1, sizeof(*q->probe)) };
 	if (q->probe) {
-		q->probe->vm = kvm_vm_create(h);
-		q->probe->vcpu = q->probe->vm < 0 ? -1 : ioctl(q->probe->vm, KVM_CREATE_VCPU, 0);
-		q->tsc_khz = kvm_tsc_khz(h, q->probe->vcpu);
+		struct kvm_closer *fd = &q->probe->fd;
+
+		fd->vm = kvm_vm_create(h);
+		fd->vcpu = fd->vm < 0 ? -1 : ioctl(fd->vm, KVM_CREATE_VCPU, 0);
+		q->tsc_khz = kvm_tsc_khz(h, fd->vcpu);
 	}
 	snprintf(q->why, sizeof(q->why), "this kvmprof was built without the probe guest (PVM=0)");
 }
 
+void quirks_close(struct quirks *q)
+{
+	if (q->probe)
+		kvm_closer_start(&q->probe->fd);
+}
+
 void quirks_release(struct quirks *q)
 {
-	if (!q->probe)
-		return;
-	if (q->probe->vcpu >= 0)
-		close(q->probe->vcpu);
-	if (q->probe->vm >= 0)
-		close(q->probe->vm);
+	if (q->probe)
+		kvm_closer_finish(&q->probe->fd);
 	free(q->probe);
 	q->probe = NULL;
 }

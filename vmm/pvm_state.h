@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct simd_place;
+
 /* What the SYSCALL work-around has learnt of a vCPU (pvm/syscall_assist.h). */
 struct pvm_syscall {
 	uint64_t lstar, fmask; /* as last written by the guest */
@@ -32,6 +34,9 @@ struct pvm_vcpu {
 	struct pvm_syscall syscall;
 	bool asked; /* the MSRs were read once, in case they were written early */
 	struct pvm_step step;
+	unsigned int again; /* how often in a row an instruction began again (pvm/complete.c) */
+	struct simd_place
+		*simd; /* pvm/simd_run.h, one for all; NULL: SIMD instructions stay unfinished */
 };
 
 /* Of the machine. All zero in the beginning. */

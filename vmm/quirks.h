@@ -50,9 +50,12 @@ struct quirks {
 void quirks_probe(const struct kvm_host *h, struct quirks *q);
 
 /*
- * Close the probe guest. KVM waits for grace periods there, several ms: so not
- * before the real guest has run.
+ * Starts to close the probe guest, on a thread of its own: KVM waits for grace periods there, several ms, for which the
+ * real guest's start need not wait. Before rights are given up.
  */
+void quirks_close(struct quirks *q);
+
+/* Closes the probe guest, or waits until it is closed. Nothing happens if that is done. */
 void quirks_release(struct quirks *q);
 
 /* Is a work-around needed while the machine runs? A TSC that can't be set needs none then. */

@@ -9,17 +9,26 @@
  * complete only once KVM_RUN was entered again, and that entry then returns
  * EINTR by itself.
  */
+#include "vmm/vcpu.h"
+
 #include "base/clock.h"
 #include "base/count.h"
 #include "vmm/machine.h"
 #include "vmm/pvm.h"
+#include "vmm/breakpoint.h"
+#include "vmm/capture/capture.h"
+#include "vmm/capture/source.h"
+#include "vmm/capture/source_exit.h"
+#include "vmm/control.h"
+#include "vmm/device.h"
+#include "vmm/vcpu_thread.h"
+#include "vmm/config.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Looks in a row at which all vCPUs are halted with interrupts off: ~0.25 s at 997 Hz. */
@@ -28,16 +37,9 @@
 /* kvm_run.emulation_failure: flags, and two words with the instruction's bytes. */
 #define INTERNAL_BYTES_NDATA 3
 
-static _Thread_local struct vcpu *current_vcpu;
-
-struct vcpu *vcpu_current(void)
-{
-	return current_vcpu;
-}
-
 static void on_kick(int signo, siginfo_t *info, void *context)
 {
-	struct vcpu *v = current_vcpu;
+	struct vcpu *v = vcpu_current();
 	int saved = errno;
 
 	(void)signo;
@@ -51,42 +53,11 @@ static void on_kick(int signo, siginfo_t *info, void *context)
 
 void vcpu_install_handler(void)
 {
-	struct sigaction sa = { .sa_sigaction = on_kick, .sa_flags = SA_SIGINFO };
+	struct sigaction sa = { .sa_sigaction = on_kick, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(VCPU_KICK_SIGNAL, &sa, NULL);
 	sigaction(SIGIO, &sa, NULL); /* see source_signalled() */
-}
-
-void vcpu_kick(struct vcpu *v)
-{
-	int tid = atomic_load(&v->tid);
-
-	/* The thread clears tid before it ends, and is joined after; it can't be another's. */
-	if (tid)
-		syscall(SYS_tgkill, getpid(), tid, VCPU_KICK_SIGNAL);
-}
-
-const char *vcpu_exit_name(unsigned int kind)
-{
-	static const char *const name[] = {
-		[KVM_EXIT_UNKNOWN] = "UNKNOWN",
-		[KVM_EXIT_IO] = "IO",
-		[KVM_EXIT_HYPERCALL] = "HYPERCALL",
-		[KVM_EXIT_DEBUG] = "DEBUG",
-		[KVM_EXIT_HLT] = "HLT",
-		[KVM_EXIT_MMIO] = "MMIO",
-		[KVM_EXIT_IRQ_WINDOW_OPEN] = "IRQ_WINDOW_OPEN",
-		[KVM_EXIT_SHUTDOWN] = "SHUTDOWN",
-		[KVM_EXIT_FAIL_ENTRY] = "FAIL_ENTRY",
-		[KVM_EXIT_INTR] = "INTR",
-		[KVM_EXIT_INTERNAL_ERROR] = "INTERNAL_ERROR",
-		[KVM_EXIT_SYSTEM_EVENT] = "SYSTEM_EVENT",
-		[KVM_EXIT_X86_RDMSR] = "X86_RDMSR",
-		[KVM_EXIT_X86_WRMSR] = "X86_WRMSR",
-	};
-
-	return kind < sizeof(name) / sizeof(name[0]) && name[kind] ? name[kind] : "other";
 }
 
 static void vcpu_end(struct vcpu *v, enum vm_end_reason reason, struct err *e)
@@ -230,7 +201,7 @@ static void vcpu_handle_exit(struct vcpu *v)
 		break;
 	default:
 		err_set(&e, EIO, "vCPU %u: exit reason %u (%s) is not handled, rip 0x%llx",
-			v->index, run->exit_reason, vcpu_exit_name(run->exit_reason),
+			v->index, run->exit_reason, vm_exit_name(run->exit_reason),
 			(unsigned long long)run->s.regs.regs.rip);
 	}
 	vcpu_end(v, VM_END_ERROR, &e);
@@ -252,10 +223,10 @@ static void vcpu_interrupted(struct vcpu *v)
 	v->run->immediate_exit = 0;
 	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) !=
 	    v->control_seen) {
-		sources_follow(v);
-		breakpoints_follow(v);
+		source_follow_all(v);
+		breakpoint_follow(v);
 	}
-	sources_take(v);
+	source_take_all(v);
 	pvm_interrupted(v);
 	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) >= DEAD_LOOKS &&
 	    all_dead(v->vm))
@@ -274,22 +245,6 @@ static uint64_t regs_at_exits(const struct vm *vm)
 	return vm->pvm || vm->cfg.nbreakpoints ? KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS : 0;
 }
 
-/*
- * Not by kvm_valid_regs: where we leave that alone a kvmprof that is attached to us has it
- * (attach/regs_page.h), and begins and ends with it at any time.
- */
-void vcpu_fetch_regs(struct vcpu *v)
-{
-	struct kvm_run *run = v->run;
-	struct err e = { 0 };
-
-	if (v->regs_kept || (ioctl(v->fd, KVM_GET_REGS, &run->s.regs.regs) == 0 &&
-			     ioctl(v->fd, KVM_GET_SREGS, &run->s.regs.sregs) == 0))
-		return;
-	err_set(&e, errno, "vCPU %u: cannot read its registers: %s", v->index, strerror(errno));
-	machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
-}
-
 static void vcpu_run_loop(struct vcpu *v)
 {
 	uint64_t now = clock_mono_ns();
@@ -298,7 +253,7 @@ static void vcpu_run_loop(struct vcpu *v)
 		int ret;
 
 		pvm_enter(v);
-		pause_enter(v);
+		vm_pause_enter(v);
 		vcpu_account(v, ACCOUNT_RUN, now);
 		ret = ioctl(v->fd, KVM_RUN, 0) < 0 ? errno : 0;
 		now = clock_mono_ns();
@@ -310,19 +265,19 @@ static void vcpu_run_loop(struct vcpu *v)
 			count_add(&v->stats.exits[kind < VCPU_EXIT_KINDS ? kind
 									 : VCPU_EXIT_KINDS - 1],
 				  1);
-			if (!exit_is_finished_later(kind))
+			if (!source_exit_is_finished_later(kind))
 				vcpu_fetch_regs(v);
-			sources_exit(v, now);
+			source_exit_begin(v, now);
 			now = device_enter(v);
 			vcpu_handle_exit(v);
 			now = device_leave(v, now);
 			if (v->exit_noted)
-				sources_exit_handled(v, now);
+				source_exit_handled(v, now);
 		} else if (ret == EINTR) {
 			count_add(&v->stats.exits[KVM_EXIT_INTR], 1);
 			vcpu_fetch_regs(v);
 			vcpu_interrupted(v);
-			pause_stand(v);
+			vm_pause_stand(v);
 			now = clock_mono_ns();
 		} else if (ret != EAGAIN) { /* EAGAIN: an AP that was not started yet */
 			struct err e = { 0 };
@@ -337,7 +292,7 @@ static void vcpu_run_loop(struct vcpu *v)
 
 static int vcpu_pin(struct vcpu *v, struct err *e)
 {
-	int cpu = v->vm->cfg.pin[v->index];
+	int cpu = v->vm->setup->pin[v->index];
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
@@ -350,19 +305,29 @@ static int vcpu_pin(struct vcpu *v, struct err *e)
 	return 0;
 }
 
+void vcpu_early(void *arg)
+{
+	struct vcpu *v = arg;
+
+	vcpu_account_open(v);
+	source_open_all(v);
+	if (v->vm->setup->vcpu_begins)
+		v->vm->setup->vcpu_begins(v->vm->setup->vcpu_ends_ctx, v->index);
+}
+
 void *vcpu_main(void *arg)
 {
 	struct vcpu *v = arg;
 	struct err e = { 0 };
 	sigset_t mask;
 
-	current_vcpu = v;
+	vcpu_set_current(v);
 	v->run->kvm_valid_regs = regs_at_exits(v->vm);
 	v->regs_kept = v->run->kvm_valid_regs != 0;
 	sigfillset(&mask);
 	sigdelset(&mask, VCPU_KICK_SIGNAL);
 	sigdelset(&mask, SIGIO);
-	/* Faults of this thread itself. pvm/complete_simd.c catches some; a blocked one kills. */
+	/* Faults of this thread itself: a blocked one kills without a word. */
 	sigdelset(&mask, SIGILL);
 	sigdelset(&mask, SIGSEGV);
 	sigdelset(&mask, SIGFPE);
@@ -372,20 +337,20 @@ void *vcpu_main(void *arg)
 	atomic_store(&v->tid, gettid());
 	pthread_mutex_lock(&v->vm->start_lock);
 	pthread_mutex_unlock(&v->vm->start_lock);
-	if (v->vm->cfg.pin && vcpu_pin(v, &e) < 0)
+	if (v->vm->setup->pin && vcpu_pin(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	vcpu_account_begin(v, clock_mono_ns());
-	if (sources_start(v, &e) < 0)
+	if (source_start_all(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
-	breakpoints_follow(v);
+	breakpoint_follow(v);
 	if (v->index == 0)
 		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
 	vcpu_run_loop(v);
-	sources_exit_last(v);
-	sources_stop(v);
+	source_exit_last(v);
+	source_stop_all(v);
 	vcpu_account_end(v);
-	if (v->vm->cfg.vcpu_ends)
-		v->vm->cfg.vcpu_ends(v->vm->cfg.vcpu_ends_ctx, v->index);
+	if (v->vm->setup->vcpu_ends)
+		v->vm->setup->vcpu_ends(v->vm->setup->vcpu_ends_ctx, v->index);
 	atomic_store(&v->tid, 0);
 	return NULL;
 }

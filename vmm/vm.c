@@ -10,6 +10,17 @@
 #include "vmm/machine.h"
 #include "vmm/pvm.h"
 #include "vmm/snapshot/snapshot_vm.h"
+#include "vmm/capture/source_host.h"
+#include "vmm/control.h"
+#include "vmm/cpu_setup.h"
+#include "vmm/dev/virtio_mmio.h"
+#include "vmm/devices.h"
+#include "vmm/kvm.h"
+#include "vmm/vcpu.h"
+#include "vmm/vcpu_thread.h"
+#include "vmm/config.h"
+#include "vmm/image/image.h"
+#include "vmm/quirks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,54 +35,6 @@
 /* Shortest period of the guest's tick on hosts that interpret ring 0: it costs about 20 ms of
  * interpreted handler work at 100 Hz and more; measured in docs/host-quirks.md. */
 #define SLOW_TICK_NS 50000000ull
-
-const char *vm_end_name(enum vm_end_reason reason)
-{
-	static const char *const name[] = {
-		[VM_RUNNING] = "running",
-		[VM_END_RESET] = "guest reset",
-		[VM_END_POWEROFF] = "guest power-off",
-		[VM_END_EXIT] = "guest exit",
-		[VM_END_HALTED] = "guest halted for good",
-		[VM_END_DURATION] = "duration reached",
-		[VM_END_INTERRUPTED] = "interrupted",
-		[VM_END_MARKER] = "stop marker reached",
-		[VM_END_SAMPLES] = "number of samples reached",
-		[VM_END_ASKED] = "ended through the control socket",
-		[VM_END_SAVED] = "snapshot saved",
-		[VM_END_TRIPLE_FAULT] = "triple fault",
-		[VM_END_GONE] = "the machine has ended",
-		[VM_END_STOPPED] = "the machine was stopped",
-		[VM_END_ERROR] = "error",
-	};
-
-	return name[reason];
-}
-
-void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
-		 const struct sample_regs *regs, const struct err *err)
-{
-	uint64_t one = 1;
-
-	pthread_mutex_lock(&vm->end_lock);
-	if (!vm->ending) {
-		vm->ending = true;
-		vm->result.reason = reason;
-		vm->result.vcpu = v ? v->index : 0;
-		vm->result.have_regs = regs != NULL;
-		if (regs)
-			vm->result.regs = *regs;
-		if (err)
-			vm->result.err = *err;
-		vm->result.end_ns = vm_now_ns(vm);
-	}
-	pthread_mutex_unlock(&vm->end_lock);
-	atomic_store(&vm->stop, true);
-	pause_end(vm);
-	vm->ops->wake(vm);
-	/* Can only fail when the counter is full, and then it is readable already. */
-	(void)!write(vm->end_fd, &one, sizeof(one));
-}
 
 static void power_end(void *ctx, enum dev_end how)
 {
@@ -120,22 +83,35 @@ static int create_pit2(struct vm *vm, struct err *e)
 	return 0;
 }
 
-static int add_devices(struct vm *vm, struct err *e)
+static int add_platform(struct vm *vm, struct dev_irq irq)
 {
 	struct dev_power power = { power_end, vm };
-	struct dev_irq irq = { machine_irq, vm };
-	struct pit_load load = { vm->pvm ? vm->pvm->vcpu_runs : NULL, vm };
-	int ret = serial_init(&vm->serial, &vm->bus, irq, vm->cfg.console, vm->cfg.console_ctx);
+	int ret =
+		serial_init(&vm->serial, &vm->bus, irq, vm->setup->console, vm->setup->console_ctx);
 
-	ret = ret ? ret : platform_init(&vm->platform, &vm->bus, power);
-	ret = ret ? ret : pci_init(&vm->pci, &vm->bus, power);
-	ret = ret ? ret : debugexit_init(&vm->debugexit, &vm->bus, guest_exits, vm);
-	if (ret)
-		return err_set(e, -ret, "cannot register the platform devices: %s", strerror(-ret));
-	ret = machine_devices_create(vm, e);
 	if (ret)
 		return ret;
-	if (vm->cfg.slow_tick) {
+	ret = platform_init(&vm->platform, &vm->bus, power);
+	if (ret)
+		return ret;
+	ret = pci_init(&vm->pci, &vm->bus, power);
+	if (ret)
+		return ret;
+	return platform_exit_init(&vm->debug_exit, &vm->bus, guest_exits, vm);
+}
+
+static int add_devices(struct vm *vm, struct err *e)
+{
+	struct dev_irq irq = { devices_irq, vm };
+	struct pit_load load = { vm->pvm ? vm->pvm->vcpu_runs : NULL, vm };
+	int ret = add_platform(vm, irq);
+
+	if (ret)
+		return err_set(e, -ret, "cannot register the platform devices: %s", strerror(-ret));
+	ret = devices_create(vm, e);
+	if (ret)
+		return ret;
+	if (vm->setup->slow_tick) {
 		ret = pit_init(&vm->pit, &vm->bus, irq, load, SLOW_TICK_NS, e);
 		vm->have_pit = ret == 0;
 		return ret;
@@ -180,6 +156,7 @@ static int create_vcpu(struct vm *vm, unsigned int index, struct err *e)
 		v->run = NULL;
 		return err_set(e, errno, "vCPU %u: cannot map kvm_run: %s", index, strerror(errno));
 	}
+	(void)madvise(v->run, vm->cfg.host->run_size, MADV_DONTFORK);
 	if (ring_init(&v->ring, vm->cfg.ring_size) < 0)
 		return err_set(e, ENOMEM, "vCPU %u: no memory for a ring of %zu bytes", index,
 			       vm->cfg.ring_size);
@@ -189,11 +166,11 @@ static int create_vcpu(struct vm *vm, unsigned int index, struct err *e)
 static int create_vcpus(struct vm *vm, struct err *e)
 {
 	struct kvm_cpuid2 *cpuid = NULL;
-	int ret = cpuid_for_guest(vm, &cpuid, e);
+	int ret = cpu_setup_cpuid(vm, &cpuid, e);
 
 	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++) {
 		ret = create_vcpu(vm, i, e);
-		ret = ret ? ret : vcpu_setup(&vm->vcpu[i], cpuid, e);
+		ret = ret ? ret : cpu_setup_vcpu(&vm->vcpu[i], cpuid, e);
 	}
 	free(cpuid);
 	return ret;
@@ -202,14 +179,14 @@ static int create_vcpus(struct vm *vm, struct err *e)
 static int load_kernel(struct vm *vm, struct err *e)
 {
 	struct boot_config boot = {
-		.way = vm->cfg.boot,
-		.entry = vm->cfg.entry,
-		.name = vm->cfg.image_name,
-		.module = vm->cfg.module,
-		.nmodules = vm->cfg.nmodules,
-		.cmdline = vm->cfg.cmdline,
-		.initrd = vm->cfg.initrd,
-		.initrd_len = vm->cfg.initrd_len,
+		.way = vm->setup->boot,
+		.entry = vm->setup->entry,
+		.name = vm->setup->image_name,
+		.module = vm->setup->module,
+		.nmodules = vm->setup->nmodules,
+		.cmdline = vm->setup->cmdline,
+		.initrd = vm->setup->initrd,
+		.initrd_len = vm->setup->initrd_len,
 		.vcpus = vm->nvcpus,
 		.pci = vm->pci.n != 0,
 	};
@@ -221,20 +198,20 @@ static int load_kernel(struct vm *vm, struct err *e)
 	if (getrandom(seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		boot.rng_seed = seed;
 	buf_init(&cmdline);
-	if (vm->cfg.transport == VM_VIRTIO_MMIO)
+	if (vm->setup->transport == VM_VIRTIO_MMIO)
 		boot.virtio_mmio = vm->nvirtio;
 	/* In front: what follows a -- is for init. */
-	if (boot.virtio_mmio && vm->cfg.image->is_linux) {
+	if (boot.virtio_mmio && vm->setup->image->is_linux) {
 		virtio_mmio_cmdline(vm->nvirtio, &cmdline);
 		buf_add(&cmdline, boot.cmdline, strlen(boot.cmdline) + 1);
 		if (cmdline.failed) {
 			buf_deinit(&cmdline);
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 		}
 		boot.cmdline = (const char *)cmdline.data;
 	}
 	vm->result.load_ns = clock_mono_ns();
-	ret = boot_load(&vm->mem, vm->cfg.image, &boot, &entry, e);
+	ret = boot_load(&vm->mem, vm->setup->image, &boot, &entry, e);
 
 	vm->result.load_ns = clock_mono_ns() - vm->result.load_ns;
 	buf_deinit(&cmdline);
@@ -242,89 +219,32 @@ static int load_kernel(struct vm *vm, struct err *e)
 		return ret;
 	vm->boot_low = entry.low;
 	vm->boot_high = entry.high;
-	return vcpu_set_entry(&vm->vcpu[0], &entry, e);
+	return cpu_setup_entry(&vm->vcpu[0], &entry, e);
 }
 
 static int alloc_memory(struct vm *vm, struct err *e)
 {
 	struct gmem_config cfg = {
-		.size = vm->cfg.mem_size,
-		.pages = vm->cfg.pages,
-		.bind = vm->cfg.bind_memory,
-		.node = vm->cfg.numa_node,
+		.size = vm->setup->mem_size,
+		.pages = vm->setup->pages,
+		.bind = vm->setup->bind_memory,
+		.node = vm->setup->numa_node,
 	};
 
-	return gmem_alloc_config(&vm->mem, &cfg, e);
+	return gmem_alloc(&vm->mem, &cfg, e);
 }
 
 /* A file's pages are neither huge nor on a chosen node: where that was asked for, copy them. */
 static int restore_memory(struct vm *vm, struct err *e)
 {
-	return vm->cfg.pages > GMEM_PAGES_SMALL || vm->cfg.bind_memory
-		       ? snapshot_read_ram(vm->cfg.snapshot, &vm->mem, e)
-		       : snapshot_map_ram(vm->cfg.snapshot, &vm->mem, e);
-}
-
-int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
-{
-	struct vm *vm;
-	int ret;
-
-	if (cfg->vcpus < 1 || cfg->vcpus > VM_MAX_VCPUS)
-		return err_set(e, EINVAL, "%u vCPUs: expected 1 to %d", cfg->vcpus, VM_MAX_VCPUS);
-	if (posix_memalign((void **)&vm, 64, sizeof(*vm) + cfg->vcpus * sizeof(vm->vcpu[0])))
-		return err_set(e, ENOMEM, "out of memory");
-	memset(vm, 0, sizeof(*vm) + cfg->vcpus * sizeof(vm->vcpu[0]));
-	vm->cfg = *cfg;
-	vm->ops = &machine_own;
-	vm->pvm = pvm_ops_for(cfg->quirks);
-	vm->nested_flag = cfg->host->nested_flag;
-	vm->fd = vm->end_fd = -1;
-	vm->nvcpus = cfg->vcpus;
-	pthread_mutex_init(&vm->end_lock, NULL);
-	pthread_mutex_init(&vm->start_lock, NULL);
-	for (unsigned int i = 0; i < vm->nvcpus; i++) {
-		vm->vcpu[i].index = i;
-		vm->vcpu[i].vm = vm;
-		vm->vcpu[i].fd = vm->vcpu[i].account_fd = vm->vcpu[i].halt_fd = -1;
-	}
-	control_init(vm);
-	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
-	ret = ret ? ret : alloc_memory(vm, e);
-	ret = ret || !cfg->snapshot ? ret : restore_memory(vm, e);
-	ret = ret ? ret : create_kvm_vm(vm, e);
-	ret = ret ? ret : add_devices(vm, e);
-	ret = ret ? ret : create_vcpus(vm, e);
-	for (unsigned int i = 0; !ret && i < cfg->nevents; i++)
-		for (unsigned int k = 0; cfg->event[i].kind == VM_EVENT_HOST && k < vm->nvcpus; k++)
-			source_host_prepare(&vm->vcpu[k]);
-	if (!ret)
-		ret = cfg->snapshot ? snapshot_restore(vm, cfg->snapshot, e) : load_kernel(vm, e);
-	if (ret) {
-		vm_destroy(vm);
-		return ret;
-	}
-	*out = vm;
-	return 0;
-}
-
-void machine_free(struct vm *vm)
-{
-	for (unsigned int i = 0; i < vm->nvcpus; i++)
-		ring_deinit(&vm->vcpu[i].ring);
-	if (vm->end_fd >= 0)
-		close(vm->end_fd);
-	pause_deinit(&vm->pause);
-	pthread_mutex_destroy(&vm->end_lock);
-	pthread_mutex_destroy(&vm->start_lock);
-	free(atomic_load(&vm->python));
-	free(vm);
+	return vm->setup->pages > GMEM_PAGES_SMALL || vm->setup->bind_memory
+		       ? snapshot_read_ram(vm->setup->snapshot, &vm->mem, e)
+		       : snapshot_map_ram(vm->setup->snapshot, &vm->mem, e);
 }
 
 static void own_destroy(struct vm *vm)
 {
-	machine_devices_destroy(vm);
+	devices_destroy(vm);
 	if (vm->have_pit)
 		pit_deinit(&vm->pit);
 	pvm_stop(vm);
@@ -332,6 +252,8 @@ static void own_destroy(struct vm *vm)
 		struct vcpu *v = &vm->vcpu[i];
 
 		source_host_release(v);
+		if (v->stat_fd >= 0)
+			close(v->stat_fd);
 		if (v->run)
 			munmap(v->run, vm->cfg.host->run_size);
 		if (v->fd >= 0)
@@ -339,7 +261,7 @@ static void own_destroy(struct vm *vm)
 	}
 	if (vm->fd >= 0)
 		close(vm->fd);
-	gmem_free(&vm->mem);
+	gmem_alloc_free(&vm->mem);
 	serial_deinit(&vm->serial);
 	pci_deinit(&vm->pci);
 	platform_deinit(&vm->platform);
@@ -373,20 +295,23 @@ static int own_start(struct vm *vm, struct err *e)
 	int ret;
 
 	vcpu_install_handler();
-	ret = machine_devices_start(vm, e);
-	ret = ret ? ret : pvm_start(vm, e);
+	ret = devices_start(vm, e);
+	if (ret)
+		return ret;
+	ret = pvm_start(vm, e);
 	if (ret)
 		return ret;
 	/* vCPUs wait for it before their first instruction. */
 	pthread_mutex_lock(&vm->start_lock);
 	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++) {
-		ret = thread_start(&vm->vcpu[i].thread, THREAD_VCPU, vcpu_main, &vm->vcpu[i]);
+		ret = thread_start_early(&vm->vcpu[i].thread, THREAD_VCPU, vcpu_early, vcpu_main,
+					 &vm->vcpu[i]);
 		vm->vcpu[i].started = ret == 0;
 		if (ret)
 			ret = err_set(&why, ret, "cannot start a vCPU thread: %s", strerror(ret));
 	}
-	if (!ret && vm->cfg.ready)
-		ret = vm->cfg.ready(vm->cfg.ready_ctx, &why);
+	if (!ret && vm->setup->ready)
+		ret = vm->setup->ready(vm->setup->ready_ctx, &why);
 	if (ret)
 		machine_end(vm, VM_END_ERROR, NULL, NULL, &why);
 	pthread_mutex_unlock(&vm->start_lock);
@@ -416,6 +341,94 @@ const struct machine_ops machine_own = {
 	.memory = own_memory,
 };
 
+static struct vm_sampling sampling_of(const struct vm_config *cfg)
+{
+	struct vm_sampling s = {
+		.host = cfg->host,
+		.quirks = cfg->quirks,
+		.nevents = cfg->nevents,
+		.idle_start = cfg->idle_start,
+		.nbreakpoints = cfg->nbreakpoints,
+		.reached = cfg->reached,
+		.reached_ctx = cfg->reached_ctx,
+		.look_for_kernel = cfg->look_for_kernel,
+		.plan = cfg->plan,
+		.ring_size = cfg->ring_size,
+	};
+
+	memcpy(s.event, cfg->event, sizeof(s.event));
+	memcpy(s.breakpoint, cfg->breakpoint, sizeof(s.breakpoint));
+	return s;
+}
+
+/* vm_destroy() frees what there is when this fails. */
+static int create_parts(struct vm *vm, struct err *e)
+{
+	const struct vm_config *cfg = vm->setup;
+	int ret = alloc_memory(vm, e);
+
+	if (ret)
+		return ret;
+	ret = cfg->snapshot ? restore_memory(vm, e) : 0;
+	if (ret)
+		return ret;
+	ret = create_kvm_vm(vm, e);
+	if (ret)
+		return ret;
+	ret = add_devices(vm, e);
+	if (ret)
+		return ret;
+	ret = create_vcpus(vm, e);
+	if (ret)
+		return ret;
+	for (unsigned int i = 0; i < cfg->nevents; i++)
+		for (unsigned int k = 0; cfg->event[i].kind == VM_EVENT_HOST && k < vm->nvcpus; k++)
+			source_host_prepare(&vm->vcpu[k]);
+	return cfg->snapshot ? snapshot_restore(vm, cfg->snapshot, e) : load_kernel(vm, e);
+}
+
+int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
+{
+	struct vm *vm;
+	int ret;
+
+	if (cfg->vcpus < 1 || cfg->vcpus > VM_MAX_VCPUS)
+		return err_set(e, EINVAL, "%u vCPUs: expected 1 to %d", cfg->vcpus, VM_MAX_VCPUS);
+	if (posix_memalign((void **)&vm, 64, sizeof(*vm) + cfg->vcpus * sizeof(vm->vcpu[0])))
+		return err_nomem(e);
+	memset(vm, 0, sizeof(*vm) + cfg->vcpus * sizeof(vm->vcpu[0]));
+	vm->setup = malloc(sizeof(*vm->setup));
+	if (!vm->setup) {
+		free(vm);
+		return err_nomem(e);
+	}
+	*vm->setup = *cfg;
+	vm->cfg = sampling_of(cfg);
+	vm->ops = &machine_own;
+	vm->pvm = pvm_ops_for(cfg->quirks);
+	vm->nested_flag = cfg->host->nested_flag;
+	vm->fd = vm->end_fd = -1;
+	vm->nvcpus = cfg->vcpus;
+	pthread_mutex_init(&vm->end_lock, NULL);
+	pthread_mutex_init(&vm->start_lock, NULL);
+	for (unsigned int i = 0; i < vm->nvcpus; i++) {
+		vm->vcpu[i].index = i;
+		vm->vcpu[i].vm = vm;
+		vm->vcpu[i].fd = vm->vcpu[i].account_fd = vm->vcpu[i].halt_fd = -1,
+		vm->vcpu[i].stat_fd = -1;
+	}
+	vm_control_init(vm);
+	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno))
+			     : create_parts(vm, e);
+	if (ret) {
+		vm_destroy(vm);
+		return ret;
+	}
+	*out = vm;
+	return 0;
+}
+
 int vm_start(struct vm *vm, struct err *e)
 {
 	return vm->ops->start(vm, e);
@@ -426,21 +439,6 @@ int vm_end_fd(const struct vm *vm)
 	return vm->end_fd;
 }
 
-void vm_end(struct vm *vm, enum vm_end_reason reason)
-{
-	machine_end(vm, reason, NULL, NULL, NULL);
-}
-
-void vm_exit(struct vm *vm, uint32_t status)
-{
-	/* Published by end_lock. Who is too late leaves no trace: the first end counts. */
-	pthread_mutex_lock(&vm->end_lock);
-	if (!vm->ending)
-		vm->result.exit_status = status;
-	pthread_mutex_unlock(&vm->end_lock);
-	machine_end(vm, VM_END_EXIT, NULL, NULL, NULL);
-}
-
 void vm_join(struct vm *vm)
 {
 	vm->ops->join(vm);
@@ -449,11 +447,6 @@ void vm_join(struct vm *vm)
 int64_t vm_tsc_jump_ms(const struct vm *vm)
 {
 	return vm->cfg.quirks->tsc_khz ? vm->tsc_jump / (int64_t)vm->cfg.quirks->tsc_khz : 0;
-}
-
-const struct vm_result *vm_result(const struct vm *vm)
-{
-	return &vm->result;
 }
 
 uint64_t vm_first_entry_ns(const struct vm *vm)
@@ -481,7 +474,8 @@ struct vcpu_stats vm_stats(const struct vm *vm, unsigned int vcpu)
 	struct vcpu_stats s;
 
 	_Static_assert(sizeof(s) % 8 == 0, "count_copy() takes words");
-	count_copy(&s, &vm->vcpu[vcpu].stats, sizeof(s));
+	count_copy(&s, vm->vcpu[vcpu].shown ? vm->vcpu[vcpu].shown : &vm->vcpu[vcpu].stats,
+		   sizeof(s));
 	return s;
 }
 
@@ -493,12 +487,7 @@ int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu)
 
 int vm_stats_fd(const struct vm *vm, unsigned int vcpu)
 {
-	int fd;
-
-	if (!vm->cfg.host->stats_fd)
-		return -ENOTSUP;
-	fd = ioctl(vm->vcpu[vcpu].fd, KVM_GET_STATS_FD, NULL);
-	return fd < 0 ? -errno : fd;
+	return kvm_stats_fd(vm->cfg.host, vm->vcpu[vcpu].fd);
 }
 
 const struct gmem *vm_memory(const struct vm *vm)
@@ -529,7 +518,7 @@ bool vm_is_exact(const struct vm *vm)
 
 uint64_t vm_now_ns(const struct vm *vm)
 {
-	return vm->ops->now ? vm->ops->now(vm) : clock_mono_ns();
+	return machine_now_ns(vm);
 }
 
 void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
@@ -542,9 +531,10 @@ void vm_set_slide(struct vm *vm, uint64_t slide)
 {
 	atomic_store(&vm->slide, slide);
 	atomic_store(&vm->slide_known, true);
+	machine_changed(vm, VM_CHANGED_SLIDE, &slide);
 	/* Breakpoints wait for it. */
 	if (vm->cfg.nbreakpoints)
-		control_tell(vm);
+		vm_control_tell(vm);
 }
 
 bool vm_slide(const struct vm *vm, uint64_t *slide)
@@ -564,20 +554,5 @@ void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
 		return;
 	vm->late_task[n] = *plan;
 	atomic_store_explicit(&vm->late_tasks, n + 1, memory_order_release);
-}
-
-bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out)
-{
-	const struct bus_device *d = &vm->bus.device[i];
-
-	if (i >= vm->bus.n)
-		return false;
-	*out = (struct vm_device){
-		.name = d->name,
-		.base = d->base,
-		.count = d->count,
-		.exits = atomic_load_explicit(&d->exits, memory_order_relaxed),
-		.accesses = atomic_load_explicit(&d->accesses, memory_order_relaxed),
-	};
-	return true;
+	machine_changed(vm, VM_CHANGED_TASK, plan);
 }

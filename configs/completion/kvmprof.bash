@@ -52,7 +52,7 @@ _kvmprof_values()
 	"export -F"|"export --format")
 		"$1" export --list 2>/dev/null | sed -n 's/^  \([a-z][-a-z]*\)  *.*/\1/p' ;;
 	"import --format") echo folded perf-script ;;
-	"gate -f"|"gate --format") echo text markdown junit sarif github json ;;
+	"gate -f"|"gate --format") echo text markdown junit sarif github json badge ;;
 	"export --names") echo function offset both ;;
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
 	"mem --sort"|"mem -s") echo page code space region node symbol ;;
@@ -76,6 +76,8 @@ _kvmprof_values()
 	"annotate -M") echo att intel ;;
 	"attach --technique") echo auto bpf ptrace ;;
 	"attach --domain"|"ps --domain") _kvmprof_domains "$1" ;;
+	"attach --name"|"ps --name") "$1" list --machines --json 2>/dev/null | grep -o '"name":"[^" ]*"' | cut -d'"' -f4 ;;
+	"attach --pid"|"ps --pid") "$1" list --machines --json 2>/dev/null | grep -o '"pid":[0-9]*' | cut -d: -f2 ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Of this host are FILE, PATH, DIR and the like; of other values nothing is known.
 	"push --path"|"run --cwd"|"report --phase") : ;;

@@ -4,7 +4,7 @@
  *
  *   1. the debug-exit port, with ioperm(2)
  *   2. the same through /dev/port
- *   3. a message on the console, which kvmprof takes out of it (profile/rootfs/exec_console.h)
+ *   3. a message on the console, which kvmprof takes out of it (profile/record/rootfs/exec_console.h)
  *
  * What goes wrong before the command runs is told by the console alone.
  */
@@ -68,7 +68,7 @@ static void faulted(int signal)
 	end_without_ioperm();
 }
 
-static void catch(int signal)
+static void catch (int signal)
 {
 	/* struct kernel_sigaction: handler, flags, restorer, mask */
 	struct {

@@ -2,7 +2,7 @@
 /*
  * /.kvmprof-init: runs one command, and ends the machine with its status.
  *
- * As process 1 it also reaps what the command leaves behind. See profile/rootfs/exec_files.h for
+ * As process 1 it also reaps what the command leaves behind. See profile/record/rootfs/exec_files.h for
  * what it is told, end.c for how the status gets out.
  */
 #include "exec.h"
@@ -86,10 +86,10 @@ static void __attribute__((noreturn)) cannot_run(const char *name, long error)
 
 	line_add(&l, "kvmprof: ");
 	line_add(&l, name);
-	line_add(&l, missing		? ": not found in the guest\n" :
-		     error == -EACCES	? ": may not be executed\n" :
-		     error == -ENOEXEC	? ": not a program that this kernel runs\n" :
-					  ": cannot be executed\n");
+	line_add(&l, missing		 ? ": not found in the guest\n"
+		     : error == -EACCES	 ? ": may not be executed\n"
+		     : error == -ENOEXEC ? ": not a program that this kernel runs\n"
+					 : ": cannot be executed\n");
 	line_write(&l);
 	for (;;)
 		syscall1(NR_EXIT, missing ? 127 : 126);
@@ -172,8 +172,8 @@ static unsigned int wait_for(long pid)
 		long r = syscall6(NR_WAIT4, -1, (long)&status, 0, 0, 0, 0);
 
 		if (r == pid)
-			return status & 0x7f ? 128 + (unsigned int)(status & 0x7f) :
-					       (unsigned int)(status >> 8 & 0xff);
+			return status & 0x7f ? 128 + (unsigned int)(status & 0x7f)
+					     : (unsigned int)(status >> 8 & 0xff);
 		if (r < 0 && r != -EINTR)
 			end_failed("lost the command", "", r);
 	}

@@ -11,7 +11,7 @@
 
 /*
  * What kvmprof has put beside us: strings, each ended by a NUL, whose first byte says
- * what they are (profile/rootfs/exec_files.h). Terminated by an empty one.
+ * what they are (profile/record/rootfs/exec_files.h). Terminated by an empty one.
  */
 struct plan {
 	char text[65536 + 2];

@@ -4,10 +4,11 @@
  * in known call stacks, then prints what they really were, measured with the TSC inside
  * the leaves, and powers off:
  *
- *   mb: loader NAME            multiboot | pvh
+ *   mb: loader NAME            multiboot | multiboot2 | pvh
  *   mb: command line TEXT
  *   mb: memory BASE LENGTH TYPE        (hexadecimal)
  *   mb: module LENGTH SUM TEXT         SUM: of its bytes
+ *   mb: rsdp OEM REVISION SUM          multiboot2; SUM: of its bytes, modulo 256
  *   mb: start
  *   truth <percent> kernel <outermost;...;leaf>
  *   truth-end
@@ -20,6 +21,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define MULTIBOOT_BOOT 0x2badb002u
+#define MULTIBOOT2_BOOT 0x36d76289u
 #define PVH_MAGIC 0x336ec578u
 #define PORT_SERIAL 0x3f8
 #define PORT_PM1A_CONTROL 0x604 /* vmm/layout.h */
@@ -41,6 +43,17 @@ struct multiboot_map {
 struct multiboot_module {
 	u32 start, end, text, reserved;
 };
+
+struct multiboot2_tag {
+	u32 type, size, field[];
+};
+
+enum { TAG_END, TAG_CMDLINE, TAG_LOADER, TAG_MODULE, TAG_MMAP = 6, TAG_RSDP = 15 };
+
+struct multiboot2_range {
+	u64 base, len;
+	u32 type, reserved;
+} __attribute__((packed));
 
 struct pvh_info {
 	u32 magic, version, flags, nr_modules;
@@ -142,6 +155,60 @@ static const char *tell_multiboot(const struct multiboot_info *m)
 	}
 	for (u32 i = 0; i < m->mods_count; i++)
 		put_module(mod[i].start, mod[i].end - mod[i].start, (const char *)mod[i].text);
+	return cmdline;
+}
+
+static void put_rsdp(const u8 *p, u32 len)
+{
+	u32 sum = 0;
+	char oem[7] = { 0 };
+
+	for (u32 i = 0; i < len; i++)
+		sum += p[i];
+	for (u32 i = 0; i < 6; i++)
+		oem[i] = (char)p[9 + i];
+	put("mb: rsdp ");
+	put(oem);
+	put(" ");
+	put_number(p[15]);
+	put(" ");
+	put_number(sum & 255);
+	put("\n");
+}
+
+static const struct multiboot2_tag *next_tag(const struct multiboot2_tag *t)
+{
+	return (const void *)((const char *)t + ((t->size + 7) & ~7u));
+}
+
+static const char *tell_multiboot2(const u32 *info)
+{
+	const struct multiboot2_tag *t, *first = (const void *)(info + 2);
+	const char *cmdline = "", *loader = "?";
+
+	for (t = first; t->type != TAG_END; t = next_tag(t)) {
+		if (t->type == TAG_CMDLINE)
+			cmdline = (const char *)t->field;
+		if (t->type == TAG_LOADER)
+			loader = (const char *)t->field;
+	}
+	put("mb: loader ");
+	put(loader);
+	put(" multiboot2\nmb: command line ");
+	put(cmdline);
+	put("\n");
+	for (t = first; t->type != TAG_END; t = next_tag(t)) {
+		if (t->type == TAG_MODULE)
+			put_module(t->field[0], t->field[1] - t->field[0],
+				   (const char *)(t->field + 2));
+		if (t->type == TAG_RSDP)
+			put_rsdp((const u8 *)t->field, t->size - 8);
+		for (u32 at = 16; t->type == TAG_MMAP && at < t->size; at += t->field[0]) {
+			const struct multiboot2_range *r = (const void *)((const char *)t + at);
+
+			put_range(r->base, r->len, r->type);
+		}
+	}
 	return cmdline;
 }
 
@@ -290,10 +357,12 @@ void mb_main(u32 magic, const void *info)
 {
 	const char *cmdline;
 
-	if (magic != MULTIBOOT_BOOT && magic != PVH_MAGIC) {
+	if (magic != MULTIBOOT_BOOT && magic != MULTIBOOT2_BOOT && magic != PVH_MAGIC) {
 		put("mb: entered by neither multiboot nor PVH\n");
 	} else {
-		cmdline = magic == PVH_MAGIC ? tell_pvh(info) : tell_multiboot(info);
+		cmdline = magic == PVH_MAGIC	     ? tell_pvh(info)
+			  : magic == MULTIBOOT2_BOOT ? tell_multiboot2(info)
+						     : tell_multiboot(info);
 		put("mb: start\n");
 		work(option(cmdline, "seconds", 5), option(cmdline, "tsc_khz", 2000000));
 		put_truth();

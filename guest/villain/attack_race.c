@@ -103,7 +103,7 @@ static void job_begin(u32 kind)
 		;
 }
 
-static void job_end(void)
+void job_end(void)
 {
 	job.kind = JOB_NONE;
 	while (job.busy)
@@ -111,7 +111,7 @@ static void job_end(void)
 }
 
 /* These values in turn, in memory. */
-static void job_values(u64 address, u32 width, const u64 *values, u32 n)
+void job_values(u64 address, u32 width, const u64 *values, u32 n)
 {
 	job.address = address;
 	job.width = width;

@@ -13,7 +13,7 @@
  * PASS: the device went on working. REJECT: it wanted a reset or did not answer, and works after a
  * reset. WEDGED: not even then. WRONG: it did what it must not.
  *
- * Command line: class=NAME for that one alone; device=NAME likewise; storm=MS: the attacks
+ * Command line: class=NAME for that one alone; device=NAME, attack=NAME likewise; storm=MS: the attacks
  * again and again for so many milliseconds, without the lines "try", and "got" only for what
  * should not be; tsc_khz=N; race=1: also those that need a second vCPU.
  */
@@ -24,8 +24,10 @@
 #define PIC2_MASK 0xa1
 
 static const struct attack_class *const classes[] = {
-	&ring_class, &transport_class, &pci_class, &blk_class,	 &net_class,   &console_class,
-	&rng_class,  &p9_class,	       &cpu_class, &ports_class, &stack_class, &race_class,
+	&ring_class,  &transport_class, &pci_class,	    &blk_class,
+	&net_class,   &console_class,	&rng_class,	    &p9_class,
+	&cpu_class,   &simd_class,	&simd_memory_class, &refused_class,
+	&ports_class, &stack_class,	&race_class,	    &race_simd_class,
 };
 
 static struct vdev devices[MAX_DEVICES];
@@ -110,13 +112,18 @@ static void attack_all(const struct attack_class *c, struct vdev *d)
 	for (u32 i = 0; i < c->n; i++) {
 		if (storm_end && rdtsc() >= storm_end)
 			return;
+		if (option_find(command_line, "attack=") &&
+		    !option_is(command_line, "attack=", c->attacks[i].name))
+			continue;
 		attack(c, d, &c->attacks[i]);
 	}
 }
 
 static void run_class(const struct attack_class *c)
 {
-	if (c == &race_class && !have_ap)
+	if ((c == &race_class || c == &race_simd_class) && !have_ap)
+		return;
+	if (c == &refused_class && !option_find(command_line, "attack="))
 		return;
 	if (c->on == ON_NONE) {
 		attack_all(c, 0);

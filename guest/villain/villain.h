@@ -97,7 +97,11 @@ struct attack_class {
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define ATTACKS(table) (table), ARRAY_SIZE(table)
 extern const struct attack_class ring_class, transport_class, pci_class, blk_class, net_class,
-	console_class, rng_class, p9_class, ports_class, cpu_class, stack_class, race_class;
+	console_class, rng_class, p9_class, ports_class, cpu_class, simd_class, simd_memory_class,
+	refused_class, stack_class, race_class, race_simd_class;
+/* attack_simd.c: turns SSE on; 1 when an instruction does what it should */
+void simd_on(void);
+int simd_works(void);
 
 /* bytes.c: memory and registers */
 static inline void *at(u64 physical)
@@ -145,6 +149,9 @@ int dev_setup(struct vdev *d, u64 unwanted, int last_step);
 
 /* attack_race.c: the second vCPU, with race=1 on the command line; 0: there is none */
 int ap_start(void);
+/* The second vCPU writes these values there in turn, of 2, 4 or 8 bytes, until job_end(). */
+void job_values(u64 address, u32 width, const u64 *values, u32 n);
+void job_end(void);
 
 /* queue.c */
 struct desc *vq_desc(const struct vq *q, u16 i);

@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/outfile.h"
 #include "profile/analyse/annotate/lines.h"
+#include "profile/analyse/annotate/print.h"
 #include "profile/cmd/common.h"
-#include "profile/cmd/debuginfo.h"
 #include "profile/cmd/pager.h"
 #include "profile/format/perfdata/format.h"
 #include "profile/format/sink/counted.h"
@@ -25,7 +25,7 @@
 
 #define MAX_LISTED 20u
 
-struct options {
+struct annotate_options {
 	const char *phase; /* NULL: all */
 	const char *event; /* of several; NULL: the first */
 	const char *input, *output, *buildid_dir;
@@ -37,8 +37,8 @@ struct options {
 	struct debuginfo_places places;
 };
 
-struct command {
-	const struct options *opt;
+struct annotate_command {
+	const struct annotate_options *opt;
 	struct reader in;
 	struct annotate_find find;
 	struct display_names display;
@@ -50,25 +50,28 @@ struct command {
 
 /* -- which function ------------------------------------------------------------------- */
 
-static const char *function_shown(struct command *c, const struct annotate_function *fn)
+static const char *function_shown(struct annotate_command *c, const struct annotate_function *fn)
 {
-	return display_name(&c->display, fn->symbol, fn->kernel);
+	return demangle_shown(&c->display, fn->symbol, fn->kernel);
 }
 
-static void function_list(struct command *c, const struct annotate_function *fn)
+static void function_list(struct annotate_command *c, const struct annotate_function *fn)
 {
-	fprintf(stderr, "  0x%016" PRIx64 " %10" PRIu64 "  %s  (%s)\n", fn->addr, fn->samples,
-		function_shown(c, fn), fn->dso);
+	char which[ANNOTATE_WHICH_LEN];
+
+	annotate_find_which(&c->find, fn, which);
+	fprintf(stderr, "  0x%016" PRIx64 " %10" PRIu64 "  %s  (%s)%s%s\n", fn->addr, fn->samples,
+		function_shown(c, fn), fn->dso, *which ? "  " : "", which);
 }
 
-static bool function_looks_like(struct command *c, const struct annotate_function *fn)
+static bool function_looks_like(struct annotate_command *c, const struct annotate_function *fn)
 {
-	return !c->find.by_address && (strstr(fn->symbol->name, c->opt->query.text) ||
-				       strstr(function_shown(c, fn), c->opt->query.text));
+	return !c->find.by_address && (strstr(fn->symbol->name, c->find.parts.name) ||
+				       strstr(function_shown(c, fn), c->find.parts.name));
 }
 
 /* Lists what was meant perhaps: those that match, else those whose names contain the text. */
-static void list_candidates(struct command *c, bool wanted)
+static void list_candidates(struct annotate_command *c, bool wanted)
 {
 	unsigned int n = 0;
 
@@ -86,7 +89,7 @@ static void list_candidates(struct command *c, bool wanted)
 	}
 }
 
-static int function_choose(struct command *c, struct err *e)
+static int function_choose(struct annotate_command *c, struct err *e)
 {
 	const char *text = c->opt->query.text;
 
@@ -95,11 +98,16 @@ static int function_choose(struct command *c, struct err *e)
 			c->fn = &c->find.function[i];
 	if (c->find.nwanted == 1)
 		return 0;
+	/* The message lists them. */
+	if (!c->find.nwanted && c->find.why.code)
+		return err_set(e, c->find.why.code, "%s", c->find.why.text);
 	list_candidates(c, c->find.nwanted > 1);
 	if (c->find.nwanted)
-		return err_set(e, EEXIST,
-			       "%s: %zu functions, listed above; choose by address or with --dso",
-			       text, c->find.nwanted);
+		return err_set(
+			e, EEXIST,
+			"%s: %zu functions, listed above; choose by address, by NAME#NUMBER or "
+			"NAME@FILE, or with --dso",
+			text, c->find.nwanted);
 	return err_set(e, ENOENT, "%s: no sample of %s is in such a function", text, c->opt->input);
 }
 
@@ -107,29 +115,29 @@ static int function_choose(struct command *c, struct err *e)
 
 static const char *annotate_name_of(void *ctx, uint64_t addr, uint64_t *off)
 {
-	struct command *c = ctx;
+	struct annotate_command *c = ctx;
 	struct name name;
 
 	names_lookup_in(c->in.names, c->fn->view, c->fn->kernel, addr + c->fn->bias, &name);
-	*off = name_shown_off(&name);
-	return name.symbol ? display_name(&c->display, name.symbol, c->fn->kernel) : NULL;
+	*off = names_shown_off(&name);
+	return name.symbol ? demangle_shown(&c->display, name.symbol, c->fn->kernel) : NULL;
 }
 
 static bool annotate_line_of(void *ctx, uint64_t addr, struct annotate_line *out)
 {
-	struct command *c = ctx;
+	struct annotate_command *c = ctx;
 
 	return c->lines && annotate_lines_at(c->lines, addr, out);
 }
 
 /* -- output --------------------------------------------------------------------------- */
 
-static const char *annotate_event_of(const struct command *c)
+static const char *annotate_event_of(const struct annotate_command *c)
 {
 	return c->in.p->event[0] ? c->in.p->event : "event";
 }
 
-static void annotate_put_heading(struct command *c, struct buf *b)
+static void annotate_put_heading(struct annotate_command *c, struct buf *b)
 {
 	size_t at = b->len, n;
 
@@ -152,7 +160,7 @@ static void annotate_put_heading(struct command *c, struct buf *b)
 }
 
 /* What the reader should know to read the table right. */
-static void annotate_put_notes(struct command *c, struct buf *b)
+static void annotate_put_notes(struct annotate_command *c, struct buf *b)
 {
 	const struct annotate *a = c->annotate;
 
@@ -176,30 +184,25 @@ static void annotate_put_notes(struct command *c, struct buf *b)
 			   100.0 * (double)a->outside / (double)a->weight);
 }
 
-static void annotate_put_json(struct command *c, struct buf *b)
+static void annotate_put_json(struct annotate_command *c, struct buf *b)
 {
 	const struct annotate *a = c->annotate;
+	struct json_writer w;
 
-	buf_printf(b, "{\"symbol\":");
-	json_quote(b, function_shown(c, c->fn));
-	buf_printf(b, ",\"dso\":");
-	json_quote(b, c->fn->dso);
-	buf_printf(b, ",\"event\":");
-	json_quote(b, annotate_event_of(c));
-	buf_printf(b,
-		   ",\"address\":\"0x%" PRIx64 "\",\"size\":%" PRIu64 ",\"samples\":%" PRIu64
-		   ",\"weight\":%" PRIu64 ",\"code_from\":",
-		   c->fn->addr, c->fn->size, a->samples, a->weight);
-	json_quote(b, c->text.source);
-	buf_printf(b, ",\"image_known\":%s,\"patched\":%zu,\n\"instructions\":",
-		   c->text.image ? "true" : "false", a->ndiffer);
-	annotate_json(b, a);
-	buf_printf(b, "}\n");
+	json_begin(&w, b);
+	json_object_begin(&w, NULL);
+	json_put(&w, "symbol", function_shown(c, c->fn), "dso", c->fn->dso, "event",
+		 annotate_event_of(c), "address", json_address(c->fn->addr), "size", c->fn->size,
+		 "samples", a->samples, "weight", a->weight, "code_from", c->text.source,
+		 "image_known", json_of_bool(c->text.image), "patched", a->ndiffer);
+	annotate_json(&w, "instructions", a);
+	json_object_end(&w);
+	buf_u8(b, '\n');
 }
 
-static int annotate_output(struct command *c, struct err *e)
+static int annotate_output(struct annotate_command *c, struct err *e)
 {
-	const struct options *o = c->opt;
+	const struct annotate_options *o = c->opt;
 	struct annotate_style style = {
 		.color = !o->output && pager_wants_color(),
 		.full_path = o->full_path,
@@ -218,7 +221,7 @@ static int annotate_output(struct command *c, struct err *e)
 		annotate_print(&b, c->annotate, &style);
 		annotate_put_notes(c, &b);
 	}
-	ret = b.failed ? err_set(e, ENOMEM, "out of memory")
+	ret = b.failed ? err_nomem(e)
 		       : outfile_write(o->output ? o->output : "-", b.data, b.len, e);
 	buf_deinit(&b);
 	return ret;
@@ -226,7 +229,7 @@ static int annotate_output(struct command *c, struct err *e)
 
 /* -- command -------------------------------------------------------------------------- */
 
-static int annotate_open_lines(struct command *c, struct srcline *kernel, struct err *e)
+static int annotate_open_lines(struct annotate_command *c, struct srcline *kernel, struct err *e)
 {
 	const struct debuginfo_places *places = &c->opt->places;
 	struct err why = { 0 };
@@ -241,7 +244,7 @@ static int annotate_open_lines(struct command *c, struct srcline *kernel, struct
 	return ret;
 }
 
-static int annotate_one(struct command *c, struct srcline *kernel, struct err *e)
+static int annotate_one(struct annotate_command *c, struct srcline *kernel, struct err *e)
 {
 	struct annotate_input in = {
 		.name = annotate_name_of,
@@ -251,8 +254,12 @@ static int annotate_one(struct command *c, struct srcline *kernel, struct err *e
 	};
 	int ret = function_choose(c, e);
 
-	ret = ret ? ret : annotate_text(&c->text, &c->find, c->fn, c->opt->buildid_dir, e);
-	ret = ret ? ret : annotate_open_lines(c, kernel, e);
+	if (ret)
+		return ret;
+	ret = annotate_text(&c->text, &c->find, c->fn, c->opt->buildid_dir, e);
+	if (ret)
+		return ret;
+	ret = annotate_open_lines(c, kernel, e);
 	if (ret)
 		return ret;
 	in.addr = c->fn->addr;
@@ -269,7 +276,7 @@ static int annotate_one(struct command *c, struct srcline *kernel, struct err *e
 }
 
 /* Of exact counts the event that has one for each instruction: others have sums of functions. */
-static int annotate_open(const struct options *o, struct reader *in, struct err *e)
+static int annotate_open(const struct annotate_options *o, struct reader *in, struct err *e)
 {
 	struct reader_options from = { .input = o->input,
 				       .buildid_dir = o->buildid_dir,
@@ -283,13 +290,13 @@ static int annotate_open(const struct options *o, struct reader *in, struct err 
 	return reader_open(in, &from, e);
 }
 
-static int annotate_run(const struct options *o, struct err *e)
+static int annotate_run(const struct annotate_options *o, struct err *e)
 {
-	struct command c = { .opt = o };
+	struct annotate_command c = { .opt = o };
 	struct srcline *kernel = NULL;
 	int ret;
 
-	display_names_init(&c.display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
+	demangle_names_init(&c.display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	c.find.display = &c.display;
 	c.find.in = &c.in;
 	ret = annotate_open(o, &c.in, e);
@@ -308,14 +315,14 @@ static int annotate_run(const struct options *o, struct err *e)
 	annotate_text_deinit(&c.text);
 	annotate_find_deinit(&c.find);
 	srcline_destroy(kernel);
-	display_names_deinit(&c.display);
+	demangle_names_deinit(&c.display);
 	reader_close(&c.in);
 	return ret;
 }
 
 static const char *const syntaxes[] = { [DISASM_ATT] = "att", [DISASM_INTEL] = "intel", NULL };
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct annotate_options
 
 static const struct option_row rows[] = {
 	CMD_INPUT(input),
@@ -344,21 +351,23 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof annotate [OPTIONS] SYMBOL|ADDRESS\n"
+	.usage = "Usage: kvmprof annotate [OPTIONS] FUNCTION|ADDRESS\n"
 		 "\n"
 		 "The instructions of a function, with the share of its samples at each, as they\n"
 		 "were in the guest's memory. `*` marks those that the kernel has patched, with "
 		 "what\n"
 		 "its image has there. Arrows are jumps inside of the function. ADDRESS (0x...) "
 		 "is\n"
-		 "the kernel's run-time address, or one of a program's file.\n"
+		 "the kernel's run-time address, or one of a program's file. Of several functions "
+		 "of a\n"
+		 "name NAME@FILE selects by source file, NAME#2 the second by address.\n"
 		 "\n",
 	.rows = rows,
 };
 
 int cmd_annotate(int argc, char **argv)
 {
-	struct options o = { .input = "perf.data" };
+	struct annotate_options o = { .input = "perf.data" };
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct options {
+struct archive_options {
 	const char *input, *output, *buildid_dir;
 };
 
@@ -52,7 +52,7 @@ static void archive_name_of(char *out, size_t size, const char *input)
 		snprintf(out, size, "perf.data");
 }
 
-static void archive_print_facts(const struct options *o, const struct archive_facts *f)
+static void archive_print_facts(const struct archive_options *o, const struct archive_facts *f)
 {
 	fprintf(stderr, "kvmprof: packed %zu files, %.1f MB", f->files, (double)f->bytes / 1e6);
 	if (f->from_cache)
@@ -95,7 +95,7 @@ static int archive_to_file(struct archive_request *r, const char *output,
 	return outfile_finish(&out, ret, e);
 }
 
-static int archive_input(struct options *o, struct err *e)
+static int archive_input(struct archive_options *o, struct err *e)
 {
 	cleanup_free char *by_name = NULL;
 	struct archive_facts facts;
@@ -109,7 +109,7 @@ static int archive_input(struct options *o, struct err *e)
 	if (!o->output) {
 		if (asprintf(&by_name, "%s.tar.zst", name) < 0) {
 			by_name = NULL;
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 		}
 		o->output = by_name;
 	}
@@ -122,7 +122,7 @@ static int archive_input(struct options *o, struct err *e)
 	return ret;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct archive_options
 
 static const struct option_row rows[] = {
 	CMD_INPUT(input),
@@ -136,7 +136,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof archive [OPTIONS]\n"
+	.usage = "Usage: kvmprof archive [OPTIONS] [PROFILE]\n"
 		 "\n"
 		 "Pack a profile with all that it needs to be read elsewhere: kernel symbols and\n"
 		 "programs come along, from the build-id cache where the profile has none.\n"
@@ -146,20 +146,18 @@ static const struct option_set set = {
 		 "always\n"
 		 "gives the same file.\n",
 	.rows = rows,
+	.order = OPTION_ALONE,
 };
 
 int cmd_archive(int argc, char **argv)
 {
-	struct options o = { .input = "perf.data" };
+	struct archive_options o = { .input = "perf.data" };
 	enum archive_form form;
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 
 	if (status >= 0)
 		return status;
-	if (optind < argc)
-		return cmd_wrong_usage(argv, "-i names the profile; unexpected argument",
-				       argv[optind]);
 	if (o.output && !archive_form_of(o.output, &form))
 		return cmd_wrong_usage(argv, "must end in .tar.zst, .tar.gz or .tar:", o.output);
 	return cmd_status(archive_input(&o, &e), &e);

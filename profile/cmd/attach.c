@@ -17,7 +17,7 @@
 /* Each sample costs some milliseconds of the whole machine. */
 #define GDB_FREQ_HZ 49
 
-struct attach {
+struct attach_attach {
 	struct run run;
 	struct attach_request request;
 };
@@ -26,12 +26,16 @@ static const char *const techniques[] = {
 	[ATTACH_AUTO] = "auto", [ATTACH_BPF] = "bpf", [ATTACH_PTRACE] = "ptrace", NULL
 };
 
-#define OPTION_STRUCT struct attach
+#define OPTION_STRUCT struct attach_attach
 /* What means the same to `kvmprof run`. */
 #define AS_RUN(name, text) OPTION_AS(name, text, run_option_rows, run.asked)
 
 static const struct option_row rows[] = {
 	OPTION_ROWS(cmd_attach_rows, request),
+	{ "vm", 0, "N",
+	  "of a process with several machines, this one, in the order in\n"
+	  "which they were made, from 1 on",
+	  OPTION_WHOLE(run.asked.attach_machine, 1, 64, "1 to 64") },
 	{ "monitor", 0, NULL,
 	  "find the domain's process by asking its QEMU: libvirt notes\n"
 	  "that (the domain is tainted)",
@@ -111,9 +115,9 @@ static int attach_check_event(const struct run_options *o, char **argv)
 	if (!o->events.n)
 		return -1;
 	if (o->events.n > 1 || (first->class != EVENT_WALL && first->class != EVENT_HOST))
-		return cmd_wrong_usage(
-			argv, "attach samples by one event, wall or host; unexpected",
-			o->events.n > 1 ? o->events.at[1].name.text : first->text);
+		return cmd_wrong_usage(argv,
+				       "attach samples by one event, wall or host; unexpected",
+				       o->events.n > 1 ? o->events.at[1].name.text : first->text);
 	if (first->class == EVENT_HOST && (o->gdb || o->technique == ATTACH_BPF))
 		return cmd_wrong_usage(argv,
 				       "-e host is for a PID or a domain, and stops its threads:",
@@ -122,7 +126,7 @@ static int attach_check_event(const struct run_options *o, char **argv)
 }
 
 /* -1 to go on, else the exit status. */
-static int attach_parse(struct attach *at, int argc, char **argv)
+static int attach_parse(struct attach_attach *at, int argc, char **argv)
 {
 	struct run_options *o = &at->run.asked;
 	struct attach_request *a = &at->request;
@@ -130,6 +134,8 @@ static int attach_parse(struct attach *at, int argc, char **argv)
 	double freq;
 	int status;
 
+	o->reporter = &cmd_reporter;
+	o->help = stdout;
 	run_options_default(o);
 	freq = o->freq_hz;
 	o->command = "attach";
@@ -150,6 +156,8 @@ static int attach_parse(struct attach *at, int argc, char **argv)
 	if (o->gdb && o->technique != ATTACH_AUTO)
 		return cmd_wrong_usage(argv, "--technique is for a PID or a domain, not for --gdb",
 				       o->gdb);
+	if (o->gdb && o->attach_machine)
+		return cmd_wrong_usage(argv, "--vm is for a process, not for --gdb", o->gdb);
 	status = attach_check_event(o, argv);
 	if (status >= 0)
 		return status;
@@ -162,14 +170,15 @@ static int attach_parse(struct attach *at, int argc, char **argv)
 			argv, "--python needs what BPF does not see (the FS base), without",
 			"--technique bpf");
 	if (optind == argc && !a->what && !o->gdb)
-		return cmd_wrong(argv, "which machine? Give a PID or a libvirt domain");
+		return cmd_wrong(argv, "which machine? Give a PID, a libvirt domain or --name; "
+				       "`kvmprof list --machines` lists them");
 	if (!a->what && !o->gdb && cmd_attach_set(a, ATTACH_GUESS, argv[optind++], &e))
 		return cmd_wrong(argv, e.text);
 	if (optind < argc)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
-	if (a->way == ATTACH_PID && (a->uri || a->monitor))
-		return cmd_wrong_usage(argv, "--connect and --monitor don't go with --pid",
-				       a->what);
+	if ((a->way == ATTACH_PID || a->way == ATTACH_NAME) && (a->uri || a->monitor))
+		return cmd_wrong_usage(
+			argv, "--connect and --monitor don't go with --pid or --name", a->what);
 	if (o->symbols && !o->image && strcmp(o->symbols, "live"))
 		return cmd_wrong_usage(
 			argv,
@@ -182,7 +191,8 @@ static int attach_parse(struct attach *at, int argc, char **argv)
 
 int cmd_attach(int argc, char **argv)
 {
-	cleanup_free struct attach *a = calloc(1, sizeof(*a)); /* large: two stacks of frames */
+	cleanup_free struct attach_attach *a =
+		calloc(1, sizeof(*a)); /* large: two stacks of frames */
 	struct run *r = a ? &a->run : NULL;
 	char name[LIBVIRT_NAME_MAX + 32];
 	struct err e = { 0 };
@@ -194,7 +204,8 @@ int cmd_attach(int argc, char **argv)
 	status = attach_parse(a, argc, argv);
 	if (status >= 0)
 		return status;
-	if (!r->asked.gdb && attach_find(&a->request, &r->asked.attach, &r->domain, &e) < 0) {
+	if (!r->asked.gdb &&
+	    attach_domain_find(&a->request, &r->asked.attach, &r->domain, &e) < 0) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		return 1;
 	}

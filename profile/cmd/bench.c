@@ -7,9 +7,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/signals.h"
 #include "profile/compare/bench/bench.h"
-#include "profile/compare/bench/counter.h"
-#include "profile/compare/bench/looks.h"
 #include "profile/cmd/common.h"
 #include "profile/compare/gate/exact.h"
 #include "profile/compare/gate/gate.h"
@@ -20,11 +19,8 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 #define PAIRS 10u
 #define WARMUP 1u
@@ -36,22 +32,20 @@
 
 enum bench_engine { ENGINE_KVM, ENGINE_EXACT };
 
-struct options {
+struct cmd_bench_options {
 	struct bench_options bench;
 	const char *config;
 	const struct gate_format *format;
 	enum bench_engine engine;
-	bool sequential, deterministic, strict_event, quiet, seeded;
+	bool deterministic, strict_event, quiet, seeded;
 };
 
-struct state {
-	struct options o;
-	struct grules *rules;
-	struct bench_looks looks;
+struct bench_state {
+	struct cmd_bench_options o;
+	struct gate_rules *rules;
 	struct gate *gate, *again; /* of A/A, or NULL */
 	struct bench *bench;
-	bool decided;
-	char *exact[GATE_SIDES]; /* with --engine exact: each side's run */
+	char *exact[GATE_SIDE_MAX]; /* with --engine exact: each side's run */
 };
 
 /* -- arguments ----------------------------------------------------------------------------------- */
@@ -64,14 +58,14 @@ static int parse_args(struct bench_args *a, const char *text, struct err *e)
 
 static int parse_base_args(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct cmd_bench_options *o = at;
 
 	return parse_args(&o->bench.args[0], arg, e);
 }
 
 static int parse_head_args(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct cmd_bench_options *o = at;
 
 	return parse_args(&o->bench.args[1], arg, e);
 }
@@ -86,7 +80,7 @@ static int parse_pin(void *at, char *arg, struct err *e)
 
 static int parse_seed(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct cmd_bench_options *o = at;
 
 	(void)e;
 	o->seeded = true;
@@ -95,14 +89,14 @@ static int parse_seed(void *at, char *arg, struct err *e)
 
 static int parse_format(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct cmd_bench_options *o = at;
 
 	(void)e;
 	o->format = gate_format_find(arg);
 	return o->format ? 0 : -EINVAL;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct cmd_bench_options
 
 static const char *const engines[] = { "kvm", "exact", NULL };
 
@@ -125,7 +119,7 @@ static const struct option_row rows[] = {
 	{ "timeout", 0, "SECONDS",
 	  "end a run that takes longer; it counts as failed\n"
 	  "(default 600)",
-	  OPTION_REAL(bench.timeout_s, 0.1, 1e6, "seconds") },
+	  OPTION_SECONDS(bench.timeout_s, 0.1, 1e6, "seconds") },
 	{ "deterministic", 0, NULL,
 	  "sample by guest instructions instead of time, where the\n"
 	  "host can count them; elsewhere say so, and go on with time",
@@ -133,9 +127,7 @@ static const struct option_row rows[] = {
 	{ "strict-event", 0, NULL, "do not go on with time", OPTION_PUT(strict_event, true) },
 	OPTION_HEADING("\nHow often:\n"),
 	{ "runs", 'n', "N", "runs of each side, 2 to 256 (default 10)",
-	  OPTION_WHOLE(bench.pairs, 2, GATE_MAX_RUNS, "a number from 2 to 256") },
-	{ "sequential", 0, NULL, "stop as soon as the question is decided, after N at most",
-	  OPTION_PUT(sequential, true) },
+	  OPTION_WHOLE(bench.pairs, 2, STATS_MAX_RUNS, "a number from 2 to 256") },
 	{ "warmup", 0, "N", "runs of each side that are thrown away (default 1)",
 	  OPTION_WHOLE(bench.warmup, 0, 100, "a number from 0 to 100") },
 	{ "aa", 0, NULL,
@@ -172,7 +164,7 @@ static const struct option_set set = {
 };
 
 /* The first option that is about several runs, or NULL. */
-static const char *bench_not_exact(const struct options *o)
+static const char *bench_not_exact(const struct cmd_bench_options *o)
 {
 	if (o->bench.pairs != NOT_GIVEN)
 		return "--runs";
@@ -180,12 +172,10 @@ static const char *bench_not_exact(const struct options *o)
 		return "--warmup";
 	if (o->bench.again)
 		return "--aa";
-	if (o->sequential)
-		return "--sequential";
 	return o->deterministic ? "--deterministic" : NULL;
 }
 
-static int bench_settle(struct options *o, char **argv)
+static int bench_settle(struct cmd_bench_options *o, char **argv)
 {
 	struct bench_options *b = &o->bench;
 
@@ -206,7 +196,7 @@ static int bench_settle(struct options *o, char **argv)
 }
 
 /* -1: go on; else the exit status. */
-static int bench_parse(struct options *o, int argc, char **argv)
+static int bench_parse(struct cmd_bench_options *o, int argc, char **argv)
 {
 	int status = cmd_options(&set, o, argc, argv);
 
@@ -227,19 +217,6 @@ static int bench_parse(struct options *o, int argc, char **argv)
 
 /* -- before the first run ------------------------------------------------------------------------ */
 
-static int bench_block_signals(int *fd, struct err *e)
-{
-	sigset_t signals;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	*fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return *fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
-}
-
 /* In front of the user's, which win. */
 static int bench_add_words(struct bench_args *a, char *const *words, size_t n, struct err *e)
 {
@@ -251,7 +228,7 @@ static int bench_add_words(struct bench_args *a, char *const *words, size_t n, s
 	return 0;
 }
 
-static int bench_choose_event(struct options *o, struct err *e)
+static int bench_choose_event(struct cmd_bench_options *o, struct err *e)
 {
 	static char event[] = "-e", instructions[] = "instructions", count[] = "-c",
 		    period[] = INSTRUCTIONS, engine[] = "--engine", exact[] = "exact",
@@ -274,27 +251,32 @@ static int bench_choose_event(struct options *o, struct err *e)
 	return bench_add_words(&o->bench.common, words, ARRAY_SIZE(words), e);
 }
 
-static int bench_prepare(struct state *s, struct err *e)
+static int bench_prepare(struct bench_state *s, struct err *e)
 {
 	struct bench_options *b = &s->o.bench;
 	bool exact = s->o.engine == ENGINE_EXACT;
-	int ret = (exact ? grules_load_exact : grules_load)(&s->rules, s->o.config, e);
+	int ret = (exact ? gate_rules_load_exact : gate_rules_load)(&s->rules, s->o.config, e);
 
-	ret = ret ? ret : bench_choose_event(&s->o, e);
-	if (!ret && !exact)
-		ret = bench_looks_init(&s->looks, s->rules, b->pairs, e);
-	ret = ret ? ret : gate_create(&s->gate, s->rules, e);
+	if (ret)
+		return ret;
+	ret = bench_choose_event(&s->o, e);
+	if (ret)
+		return ret;
+	ret = gate_create(&s->gate, s->rules, e);
 	if (!ret && b->again)
 		ret = gate_create(&s->again, s->rules, e);
-	ret = ret ? ret : bench_block_signals(&b->stop_fd, e);
-	ret = ret ? ret : bench_create(&s->bench, b, e);
+	if (ret)
+		return ret;
+	signals_set(SIGNALS_REPORT);
+	b->stop_fd = signals_fd();
+	ret = bench_create(&s->bench, b, e);
 	if (ret)
 		return ret;
 	if (exact)
 		fprintf(stderr, "kvmprof: an exact run of each side, in %s\n", b->dir);
 	else
-		fprintf(stderr, "kvmprof: %u runs of each side%s, seed %" PRIu64 ", in %s\n",
-			b->pairs, s->o.sequential ? " at most" : "", b->seed, b->dir);
+		fprintf(stderr, "kvmprof: %u runs of each side, seed %" PRIu64 ", in %s\n",
+			b->pairs, b->seed, b->dir);
 	for (unsigned int i = 0; i < b->warmup && !ret; i++)
 		ret = bench_warm_up(s->bench, e);
 	return ret;
@@ -302,19 +284,19 @@ static int bench_prepare(struct state *s, struct err *e)
 
 /* -- runs ---------------------------------------------------------------------------------------- */
 
-static const char *const arm_name[BENCH_ARMS] = { "base", "head", "base again" };
+static const char *const arm_name[BENCH_ARM_MAX] = { "base", "head", "base again" };
 
-static void bench_print_pair(const struct state *s, const struct bench_pair *p)
+static void bench_print_pair(const struct bench_state *s, const struct bench_pair *p)
 {
 	if (!s->o.quiet) {
 		fprintf(stderr, "kvmprof: %u of %u:", p->number, s->o.bench.pairs);
-		for (unsigned int a = 0; a < BENCH_ARMS; a++)
+		for (unsigned int a = 0; a < BENCH_ARM_MAX; a++)
 			if (p->ran[a])
 				fprintf(stderr, "%s %s %.2f s", a ? "," : "", arm_name[a],
 					p->outcome[a].seconds);
 		fputc('\n', stderr);
 	}
-	for (unsigned int a = 0; a < BENCH_ARMS && !p->interrupted; a++) {
+	for (unsigned int a = 0; a < BENCH_ARM_MAX && !p->interrupted; a++) {
 		char end[64], words[200];
 
 		if (!p->ran[a] || p->outcome[a].end == BENCH_FINE)
@@ -327,15 +309,15 @@ static void bench_print_pair(const struct state *s, const struct bench_pair *p)
 }
 
 /* Where a run is: the caller's. */
-static int bench_run_path(char **out, const struct state *s, const char *name, struct err *e)
+static int bench_run_path(char **out, const struct bench_state *s, const char *name, struct err *e)
 {
 	if (asprintf(out, "%s/%s", s->o.bench.dir, name) >= 0)
 		return 0;
 	*out = NULL;
-	return err_set(e, ENOMEM, "out of memory");
+	return err_nomem(e);
 }
 
-static int bench_load_run(struct gate *g, enum gate_side side, const struct state *s,
+static int bench_load_run(struct gate *g, enum gate_side side, const struct bench_state *s,
 			  const char *name, struct err *e)
 {
 	cleanup_free char *path = NULL;
@@ -344,7 +326,7 @@ static int bench_load_run(struct gate *g, enum gate_side side, const struct stat
 	return ret ? ret : gate_add(g, side, path, NULL, e);
 }
 
-static int bench_load_pair(struct state *s, const struct bench_pair *p, struct err *e)
+static int bench_load_pair(struct bench_state *s, const struct bench_pair *p, struct err *e)
 {
 	int ret;
 
@@ -353,48 +335,21 @@ static int bench_load_pair(struct state *s, const struct bench_pair *p, struct e
 		return ret ? ret : bench_run_path(&s->exact[GATE_HEAD], s, p->path[BENCH_HEAD], e);
 	}
 	ret = bench_load_run(s->gate, GATE_BASE, s, p->path[BENCH_BASE], e);
-	ret = ret ? ret : bench_load_run(s->gate, GATE_HEAD, s, p->path[BENCH_HEAD], e);
-	if (!ret && s->again)
-		ret = bench_load_run(s->again, GATE_BASE, s, p->path[BENCH_BASE], e);
-	if (!ret && s->again)
-		ret = bench_load_run(s->again, GATE_HEAD, s, p->path[BENCH_AGAIN], e);
-	return ret;
-}
-
-static bool bench_is_decided(const struct gate_report *r)
-{
-	if (r->status == GATE_FAILED)
-		return true;
-	for (size_t i = 0; i < r->n; i++)
-		if (r->outcome[i].rule->fail && r->outcome[i].status == GATE_UNSURE)
-			return false;
-	return true;
-}
-
-/* Has the question an answer already? Pairs that failed count towards N: so many turns were asked for. */
-static int bench_decide(struct state *s, struct err *e)
-{
-	unsigned int made = bench_pairs_made(s->bench);
-	struct gate_eval_options opt = { .seed = s->o.bench.seed };
-	struct gate_report *r = NULL;
-	int ret;
-
-	if (!s->o.sequential || !bench_looks_due(&s->looks, made) || made == s->o.bench.pairs ||
-	    gate_runs(s->gate, GATE_BASE) < 2)
-		return 0;
-	bench_looks_set(&s->looks, made, s->rules);
-	ret = gate_evaluate(s->gate, &opt, &r, e);
 	if (ret)
 		return ret;
-	s->decided = bench_is_decided(r);
-	gate_report_destroy(r);
-	return 0;
+	ret = bench_load_run(s->gate, GATE_HEAD, s, p->path[BENCH_HEAD], e);
+	if (ret || !s->again)
+		return ret;
+	ret = bench_load_run(s->again, GATE_BASE, s, p->path[BENCH_BASE], e);
+	if (ret)
+		return ret;
+	return bench_load_run(s->again, GATE_HEAD, s, p->path[BENCH_AGAIN], e);
 }
 
 /* 0, -EINTR: the user wants an end, or an error. */
-static int bench_run_all(struct state *s, struct err *e)
+static int bench_run_all(struct bench_state *s, struct err *e)
 {
-	while (!s->decided && bench_pairs_made(s->bench) < s->o.bench.pairs) {
+	while (bench_pairs_made(s->bench) < s->o.bench.pairs) {
 		struct bench_pair p;
 		unsigned int failures = 0;
 		int ret = bench_next(s->bench, &p, e);
@@ -404,7 +359,7 @@ static int bench_run_all(struct state *s, struct err *e)
 		if (p.interrupted)
 			return err_set(e, EINTR, "interrupted");
 		bench_print_pair(s, &p);
-		for (unsigned int a = 0; a < BENCH_ARMS; a++)
+		for (unsigned int a = 0; a < BENCH_ARM_MAX; a++)
 			failures += bench_failures(s->bench, (enum bench_arm)a);
 		if (failures >= BENCH_FAILURES_MAX)
 			return err_set(e, EIO, "%u runs failed (%u of the base, %u of the head)",
@@ -413,7 +368,6 @@ static int bench_run_all(struct state *s, struct err *e)
 					       bench_failures(s->bench, BENCH_AGAIN),
 				       bench_failures(s->bench, BENCH_HEAD));
 		ret = p.complete ? bench_load_pair(s, &p, e) : 0;
-		ret = ret ? ret : bench_decide(s, e);
 		if (ret)
 			return ret;
 	}
@@ -423,7 +377,7 @@ static int bench_run_all(struct state *s, struct err *e)
 /* -- judgement ----------------------------------------------------------------------------------- */
 
 /* What the same rules say of the base and the base again. */
-static int bench_print_noise(struct state *s, struct err *e)
+static int bench_print_noise(struct bench_state *s, struct err *e)
 {
 	struct gate_eval_options opt = { .seed = s->o.bench.seed };
 	struct gate_report *r = NULL;
@@ -447,7 +401,7 @@ static int bench_print_noise(struct state *s, struct err *e)
 	return 0;
 }
 
-static int bench_evaluate(struct state *s, struct gate_report **out, struct err *e)
+static int bench_evaluate(struct bench_state *s, struct gate_report **out, struct err *e)
 {
 	struct gate_eval_options opt = { .seed = s->o.bench.seed };
 
@@ -460,13 +414,10 @@ static int bench_evaluate(struct state *s, struct gate_report **out, struct err 
 	return gate_evaluate_exact(s->gate, s->exact[GATE_BASE], s->exact[GATE_HEAD], out, e);
 }
 
-static void bench_print_kept(const struct state *s)
+static void bench_print_kept(const struct bench_state *s)
 {
 	const char *dir = s->o.bench.dir;
 
-	if (s->decided)
-		fprintf(stderr, "kvmprof: decided after %u of %u runs a side\n",
-			bench_pairs_made(s->bench), s->o.bench.pairs);
 	if (s->o.engine == ENGINE_EXACT)
 		fprintf(stderr,
 			"kvmprof: the runs are kept: kvmprof gate --exact --base %s --head %s\n",
@@ -479,23 +430,23 @@ static void bench_print_kept(const struct state *s)
 }
 
 /* The exit status, or -errno. */
-static int bench_judge(struct state *s, struct err *e)
+static int bench_judge(struct bench_state *s, struct err *e)
 {
 	struct gate_write_options how = { .flamegraph = NULL };
 	struct gate_report *r = NULL;
 	struct buf out;
 	int ret;
 
-	if (s->o.sequential)
-		bench_looks_set(&s->looks, bench_pairs_made(s->bench), s->rules);
 	ret = s->again ? bench_print_noise(s, e) : 0;
-	ret = ret ? ret : bench_evaluate(s, &r, e);
+	if (ret)
+		return ret;
+	ret = bench_evaluate(s, &r, e);
 	if (ret)
 		return ret;
 	buf_init(&out);
 	ret = s->o.format->write(&out, r, &how, e);
 	if (!ret && out.failed)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	if (!ret)
 		fwrite(out.data, 1, out.len, stdout);
 	buf_deinit(&out);
@@ -506,7 +457,7 @@ static int bench_judge(struct state *s, struct err *e)
 	return ret;
 }
 
-static int run_bench(struct state *s)
+static int run_bench(struct bench_state *s)
 {
 	struct err e = { 0 }, ignored = { 0 };
 	int ret = bench_prepare(s, &e);
@@ -516,7 +467,6 @@ static int run_bench(struct state *s)
 		bench_close(s->bench,
 			    ret == -EINTR ? "interrupted"
 			    : ret	  ? "failed"
-			    : s->decided  ? "decided"
 					  : "complete",
 			    ret ? &ignored : &e);
 	if (!ret)
@@ -533,7 +483,7 @@ static int run_bench(struct state *s)
 
 int cmd_bench(int argc, char **argv)
 {
-	cleanup_free struct state *s = calloc(1, sizeof(*s)); /* many words */
+	cleanup_free struct bench_state *s = calloc(1, sizeof(*s)); /* many words */
 	int status;
 
 	if (!s)
@@ -553,13 +503,10 @@ int cmd_bench(int argc, char **argv)
 	bench_destroy(s->bench);
 	gate_destroy(s->again);
 	gate_destroy(s->gate);
-	bench_looks_deinit(&s->looks);
-	grules_destroy(s->rules);
-	for (unsigned int side = 0; side < GATE_SIDES; side++)
+	gate_rules_destroy(s->rules);
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
 		free(s->exact[side]);
 	bench_args_deinit(&s->o.bench.args[0]);
 	bench_args_deinit(&s->o.bench.args[1]);
-	if (s->o.bench.stop_fd >= 0)
-		close(s->o.bench.stop_fd);
 	return status;
 }

@@ -4,8 +4,11 @@
  */
 #include "profile/cmd/cmd.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "profile/cmd/common.h"
+#include "profile/record/sandbox/namespace.h"
 #include "profile/record/sandbox/sandbox.h"
 #include "vmm/capture/counter.h"
 #include "vmm/exact/exact.h"
@@ -28,18 +31,26 @@ enum verdict { GOOD, NOTE, BAD };
 
 /* What the checks share. */
 struct check {
-	bool failed; /* something that kvmprof run cannot do without is missing */
+	bool json;
+	struct json_writer checks; /* with json: an array of objects in a buffer of its own */
+	bool failed;		   /* something that kvmprof run cannot do without is missing */
 };
 
 static void check_line(struct check *c, enum verdict v, const char *what, const char *found,
 		       const char *mend)
 {
 	static const char *const mark[] = { "ok  ", "note", "FAIL" };
+	static const char *const word[] = { "ok", "note", "fail" };
 
+	c->failed |= v == BAD;
+	if (c->json) {
+		json_put_object(&c->checks, NULL, "name", what, "verdict", word[v], "found", found,
+				"mend", mend);
+		return;
+	}
 	printf("%s  %-28s %s\n", mark[v], what, found);
 	if (mend)
 		printf("      %-28s -> %s\n", "", mend);
-	c->failed |= v == BAD;
 }
 
 static void check_cap(struct check *c, const char *what, bool have, enum verdict without,
@@ -66,9 +77,10 @@ static void check_kvm(struct check *c, const struct kvm_host *h)
 	snprintf(text, sizeof(text), "%u (kvmprof uses up to %d)", h->max_vcpus, VM_MAX_VCPUS);
 	check_line(c, GOOD, "vCPUs", text, NULL);
 	check_cap(c, "binary statistics", h->stats_fd, NOTE, "exit counts inside KVM stay unknown");
-	check_cap(c, "nested guests are told apart", h->nested_flag, NOTE,
-		  "guests of ours see neither VMX nor SVM; of another VMM's guest that runs guests, "
-		  "samples are unknown (Linux 6.11 tells them apart)");
+	check_cap(
+		c, "nested guests are told apart", h->nested_flag, NOTE,
+		"guests of ours see neither VMX nor SVM; of another VMM's guest that runs guests, "
+		"samples are unknown (Linux 6.11 tells them apart)");
 	check_cap(c, "guest debug registers", h->guest_debug, NOTE,
 		  "needed only on hosts with the SYSCALL quirk below");
 }
@@ -201,20 +213,34 @@ static void check_sandbox(struct check *c)
 	char text[160];
 
 	sandbox_probe(&host);
+	host.mounts = namespace_probe();
 	snprintf(text, sizeof(text), "no_new_privs, capabilities%s",
 		 host.seccomp ? ", seccomp" : "");
+	if (host.mounts)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 ", mount namespaces for shares");
 	if (host.landlock)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", Landlock ABI %d%s",
 			 host.landlock, host.landlock < 4 ? " (files, not TCP)" : "");
-	check_line(c, host.seccomp && host.landlock ? GOOD : NOTE, "sandbox of a run", text,
+	check_line(c, host.seccomp && host.landlock && host.mounts ? GOOD : NOTE,
+		   "sandbox of a run", text,
 		   !host.seccomp ? "system calls are not filtered: the host's kernel has no seccomp"
-				 : host.without);
+		   : host.without ? host.without
+		   : host.mounts  ? NULL
+				 : "the process of a share sees the names of other files: no mount "
+				   "namespace is allowed");
 }
 
-static const struct option_row rows[] = { OPTION_HELP, { 0 } };
+#define OPTION_STRUCT struct check
+static const struct option_row rows[] = {
+	{ "json", 0, NULL, "one JSON object: works, and checks with name, verdict, found and mend",
+	  OPTION_PUT(json, true) },
+	OPTION_HELP,
+	{ 0 },
+};
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof check\n"
+	.usage = "Usage: kvmprof check [--json]\n"
 		 "\n"
 		 "Print what this host offers for profiling guests. Exit status 0: kvmprof run "
 		 "works\n"
@@ -229,19 +255,23 @@ static void check_exact(struct check *c)
 {
 	struct err e = { 0 };
 	struct engine n;
-	char text[sizeof(n.version) + 8];
+	char text[sizeof(n.version) + 64];
 
 	if (engine_find(&n, &e)) {
 		check_line(c, NOTE, "run --engine exact", "not here", e.text);
 		return;
 	}
-	snprintf(text, sizeof(text), "QEMU %s", n.version);
+	snprintf(text, sizeof(text), "QEMU %s loads the plugin (interface %d of %d)", n.version,
+		 n.api, n.api_newest);
 	check_line(c, GOOD, "run --engine exact", text, NULL);
 }
 
 int cmd_check(int argc, char **argv)
 {
 	struct check c = { .failed = false };
+	struct buf *b = &c.checks.own;
+	struct json_writer w;
+	bool out_of_memory;
 	struct kvm_host h = { .fd = -1 };
 	struct err e = { 0 };
 	struct utsname u;
@@ -249,6 +279,8 @@ int cmd_check(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
+	json_begin(&c.checks, b);
+	json_array_begin(&c.checks, NULL);
 	if (uname(&u) == 0)
 		check_line(&c, GOOD, "host kernel", u.release, NULL);
 	if (kvm_host_open(&h, &e) < 0) {
@@ -261,6 +293,17 @@ int cmd_check(int argc, char **argv)
 	check_perf(&c);
 	check_sandbox(&c);
 	check_exact(&c);
-	printf("\nkvmprof run %s on this host.\n", c.failed ? "does NOT work" : "works");
-	return c.failed;
+	if (!c.json) {
+		printf("\nkvmprof run %s on this host.\n", c.failed ? "does NOT work" : "works");
+		buf_deinit(b);
+		return c.failed;
+	}
+	json_array_end(&c.checks);
+	buf_u8(b, 0);
+	json_open(&w);
+	json_put(&w, "works", json_of_bool(!c.failed));
+	json_raw(&w, "checks", b->failed ? NULL : (const char *)b->data);
+	out_of_memory = json_close(&w, stdout) != 0;
+	buf_deinit(b);
+	return out_of_memory ? cmd_no_memory() : c.failed;
 }

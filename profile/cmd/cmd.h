@@ -6,11 +6,6 @@
 #ifndef KVMPROF_PROFILE_CMD_CMD_H
 #define KVMPROF_PROFILE_CMD_CMD_H
 
-#include "base/nearest.h"
-
-#include <stdbool.h>
-#include <stdio.h>
-
 int cmd_run(int argc, char **argv);
 int cmd_iosnoop(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
@@ -36,13 +31,5 @@ int cmd_import(int argc, char **argv);
 int cmd_archive(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_push(int argc, char **argv);
-
-/* The examples below the overview of `kvmprof help'. */
-void help_examples(FILE *out);
-
-/* Prints a topic, or with "topics" their list; false: there is none of that name. */
-bool help_topic(FILE *out, const char *name);
-/* Adds the names of all topics to those that a mistyped word could have been. */
-void help_topics_near(struct nearest *n);
 
 #endif

@@ -72,6 +72,11 @@ static int parse_domain(void *at, char *arg, struct err *e)
 	return cmd_attach_set(at, ATTACH_DOMAIN, arg, e);
 }
 
+static int parse_name(void *at, char *arg, struct err *e)
+{
+	return cmd_attach_set(at, ATTACH_NAME, arg, e);
+}
+
 #undef OPTION_STRUCT
 #define OPTION_STRUCT struct attach_request
 
@@ -80,13 +85,17 @@ const struct option_row cmd_attach_rows[] = {
 	  OPTION_TEXT(uri) },
 	{ "pid", 0, "PID", "attach to this process", OPTION_CALL(parse_pid, NULL) },
 	{ "domain", 0, "DOMAIN", "attach to this domain", OPTION_CALL(parse_domain, NULL) },
+	{ "name", 0, "NAME",
+	  "attach to the machine that its VMM's command line calls so: --id\n"
+	  "of Firecracker, -name of QEMU; see `kvmprof list --machines`",
+	  OPTION_CALL(parse_name, NULL) },
 	{ 0 },
 };
 
 int cmd_runs_add(struct cmd_runs *r, const char *path, struct err *e)
 {
-	if (r->n == RUNSTATS_MAX_RUNS)
-		return err_set(e, E2BIG, "more than %u runs a side", RUNSTATS_MAX_RUNS);
+	if (r->n == STATS_MAX_RUNS)
+		return err_set(e, E2BIG, "more than %u runs a side", STATS_MAX_RUNS);
 	r->path[r->n++] = path;
 	return 0;
 }
@@ -103,10 +112,26 @@ int cmd_runs_add_list(struct cmd_runs *r, char *list, struct err *e)
 	return ret;
 }
 
+__attribute__((format(printf, 2, 0))) static void cmd_report(void *ctx, const char *fmt, va_list ap)
+{
+	(void)ctx;
+	vfprintf(stderr, fmt, ap);
+}
+
+const struct reporter cmd_reporter = { cmd_report, NULL };
+
 int cmd_no_memory(void)
 {
 	fputs("kvmprof: out of memory\n", stderr);
 	return 1;
+}
+
+void cmd_say_missing(const char *input, const struct stackset *s)
+{
+	if (s->partial)
+		fprintf(stderr, "kvmprof: %s: %s\n", input, s->message);
+	if (s->note && s->note[0])
+		fprintf(stderr, "kvmprof: %s: %s\n", input, s->note);
 }
 
 int cmd_status(int ret, const struct err *e)
@@ -140,4 +165,56 @@ int cmd_options(const struct option_set *set, void *at, int argc, char **argv)
 	if (ret == OPTION_ASKED_HELP)
 		option_help(set, stdout);
 	return ret ? 0 : -1;
+}
+
+/* -- source lines ----------------------------------------------------------------------------- */
+
+#undef OPTION_STRUCT
+#define OPTION_STRUCT struct debuginfo_places
+
+const struct option_row cmd_debuginfo_rows[] = {
+	{ "debuginfo", 0, "PATH", "the kernel's debug file, or a directory to look for it in",
+	  OPTION_TEXT(given) },
+	{ "build-id-map", 0, "FILE", "where files are, as `kvmprof scan` wrote it",
+	  OPTION_TEXT(map_file) },
+	{ 0 },
+};
+
+static void debuginfo_progress(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "\r\033[K%s", text ? text : "");
+	fflush(stderr);
+}
+
+void cmd_debuginfo_show_progress(struct debuginfo_places *places)
+{
+	if (isatty(STDERR_FILENO))
+		places->progress = debuginfo_progress;
+}
+
+/* Loads, and says on stderr what is missing. */
+static int debuginfo_load(struct srcline *s, struct err *e)
+{
+	struct err why = { 0 };
+	int ret = srcline_load(s, &why);
+
+	if (ret && ret != -ENOENT)
+		return err_set(e, -ret, "%s", why.text);
+	if (*srcline_why(s))
+		fprintf(stderr, "kvmprof: %s%s\n", ret ? "no source lines: " : "", srcline_why(s));
+	return 0;
+}
+
+int cmd_debuginfo_open(struct srcline **out, struct debuginfo_places *places,
+		       const struct perfdata *p, struct err *e)
+{
+	int ret;
+
+	cmd_debuginfo_show_progress(places);
+	ret = srcline_create(out, places, e);
+	if (ret)
+		return ret;
+	srcline_set_profile(*out, p);
+	return debuginfo_load(*out, e);
 }

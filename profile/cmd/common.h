@@ -8,8 +8,13 @@
 #define KVMPROF_PROFILE_CMD_COMMON_H
 
 #include "base/option.h"
+#include "base/reporter.h"
+#include "profile/compare/stats/deals.h"
+#include "profile/format/names/srcline.h"
 #include "profile/record/libvirt/attach_domain.h"
-#include "profile/compare/stats/runs.h"
+
+/* Prints on standard error; for library code that reports while it works. */
+extern const struct reporter cmd_reporter;
 
 /*
  * What was printed so far, out of the process; also at the end of each command (main.c), so
@@ -26,6 +31,10 @@ int cmd_options(const struct option_set *set, void *at, int argc, char **argv);
 
 /* What the function of a row returns when the command has done what was asked for. */
 #define CMD_OPTION_ENDS 2
+
+struct stackset;
+/* Writes to stderr what a profile has lost, and what is not shown of it. */
+void cmd_say_missing(const char *input, const struct stackset *s);
 
 /* Says why on stderr unless ret is 0; the exit status: 0 or 1. */
 int cmd_status(int ret, const struct err *e);
@@ -61,14 +70,14 @@ int cmd_status(int ret, const struct err *e);
 /* comm, pid, cpu, time, kernel-only: which samples; about a struct stackset_options. */
 extern const struct option_row cmd_filter_rows[];
 
-/* connect, pid, domain: which machine to attach to; about a struct attach_request. */
+/* connect, pid, domain, name: which machine to attach to; about a struct attach_request. */
 extern const struct option_row cmd_attach_rows[];
 /* A machine that is named. -EINVAL: there is one already, or the name is empty. */
 int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *what, struct err *e);
 
 /* Profiles of runs of the same code. */
 struct cmd_runs {
-	const char *path[RUNSTATS_MAX_RUNS]; /* borrowed */
+	const char *path[STATS_MAX_RUNS]; /* borrowed */
 	unsigned int n;
 };
 
@@ -85,5 +94,21 @@ int cmd_wrong(char *const argv[], const char *text);
 
 /* "WHAT 'ARG'", and where the help is. */
 int cmd_wrong_usage(char *const argv[], const char *what, const char *arg);
+
+/* -- what commands that print source lines have in common --------------------------------------- */
+
+/* debuginfo, build-id-map; about a struct debuginfo_places. */
+extern const struct option_row cmd_debuginfo_rows[];
+
+/* On a terminal: stderr shows how far a download is. */
+void cmd_debuginfo_show_progress(struct debuginfo_places *places);
+
+/*
+ * Finds and loads the kernel's lines for a profile; says on stderr what is missing. 0 also when
+ * there is no debug information; -errno, with the reason in e, when what the user gave can't be
+ * used. *out is the caller's, to destroy, also then; NULL at first.
+ */
+int cmd_debuginfo_open(struct srcline **out, struct debuginfo_places *places,
+		       const struct perfdata *p, struct err *e);
 
 #endif

@@ -4,9 +4,10 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/outfile.h"
+#include "base/utf8.h"
 #include "profile/cmd/common.h"
 #include "profile/analyse/stacks/comparable.h"
-#include "profile/analyse/stacks/diff.h"
+#include "profile/compare/diff/diff.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -23,7 +24,7 @@
 
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
 
-struct options {
+struct cmd_diff_options {
 	struct cmd_runs base, head;
 	const char *output;
 	unsigned long top;
@@ -38,14 +39,15 @@ static void print_side(FILE *f, const char *what, const struct cmd_runs *s,
 		       const struct diff_run *run)
 {
 	for (unsigned int i = 0; i < s->n; i++)
-		fprintf(f, "# %s %s: %" PRIu64 " %s\n", what, s->path[i],
+		fprintf(f, "# %s %s: %" PRIu64 " %s%s%s\n", what, s->path[i],
 			run[i].counted ? run[i].weight : run[i].samples,
-			run[i].counted ? "counted" : "samples");
+			run[i].counted ? "counted" : "samples", *run[i].guest ? ", " : "",
+			run[i].guest);
 }
 
-static void print_header(FILE *f, const struct diff *d, const struct options *o)
+static void print_header(FILE *f, const struct diff *d, const struct cmd_diff_options *o)
 {
-	const struct runstats *s = &d->stats;
+	const struct stats_deals *s = &d->design.deals;
 
 	print_side(f, "base", &o->base, d->run);
 	print_side(f, "head", &o->head, d->run + s->na);
@@ -56,10 +58,10 @@ static void print_header(FILE *f, const struct diff *d, const struct options *o)
 			s->na, s->nb, s->ndeals, s->p_least);
 	else if (s->deal)
 		fprintf(f, "# %u runs against %u: permutation test over %u random arrangements",
-			s->na, s->nb, RUNSTATS_RESAMPLES);
+			s->na, s->nb, STATS_RESAMPLES);
 	if (s->deal)
 		fprintf(f, ", interval of 95 %% from %u resamples, seed %" PRIu64 "\n",
-			RUNSTATS_RESAMPLES, s->seed);
+			STATS_RESAMPLES, s->seed);
 	else if (diff_is_counted(d))
 		fputs("# exact counts, without noise; for differences in instructions:\n"
 		      "# kvmprof gate --exact --base BASE --head HEAD\n",
@@ -97,13 +99,13 @@ static int name_width(const struct diff *d, size_t rows)
 	return width < MAX_WIDTH ? (int)width : MAX_WIDTH;
 }
 
-static void print_text(FILE *f, const struct diff *d, const struct options *o, size_t rows)
+static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_options *o, size_t rows)
 {
-	bool noise = d->stats.na == 1 && d->stats.nb == 1 && !diff_is_counted(d);
+	bool noise = d->design.deals.na == 1 && d->design.deals.nb == 1 && !diff_is_counted(d);
 	int width = name_width(d, rows);
 
 	print_header(f, d, o);
-	fprintf(f, "#  Change%s%s", d->stats.deal ? "   95 % interval        p      q" : "",
+	fprintf(f, "#  Change%s%s", d->design.deals.deal ? "   95 % interval        p      q" : "",
 		noise ? "  Noise" : "");
 	if (o->diff.stacks)
 		fprintf(f, "    Base    Head  Mode    Stack\n");
@@ -136,84 +138,87 @@ static void print_text(FILE *f, const struct diff *d, const struct options *o, s
 
 /* -- JSON and CSV -------------------------------------------------------------------------- */
 
-static void put_json_side(FILE *f, const char *what, const struct cmd_runs *s,
+static void put_json_side(struct json_writer *w, const char *what, const struct cmd_runs *s,
 			  const struct diff_run *run)
 {
-	fprintf(f, "\"%s\":[", what);
-	for (unsigned int i = 0; i < s->n; i++) {
-		fprintf(f, "%s{\"input\":", i ? "," : "");
-		json_quote_file(f, s->path[i]);
-		fprintf(f, ",\"samples\":%" PRIu64 ",\"weight\":%" PRIu64 "}", run[i].samples,
-			run[i].weight);
+	json_array_begin(w, what);
+	for (unsigned int i = 0; i < s->n; i++)
+		json_put_object(w, NULL, "input", s->path[i], "samples", run[i].samples, "weight",
+				run[i].weight);
+	json_array_end(w);
+}
+
+static struct json_value percent_of(double share)
+{
+	return json_short(6, 100 * share);
+}
+
+static void put_json_pair(struct json_writer *w, const char *key, double a, double b)
+{
+	json_array_begin(w, key);
+	json_put(w, NULL, percent_of(a), NULL, percent_of(b));
+	json_array_end(w);
+}
+
+static void put_json_runs(struct json_writer *w, const char *what, const double *v,
+			  const struct stats_deals *s)
+{
+	json_array_begin(w, what);
+	for (unsigned int side = 0, i = 0; side < 2; side++) {
+		json_array_begin(w, NULL);
+		for (; i < s->na + side * s->nb; i++)
+			json_put(w, NULL, percent_of(v[i]));
+		json_array_end(w);
 	}
-	fputs("],\n", f);
+	json_array_end(w);
 }
 
-static void put_json_runs(FILE *f, const char *what, const double *v, const struct runstats *s)
+static void put_json_row(struct json_writer *w, const struct diff_row *r, const struct diff *d,
+			 bool stacks)
 {
-	fprintf(f, ",\"%s_runs\":[[", what);
-	for (unsigned int i = 0; i < s->na + s->nb; i++)
-		fprintf(f, "%s%.6g", i == s->na ? "],[" : i ? "," : "", 100 * v[i]);
-	fputs("]]", f);
-}
-
-static void put_json_row(FILE *f, const struct diff_row *r, const struct diff *d, bool stacks)
-{
-	fprintf(f, "{\"mode\":\"%s\",\"%s\":", r->mode, stacks ? "stack" : "symbol");
-	json_quote_file(f, r->name);
-	if (!stacks) {
-		fputs(",\"dso\":", f);
-		json_quote_file(f, r->dso);
+	json_line(w);
+	json_object_begin(w, NULL);
+	json_put(w, "mode", r->mode, stacks ? "stack" : "symbol", r->name);
+	if (!stacks)
+		json_str(w, "dso", r->dso);
+	json_put(w, "change", percent_of(r->stat.diff));
+	put_json_pair(w, "self", r->self_a, r->self_b);
+	if (!stacks)
+		put_json_pair(w, "children", r->children_a, r->children_b);
+	if (r->stat.tested) {
+		put_json_pair(w, "interval", r->stat.lo, r->stat.hi);
+		json_put(w, "p", json_short(6, r->stat.p), "q", json_short(6, r->q));
 	}
-	fprintf(f, ",\"change\":%.6g,\"self\":[%.6g,%.6g]", 100 * r->stat.diff, 100 * r->self_a,
-		100 * r->self_b);
+	if (d->design.deals.na == 1 && d->design.deals.nb == 1)
+		json_put(w, "noise", percent_of(r->noise));
+	put_json_runs(w, "self_runs", r->self, &d->design.deals);
 	if (!stacks)
-		fprintf(f, ",\"children\":[%.6g,%.6g]", 100 * r->children_a, 100 * r->children_b);
-	if (r->stat.tested)
-		fprintf(f, ",\"interval\":[%.6g,%.6g],\"p\":%.6g,\"q\":%.6g", 100 * r->stat.lo,
-			100 * r->stat.hi, r->stat.p, r->q);
-	if (d->stats.na == 1 && d->stats.nb == 1)
-		fprintf(f, ",\"noise\":%.6g", 100 * r->noise);
-	put_json_runs(f, "self", r->self, &d->stats);
-	if (!stacks)
-		put_json_runs(f, "children", r->children, &d->stats);
-	putc('}', f);
+		put_json_runs(w, "children_runs", r->children, &d->design.deals);
+	json_object_end(w);
 }
 
-static void print_json(FILE *f, const struct diff *d, const struct options *o, size_t rows)
+static int print_json(FILE *f, const struct diff *d, const struct cmd_diff_options *o, size_t rows)
 {
-	const struct runstats *s = &d->stats;
+	const struct stats_deals *s = &d->design.deals;
+	struct json_writer w;
 
-	putc('{', f);
-	put_json_side(f, "base", &o->base, d->run);
-	put_json_side(f, "head", &o->head, d->run + s->na);
-	fprintf(f, "\"compared\":\"%s\",\"no_idle\":%s,\"tested\":%s",
-		o->diff.by_children ? "children" : "self", o->diff.no_idle ? "true" : "false",
-		s->deal ? "true" : "false");
+	json_open(&w);
+	put_json_side(&w, "base", &o->base, d->run);
+	put_json_side(&w, "head", &o->head, d->run + s->na);
+	json_put(&w, "compared", o->diff.by_children ? "children" : "self", "no_idle",
+		 o->diff.no_idle, "tested", json_of_bool(s->deal));
 	if (s->deal)
-		fprintf(f, ",\"exact\":%s,\"deals\":%zu,\"least_p\":%.6g,\"seed\":%" PRIu64,
-			s->exact ? "true" : "false", s->ndeals, s->p_least, s->seed);
-	fprintf(f, ",\"rows_total\":%zu,\"left_out\":%zu,\n\"rows\":[", d->nrows, d->left_out);
-	for (size_t i = 0; i < rows; i++) {
-		fputs(i ? ",\n" : "\n", f);
-		put_json_row(f, &d->row[i], d, o->diff.stacks);
-	}
-	fputs("\n]}\n", f);
+		json_put(&w, "exact", s->exact, "deals", s->ndeals, "least_p",
+			 json_short(6, s->p_least), "seed", s->seed);
+	json_put(&w, "rows_total", d->nrows, "left_out", d->left_out);
+	json_array_begin(&w, "rows");
+	for (size_t i = 0; i < rows; i++)
+		put_json_row(&w, &d->row[i], d, o->diff.stacks);
+	json_array_end(&w);
+	return json_close(&w, f);
 }
 
-/* RFC 4180 */
-static void put_csv(FILE *f, const char *s)
-{
-	putc('"', f);
-	for (; *s; s++) {
-		if (*s == '"')
-			putc('"', f);
-		putc(*s, f);
-	}
-	putc('"', f);
-}
-
-static void print_csv(FILE *f, const struct diff *d, const struct options *o, size_t rows)
+static void print_csv(FILE *f, const struct diff *d, const struct cmd_diff_options *o, size_t rows)
 {
 	fprintf(f,
 		"change,self_base,self_head,children_base,children_head,noise,low,high,p,q,mode,"
@@ -224,7 +229,7 @@ static void print_csv(FILE *f, const struct diff *d, const struct options *o, si
 
 		fprintf(f, "%.6g,%.6g,%.6g,%.6g,%.6g,", 100 * r->stat.diff, 100 * r->self_a,
 			100 * r->self_b, 100 * r->children_a, 100 * r->children_b);
-		if (d->stats.na == 1 && d->stats.nb == 1)
+		if (d->design.deals.na == 1 && d->design.deals.nb == 1)
 			fprintf(f, "%.6g", 100 * r->noise);
 		if (r->stat.tested)
 			fprintf(f, ",%.6g,%.6g,%.6g,%.6g,", 100 * r->stat.lo, 100 * r->stat.hi,
@@ -232,9 +237,9 @@ static void print_csv(FILE *f, const struct diff *d, const struct options *o, si
 		else
 			fputs(",,,,,", f);
 		fprintf(f, "%s,", r->mode);
-		put_csv(f, r->name);
+		utf8_put_csv(f, r->name);
 		putc(',', f);
-		put_csv(f, r->dso);
+		utf8_put_csv(f, r->dso);
 		fputs("\r\n", f);
 	}
 }
@@ -265,7 +270,7 @@ static void tell_means(const char *path, const struct first_run *first, const ch
 	buf_deinit(&words);
 }
 
-static int diff_add_run(struct diff *d, const char *path, const struct options *o,
+static int diff_add_run(struct diff *d, const char *path, const struct cmd_diff_options *o,
 			struct first_run *first, struct err *e)
 {
 	struct stackset_options load = o->load;
@@ -277,8 +282,7 @@ static int diff_add_run(struct diff *d, const char *path, const struct options *
 	ret = stackset_load(&s, &load, e);
 	if (ret)
 		return ret;
-	if (s->partial)
-		fprintf(stderr, "kvmprof: %s: %s\n", path, s->message);
+	cmd_say_missing(path, s);
 	if (first->there &&
 	    (strcmp(first->event, s->event) || first->weight_is_ns != s->weight_is_ns))
 		fprintf(stderr, "kvmprof: %s: its event is %s, that of the first run %s\n", path,
@@ -291,40 +295,42 @@ static int diff_add_run(struct diff *d, const char *path, const struct options *
 		snprintf(first->event, sizeof(first->event), "%s", s->event);
 	first->weight_is_ns = s->weight_is_ns;
 	first->there = true;
-	ret = diff_add(d, s, &why);
+	ret = *s->no_comm ? err_set(&why, ENODATA, "%s", s->no_comm) : diff_add(d, s, &why);
 	if (ret)
 		err_set(e, -ret, "%s: %s", path, why.text);
 	stackset_destroy(s);
 	return ret;
 }
 
-static void diff_print_to(FILE *f, const struct diff *d, const struct options *o)
+static int diff_print_to(FILE *f, const struct diff *d, const struct cmd_diff_options *o)
 {
 	size_t rows = o->top && o->top < d->nrows ? o->top : d->nrows;
 
 	if (o->form == FORM_JSON)
-		print_json(f, d, o, rows);
-	else if (o->form == FORM_CSV)
+		return print_json(f, d, o, rows);
+	if (o->form == FORM_CSV)
 		print_csv(f, d, o, rows);
 	else
 		print_text(f, d, o, rows);
+	return 0;
 }
 
-static int diff_print(const struct diff *d, const struct options *o, struct err *e)
+static int diff_print(const struct diff *d, const struct cmd_diff_options *o, struct err *e)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0;
+	bool failed;
 	FILE *f = open_memstream(&text, &len);
 
 	if (!f)
-		return err_set(e, ENOMEM, "out of memory");
-	diff_print_to(f, d, o);
-	if (fclose(f) != 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
+	failed = diff_print_to(f, d, o) != 0;
+	if (fclose(f) != 0 || failed)
+		return err_nomem(e);
 	return outfile_write(o->output ? o->output : "-", text, len, e);
 }
 
-static int diff_compare(const struct options *o, struct err *e)
+static int diff_compare(const struct cmd_diff_options *o, struct err *e)
 {
 	struct first_run first = { 0 };
 	struct diff *d = NULL;
@@ -348,7 +354,7 @@ static int parse_path(void *at, char *arg, struct err *e)
 
 static const char *const orders[] = { "self", "children", NULL };
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct cmd_diff_options
 
 static const struct option_row rows[] = {
 	{ "base", 0, "FILE", "a profile of the base; may be given several times",
@@ -402,7 +408,7 @@ static const struct option_set set = {
 	.rows = rows,
 };
 
-static int diff_take_arguments(struct options *o, int argc, char **argv, struct err *e)
+static int diff_take_arguments(struct cmd_diff_options *o, int argc, char **argv, struct err *e)
 {
 	int ret;
 
@@ -416,7 +422,9 @@ static int diff_take_arguments(struct options *o, int argc, char **argv, struct 
 			       argv[optind + 2]);
 	if (optind + 2 == argc) {
 		ret = cmd_runs_add_list(&o->base, argv[optind], e);
-		ret = ret ? ret : cmd_runs_add_list(&o->head, argv[optind + 1], e);
+		if (ret)
+			return ret;
+		ret = cmd_runs_add_list(&o->head, argv[optind + 1], e);
 		if (ret)
 			return ret;
 	}
@@ -425,14 +433,14 @@ static int diff_take_arguments(struct options *o, int argc, char **argv, struct 
 
 int cmd_diff(int argc, char **argv)
 {
-	cleanup_free struct options *o = calloc(1, sizeof(*o));
+	cleanup_free struct cmd_diff_options *o = calloc(1, sizeof(*o));
 	struct err e = { 0 };
 	int status;
 
 	if (!o)
 		return cmd_no_memory();
 	o->top = DEFAULT_ROWS;
-	o->diff = (struct diff_options){ .min_share = DEFAULT_MIN_SHARE, .seed = RUNSTATS_SEED };
+	o->diff = (struct diff_options){ .min_share = DEFAULT_MIN_SHARE, .seed = STATS_SEED };
 	o->load = STACKSET_OPTIONS_DEFAULT;
 	status = cmd_options(&set, o, argc, argv);
 	if (status >= 0)

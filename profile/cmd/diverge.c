@@ -4,13 +4,12 @@
 
 #include "base/buf.h"
 #include "profile/cmd/common.h"
-#include "profile/cmd/debuginfo.h"
-#include "profile/compare/diverge/diverge.h"
+#include "profile/record/diverge/diverge.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-struct options {
+struct cmd_diverge_options {
 	struct diverge_options of;
 	unsigned int n;
 	bool json;
@@ -18,7 +17,7 @@ struct options {
 
 static int diverge_word(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct cmd_diverge_options *o = at;
 
 	if (o->n == 2)
 		return err_set(e, E2BIG, "unexpected argument '%s': there are two profiles", arg);
@@ -26,7 +25,7 @@ static int diverge_word(void *at, char *arg, struct err *e)
 	return 0;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct cmd_diverge_options
 
 static const struct option_row rows[] = {
 	{ "json", 0, NULL, "the answer for programs", OPTION_PUT(json, true) },
@@ -50,7 +49,7 @@ static const struct option_set set = {
 	.word = diverge_word,
 };
 
-static int diverge_print(const struct options *o, struct err *e)
+static int diverge_print(const struct cmd_diverge_options *o, struct err *e)
 {
 	struct diverge *d = NULL;
 	struct err none = { 0 };
@@ -61,7 +60,7 @@ static int diverge_print(const struct options *o, struct err *e)
 	buf_init(&out);
 	if (!ret) {
 		(o->json ? diverge_json : diverge_text)(d, &out, &none);
-		ret = out.failed ? err_set(e, ENOMEM, "out of memory") : 0;
+		ret = out.failed ? err_nomem(e) : 0;
 	}
 	if (!ret) {
 		fwrite(out.data, 1, out.len, stdout);
@@ -77,7 +76,7 @@ static int diverge_print(const struct options *o, struct err *e)
 
 int cmd_diverge(int argc, char **argv)
 {
-	struct options o = { 0 };
+	struct cmd_diverge_options o = { .of.reporter = &cmd_reporter };
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
-#include "profile/cmd/debuginfo.h"
 #include "profile/analyse/export/coverage.h"
 #include "profile/analyse/export/export.h"
 #include "profile/format/perfdata/format.h"
@@ -20,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct options {
+struct cmd_export_options {
 	struct stackset_options load;
 	const char *phase; /* NULL: all */
 	struct export_options how;
@@ -50,7 +49,7 @@ static int print_list(void *at, char *arg, struct err *e)
 
 static int parse_format(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct cmd_export_options *o = at;
 
 	(void)e;
 	o->format = export_find(arg);
@@ -59,7 +58,7 @@ static int parse_format(void *at, char *arg, struct err *e)
 
 static const char *const names[] = { "function", "offset", "both", NULL };
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct cmd_export_options
 
 static const struct option_row rows[] = {
 	{ "format", 'F', "FORMAT", "one of those below",
@@ -86,6 +85,10 @@ static const struct option_row rows[] = {
 	  "tell threads of a name apart (folded); a profile for each\n"
 	  "thread instead of each vCPU (speedscope)",
 	  OPTION_PUT(how.per_thread, true) },
+	{ "tidy", 0, NULL,
+	  "names as stackcollapse-perf.pl writes them, without\n"
+	  "arguments, so that overloads become one (folded)",
+	  OPTION_PUT(how.tidy, true) },
 	{ "per-pid", 0, NULL, "files for each process (iprof)", OPTION_PUT(how.per_pid, true) },
 	OPTION_HEADING("\nSource lines (lcov):\n"),
 	OPTION_ROWS(cmd_debuginfo_rows, places),
@@ -100,8 +103,8 @@ static const struct option_row rows[] = {
 /* -- output ---------------------------------------------------------------------------------- */
 
 /* One of s and c. */
-static int write_out(const struct options *o, const struct stackset *s, const struct coverage *c,
-		     const struct outfile *to, struct err *e)
+static int write_out(const struct cmd_export_options *o, const struct stackset *s,
+		     const struct coverage *c, const struct outfile *to, struct err *e)
 {
 	struct export_out out;
 	int ret = 0;
@@ -109,7 +112,7 @@ static int write_out(const struct options *o, const struct stackset *s, const st
 	export_out_init(&out, to->fd,
 			o->format->wants & EXPORT_GZIP ? EXPORT_GZIPPED : EXPORT_UNPACKED);
 	if (c)
-		export_lcov(&out, c);
+		coverage_write_lcov(&out, c);
 	else
 		ret = o->format->write(&out, NULL, s, &o->how, e);
 	if (!ret)
@@ -118,8 +121,8 @@ static int write_out(const struct options *o, const struct stackset *s, const st
 	return ret;
 }
 
-static int write_file(const struct options *o, const struct stackset *s, const struct coverage *c,
-		      struct err *e)
+static int write_file(const struct cmd_export_options *o, const struct stackset *s,
+		      const struct coverage *c, struct err *e)
 {
 	struct outfile out;
 	int ret = outfile_open(&out, o->output, e);
@@ -127,13 +130,14 @@ static int write_file(const struct options *o, const struct stackset *s, const s
 	return ret ? ret : outfile_finish(&out, write_out(o, s, c, &out, e), e);
 }
 
-static int write_directory(const struct options *o, const struct stackset *s, struct err *e)
+static int write_directory(const struct cmd_export_options *o, const struct stackset *s,
+			   struct err *e)
 {
 	cleanup_free char *tmp = NULL;
 	int ret;
 
 	if (asprintf(&tmp, "%s.tmp-%d", o->output, (int)getpid()) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (mkdir(tmp, 0777))
 		return err_set(e, errno, "cannot make %s: %s", tmp, strerror(errno));
 	ret = o->format->write(NULL, tmp, s, &o->how, e);
@@ -148,7 +152,7 @@ static int write_directory(const struct options *o, const struct stackset *s, st
 
 /* -- lines ----------------------------------------------------------------------------------- */
 
-static int export_lines(struct options *o, struct err *e)
+static int export_lines(struct cmd_export_options *o, struct err *e)
 {
 	const struct coverage_options from = { o->load.input, o->load.buildid_dir, o->places };
 	struct coverage *c = NULL;
@@ -172,16 +176,20 @@ static int export_lines(struct options *o, struct err *e)
 	return ret;
 }
 
-/* Of exact counts of instructions those of calls belong to it, where the format has such. */
-static int load_calls(struct stackset **out, const struct options *o, const struct stackset *s,
-		      const struct stackset_options *load, struct err *e)
+/* Loads the entries that belong to exact counts of instructions, where the format has them; older profiles have calls only. */
+static int load_calls(struct stackset **out, const struct cmd_export_options *o,
+		      const struct stackset *s, const struct stackset_options *load, struct err *e)
 {
 	struct stackset_options of_calls = *load;
+	struct err none = { 0 };
 
-	of_calls.event = COUNTED_CALLS;
 	if (!s->counted || strcmp(s->event, COUNTED_INSTRUCTIONS) != 0 ||
 	    !(o->format->wants & EXPORT_CALLS))
 		return 0;
+	of_calls.event = COUNTED_ENTRIES;
+	if (!stackset_load(out, &of_calls, &none))
+		return 0;
+	of_calls.event = COUNTED_CALLS;
 	return stackset_load(out, &of_calls, e);
 }
 
@@ -211,13 +219,13 @@ static int load_others(struct other_events *out, const struct stackset_options *
 	return ret;
 }
 
-static bool is_filtered(const struct options *o)
+static bool is_filtered(const struct cmd_export_options *o)
 {
 	return o->phase || o->load.comm || o->load.pid >= 0 || o->load.cpu >= 0 ||
 	       o->load.kernel_only || o->load.from_s > 0 || o->load.to_s > 0;
 }
 
-static int export_profile(struct options *o, struct err *e)
+static int export_profile(struct cmd_export_options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
 	struct stackset *s = NULL, *calls = NULL;
@@ -225,13 +233,15 @@ static int export_profile(struct options *o, struct err *e)
 	struct stackset_options load = o->load;
 	int ret = o->phase ? slices_set_options(&load, o->phase, e) : 0;
 
-	ret = ret ? ret : stackset_load(&s, &load, e);
 	if (ret)
 		return ret;
-	if (s->partial)
-		fprintf(stderr, "kvmprof: %s: %s\n", input, s->message);
+	ret = stackset_load(&s, &load, e);
+	if (ret)
+		return ret;
+	cmd_say_missing(input, s);
 	ret = s->samples ? load_calls(&calls, o, s, &load, e)
-			 : err_set(e, ENODATA, "%s: no sample is left to export", input);
+			 : err_set(e, ENODATA, "%s: %s", input,
+				   *s->no_comm ? s->no_comm : "no sample is left to export");
 	if (!ret && (o->format->wants & EXPORT_EVENTS) && !load.event && strcmp(input, "-") != 0)
 		ret = load_others(&others, &load, e);
 	o->how.calls = calls;
@@ -249,7 +259,7 @@ static int export_profile(struct options *o, struct err *e)
 }
 
 /* 0, or what is wrong with the combination. */
-static const char *export_contradiction(const struct options *o)
+static const char *export_contradiction(const struct cmd_export_options *o)
 {
 	if (!o->format)
 		return "--format is missing; kvmprof export --list prints the formats";
@@ -264,6 +274,8 @@ static const char *export_contradiction(const struct options *o)
 		       "meaning in it";
 	if (!(o->format->wants & EXPORT_COVERAGE) && (o->places.given || o->places.map_file))
 		return "--debuginfo and --build-id-map are for lcov";
+	if (o->how.tidy && o->format != export_find("folded"))
+		return "--tidy is for folded";
 	if (o->how.names != EXPORT_FUNCTION && !(o->format->wants & EXPORT_TEXT_NAMES))
 		return "--names has no meaning in this format, which has addresses";
 	return NULL;
@@ -275,14 +287,15 @@ int cmd_export(int argc, char **argv)
 	size_t len;
 	FILE *f = open_memstream(&formats, &len);
 	struct option_set set = {
-		.usage = "Usage: kvmprof export --format FORMAT [OPTIONS]\n"
+		.usage = "Usage: kvmprof export --format FORMAT [OPTIONS] [PROFILE]\n"
 			 "\n"
 			 "A profile in the format of another tool.\n"
 			 "\n",
 		.rows = rows,
 		.order = OPTION_ALONE,
 	};
-	struct options o = { .load = STACKSET_OPTIONS_DEFAULT, .how.version = KVMPROF_VERSION };
+	struct cmd_export_options o = { .load = STACKSET_OPTIONS_DEFAULT,
+					.how.version = KVMPROF_VERSION };
 	const char *wrong;
 	struct err e = { 0 };
 	int status;

@@ -5,6 +5,7 @@
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
 #include "profile/analyse/flame/flamechart.h"
+#include "profile/analyse/flame/svg.h"
 #include "profile/analyse/stacks/slices.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #define DEFAULT_MIN_WIDTH 0.1
 #define LEAST_MIN_WIDTH 0.001
 
-struct options {
+struct flamegraph_options {
 	struct stackset_options load;
 	struct frametree_options tree;
 	struct flame_picture picture; /* title, width... */
@@ -34,8 +35,8 @@ static bool is_filtered(const struct stackset_options *o)
 }
 
 /* Bands come from the whole profile: what a filter leaves does not tell where a phase began. */
-static int find_phases(struct phases *out, const struct options *o, const struct stackset *s,
-		       struct err *e)
+static int find_phases(struct phases *out, const struct flamegraph_options *o,
+		       const struct stackset *s, struct err *e)
 {
 	struct stackset_options all = STACKSET_OPTIONS_DEFAULT;
 	struct stackset *whole = NULL;
@@ -53,7 +54,7 @@ static int find_phases(struct phases *out, const struct options *o, const struct
 	return ret;
 }
 
-static int draw_chart(struct options *o, const struct stackset *s, struct err *e)
+static int draw_chart(struct flamegraph_options *o, const struct stackset *s, struct err *e)
 {
 	struct phases phases;
 	int ret = find_phases(&phases, o, s, e);
@@ -61,26 +62,22 @@ static int draw_chart(struct options *o, const struct stackset *s, struct err *e
 	return ret ? ret : flamechart_build(&o->picture, s, o->lanes, &phases, e);
 }
 
-static int draw_graph(const struct options *o, struct flame_picture *p, struct frametree *t,
-		      const struct stackset *s, const struct stackset *base, struct err *e)
+static int draw_graph(const struct flamegraph_options *o, struct flame_picture *p,
+		      struct frametree *t, const struct stackset *s, const struct stackset *base,
+		      struct err *e)
 {
 	int ret = frametree_add(t, s, FRAMETREE_SHOWN, e);
 
 	if (!ret && base)
 		ret = frametree_add(t, base, FRAMETREE_BASE, e);
-	if (!ret)
-		ret = frametree_finish(t, e);
-	if (!ret && base && !base->weight)
-		ret = err_set(e, ENODATA, "%s: there are no samples to compare with", o->base);
-	return ret ? ret : flamegraph_build(p, t, base ? FLAME_DIFFERENCE : FLAME_PROFILE, e);
-}
-
-static enum flame_format flamegraph_format_of(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-
-	return dot && (!strcasecmp(dot, ".html") || !strcasecmp(dot, ".htm")) ? FLAME_HTML
-									      : FLAME_SVG;
+	if (ret)
+		return ret;
+	ret = frametree_finish(t, e);
+	if (ret)
+		return ret;
+	if (base && !base->weight)
+		return err_set(e, ENODATA, "%s: there are no samples to compare with", o->base);
+	return flamegraph_build(p, t, base ? FLAME_DIFFERENCE : FLAME_PROFILE, e);
 }
 
 /* What the picture is of: two lines at its top. */
@@ -88,7 +85,8 @@ struct captions {
 	char title[256], subtitle[512];
 };
 
-static void flamegraph_caption(struct captions *c, struct options *o, const struct stackset *s)
+static void flamegraph_caption(struct captions *c, struct flamegraph_options *o,
+			       const struct stackset *s)
 {
 	const char *kind = o->chart  ? "Flame chart"
 			   : o->base ? "Flame graph of a difference"
@@ -130,17 +128,18 @@ static int flamegraph_load(struct stackset **out, const struct stackset_options 
 {
 	int ret = stackset_load(out, opt, e);
 
-	if (!ret && (*out)->partial)
-		fprintf(stderr, "kvmprof: %s: %s\n", name, (*out)->message);
+	if (!ret)
+		cmd_say_missing(name, *out);
 	if (!ret && !(*out)->samples)
 		ret = err_set(e, ENODATA, "%s: %s", name,
-			      is_filtered(opt) ? "no samples are left: see --comm, --pid, --cpu, "
-						 "--time, --phase and --kernel-only"
-					       : "there are no samples in it");
+			      *(*out)->no_comm	 ? (*out)->no_comm
+			      : is_filtered(opt) ? "no samples are left: see --comm, --pid, --cpu, "
+						   "--time, --phase and --kernel-only"
+						 : "there are no samples in it");
 	return ret;
 }
 
-static int flamegraph_make(struct options *o, struct err *e)
+static int flamegraph_make(struct flamegraph_options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
 	struct stackset *s = NULL, *base = NULL;
@@ -176,7 +175,7 @@ static int flamegraph_make(struct options *o, struct err *e)
 	if (!ret && !o->chart)
 		ret = draw_graph(o, &o->picture, t, s, base, e);
 	if (!ret) {
-		flamegraph_write(&out, &o->picture, flamegraph_format_of(o->output));
+		flame_write(&out, &o->picture, flame_format_of(o->output));
 		ret = out.failed ? err_set(e, ENOMEM, "out of memory for the picture's file")
 				 : outfile_write(o->output, out.data, out.len, e);
 	}
@@ -192,7 +191,7 @@ static const char *const tasks[] = { "none", "comm", "thread", NULL };
 
 static int parse_lanes(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct flamegraph_options *o = at;
 
 	(void)e;
 	o->chart = true;
@@ -200,7 +199,7 @@ static int parse_lanes(void *at, char *arg, struct err *e)
 	return o->lanes == FLAMECHART_BY_THREAD || !strcmp(arg, "cpu") ? 0 : -EINVAL;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct flamegraph_options
 
 static const struct option_row rows[] = {
 	CMD_INPUT(load.input),
@@ -224,7 +223,7 @@ static const struct option_row rows[] = {
 	{ "where", 0, NULL, "first where the vCPU's thread was (run -e host)",
 	  OPTION_PUT(load.where, true) },
 	{ "title", 0, "TEXT", "default: what and which kernel", OPTION_TEXT(picture.title) },
-	{ "width", 0, "N", "pixels (default: 1200)",
+	{ "width", 0, "N", "pixels (default: as wide as the window)",
 	  OPTION_WHOLE(picture.width, FLAME_MIN_WIDTH, FLAME_MAX_WIDTH,
 		       "a number from 300 to 20000") },
 	{ "min-width", 0, "N", "merge frames narrower than N pixels (default: 0.1)",
@@ -239,7 +238,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof flamegraph [OPTIONS]\n"
+	.usage = "Usage: kvmprof flamegraph [OPTIONS] [PROFILE]\n"
 		 "\n"
 		 "A profile as a picture in one file, for any browser, without a network.\n"
 		 "\n",
@@ -253,10 +252,10 @@ static const struct option_set set = {
 
 int cmd_flamegraph(int argc, char **argv)
 {
-	struct options o = {
+	struct flamegraph_options o = {
 		.load = STACKSET_OPTIONS_DEFAULT,
 		.tree = { .task = FRAMETREE_TASK_COMM },
-		.picture = { .width = DEFAULT_WIDTH, .min_width = DEFAULT_MIN_WIDTH },
+		.picture = { .min_width = DEFAULT_MIN_WIDTH },
 		.output = DEFAULT_OUTPUT,
 	};
 	struct err e = { 0 };
@@ -268,6 +267,12 @@ int cmd_flamegraph(int argc, char **argv)
 		return cmd_wrong(argv, "--phase and --time both say when: drop one");
 	if (o.chart && (o.base || o.tree.reverse))
 		return cmd_wrong(argv, "--chart goes with neither --diff nor --reverse");
+	if (!flame_path_is_fit(o.output, &e))
+		return cmd_wrong(argv, e.text);
+	/* A width that was asked for is kept; otherwise the picture has its window's. */
+	o.picture.fixed = o.picture.width != 0;
+	if (!o.picture.width)
+		o.picture.width = DEFAULT_WIDTH;
 	if (o.picture.min_width < LEAST_MIN_WIDTH)
 		o.picture.min_width = LEAST_MIN_WIDTH;
 	status = cmd_status(flamegraph_make(&o, &e), &e);

@@ -5,8 +5,9 @@
 #include "base/file.h"
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
+#include "profile/analyse/flame/svg.h"
 #include "profile/compare/gate/exact.h"
-#include "profile/compare/gate/output.h"
+#include "profile/compare/gate/write_json.h"
 #include "profile/compare/gate/series.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-struct options {
-	struct cmd_runs side[GATE_SIDES];
+struct gate_options {
+	struct cmd_runs side[GATE_SIDE_MAX];
 	struct cmd_runs *last_side; /* whose runs the words are that follow; NULL: nobody's */
 	const char *option;	    /* name of the last one */
 	const char *config, *output;
@@ -25,6 +26,9 @@ struct options {
 	struct gate_outputs outputs;
 	struct gate_eval_options eval;
 	const char *history, *label;
+	struct gate_acceptance accept[GATE_HISTORY_ACCEPTED];
+	unsigned int naccept;
+	const char *by, *why;
 	bool record, exact;
 	time_t at;
 	unsigned long last, recent;
@@ -32,19 +36,20 @@ struct options {
 
 /* -- history -------------------------------------------------------------------------------- */
 
-static int gate_record_runs(const struct options *o, const struct grules *rules, struct err *e)
+static int gate_record_runs(const struct gate_options *o, const struct gate_rules *rules,
+			    struct err *e)
 {
 	const struct cmd_runs *s = &o->side[GATE_HEAD];
 	cleanup_free struct gate_run **run = calloc(s->n, sizeof(struct gate_run *));
 	char file[GATE_HISTORY_FILE];
-	int ret = run ? 0 : err_set(e, ENOMEM, "out of memory");
+	int ret = run ? 0 : err_nomem(e);
 
 	for (unsigned int i = 0; i < s->n && !ret; i++)
 		ret = gate_run_load(&run[i], s->path[i], rules, e);
 	ret = ret ? ret
 		  : gate_history_record(o->history,
 					&(struct gate_history_runs){ o->label, o->at, rules, run,
-								     s->n },
+								     s->n, o->accept, o->naccept },
 					file, e);
 	if (!ret)
 		fprintf(stderr, "kvmprof: recorded %u runs of %s in %s/%s\n", s->n, o->label,
@@ -54,8 +59,8 @@ static int gate_record_runs(const struct options *o, const struct grules *rules,
 	return ret;
 }
 
-static int gate_show_history(const struct options *o, const struct grules *rules, int *status,
-			     struct err *e)
+static int gate_show_history(const struct gate_options *o, const struct gate_rules *rules,
+			     int *status, struct err *e)
 {
 	struct gate_history *h = NULL;
 	struct gate_series *s = NULL;
@@ -76,7 +81,7 @@ static int gate_show_history(const struct options *o, const struct grules *rules
 			       : gate_series_write_text)(&b, s, o->history, e);
 	}
 	if (!ret)
-		ret = b.failed ? err_set(e, ENOMEM, "out of memory")
+		ret = b.failed ? err_nomem(e)
 			       : outfile_write(o->output ? o->output : "-", b.data, b.len, e);
 	buf_deinit(&b);
 	gate_series_destroy(s);
@@ -84,8 +89,8 @@ static int gate_show_history(const struct options *o, const struct grules *rules
 	return ret;
 }
 
-static int gate_history_command(const struct options *o, const struct grules *rules, int *status,
-				struct err *e)
+static int gate_history_command(const struct gate_options *o, const struct gate_rules *rules,
+				int *status, struct err *e)
 {
 	int ret = o->record ? gate_record_runs(o, rules, e) : 0;
 
@@ -94,9 +99,9 @@ static int gate_history_command(const struct options *o, const struct grules *ru
 
 /* -- comparing ------------------------------------------------------------------------------- */
 
-static int gate_load_runs(struct gate *g, const struct options *o, struct err *e)
+static int gate_load_runs(struct gate *g, const struct gate_options *o, struct err *e)
 {
-	for (unsigned int s = 0; s < GATE_SIDES; s++)
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
 		for (unsigned int i = 0; i < o->side[s].n; i++) {
 			const struct gate_run *run;
 			int ret = gate_add(g, (enum gate_side)s, o->side[s].path[i], &run, e);
@@ -109,13 +114,16 @@ static int gate_load_runs(struct gate *g, const struct options *o, struct err *e
 	return 0;
 }
 
-static int gate_compare_runs(const struct options *o, const struct grules *rules, int *status,
+static int gate_compare_runs(const struct gate_options *o, struct gate_rules *rules, int *status,
 			     struct err *e)
 {
 	struct gate_report *r = NULL;
 	struct gate *g = NULL;
-	int ret = gate_create(&g, rules, e);
+	int ret = 0;
 
+	for (unsigned int i = 0; i < o->naccept && !ret; i++)
+		ret = gate_rules_accept(rules, &o->accept[i], e);
+	ret = ret ? ret : gate_create(&g, rules, e);
 	if (!ret && o->exact)
 		ret = gate_evaluate_exact(g, o->side[GATE_BASE].path[0], o->side[GATE_HEAD].path[0],
 					  &r, e);
@@ -134,7 +142,7 @@ static int gate_compare_runs(const struct options *o, const struct grules *rules
 
 static void note_option(void *at, const struct option_row *row)
 {
-	struct options *o = at;
+	struct gate_options *o = at;
 
 	o->last_side = NULL;
 	o->option = row->name;
@@ -142,7 +150,7 @@ static void note_option(void *at, const struct option_row *row)
 
 static int parse_base(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct gate_options *o = at;
 
 	o->last_side = &o->side[GATE_BASE];
 	return cmd_runs_add_list(o->last_side, arg, e);
@@ -150,7 +158,7 @@ static int parse_base(void *at, char *arg, struct err *e)
 
 static int parse_head(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct gate_options *o = at;
 
 	o->last_side = &o->side[GATE_HEAD];
 	return cmd_runs_add_list(o->last_side, arg, e);
@@ -159,12 +167,22 @@ static int parse_head(void *at, char *arg, struct err *e)
 /* Words that follow --base or --head. */
 static int take_word(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct gate_options *o = at;
 
 	if (!o->last_side)
 		return err_set(e, EINVAL,
 			       "unexpected argument '%.200s': runs follow --base or --head", arg);
 	return cmd_runs_add_list(o->last_side, arg, e);
+}
+
+static int parse_accept(void *at, char *arg, struct err *e)
+{
+	struct gate_options *o = at;
+
+	if (o->naccept == GATE_HISTORY_ACCEPTED)
+		return err_set(e, E2BIG, "--accept: at most %u rules", GATE_HISTORY_ACCEPTED);
+	o->accept[o->naccept++].rule = arg;
+	return 0;
 }
 
 static int parse_time(void *at, char *arg, struct err *e)
@@ -191,12 +209,12 @@ static int parse_format(void *at, char *arg, struct err *e)
 /* The option has the name of the format. */
 static int parse_output(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct gate_options *o = at;
 
 	return gate_outputs_add(&o->outputs, gate_format_find(o->option)->write, arg, e);
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct gate_options
 
 static const struct option_row rows[] = {
 	{ "base", 0, "FILE...", "profiles of the base: files or directories, several",
@@ -215,10 +233,16 @@ static const struct option_row rows[] = {
 	{ "seed", 0, "N", "for what is drawn by chance (default: 1)",
 	  OPTION_WHOLE(eval.seed, 1, UINT64_C(1) << 62, "a whole number from 1 on") },
 	{ "unpaired", 0, NULL, "compare as if the order of the runs were not known",
-	  OPTION_PUT(eval.pairing, GATE_FREE) },
+	  OPTION_PUT(eval.pairing, STATS_FREE) },
+	{ "accept", 0, "RULE", "this rule warns, whatever it finds; also for a step in the history",
+	  OPTION_CALL(parse_accept, NULL) },
+	{ "by", 0, "WHO", "who accepts it", OPTION_TEXT(by) },
+	{ "why", 0, "TEXT", "and why: both are in the reports and in the history",
+	  OPTION_TEXT(why) },
 	OPTION_HEADING("\n"),
-	{ "format", 'f', "FORMAT", "text (default), markdown, junit, sarif, github or json",
-	  OPTION_CALL_AT(parse_format, format, "text, markdown, junit, sarif, github or json") },
+	{ "format", 'f', "FORMAT", "text (default), markdown, junit, sarif, github, json or badge",
+	  OPTION_CALL_AT(parse_format, format,
+			 "text, markdown, junit, sarif, github, json or badge") },
 	{ "output", 'o', "FILE", "write there (default: -, standard output)", OPTION_TEXT(output) },
 	{ "text", 0, "FILE", "another report, beside that; any of them",
 	  OPTION_CALL(parse_output, NULL) },
@@ -230,6 +254,8 @@ static const struct option_row rows[] = {
 	{ "github", 0, "FILE", "annotations: GitHub's workflow commands",
 	  OPTION_CALL(parse_output, NULL) },
 	{ "json", 0, "FILE", "everything", OPTION_CALL(parse_output, NULL) },
+	{ "badge", 0, "FILE", "a small picture with the verdict, as SVG",
+	  OPTION_CALL(parse_output, NULL) },
 	{ "flamegraph", 0, "FILE", "picture of the difference, .svg or .html",
 	  OPTION_TEXT(outputs.flamegraph) },
 	{ "link", 0, "URL", "what reports link to as the picture (default: FILE)",
@@ -242,9 +268,9 @@ static const struct option_row rows[] = {
 	{ "at", 0, "TIME", "when (default: now), as 2026-11-21T18:00:00Z",
 	  OPTION_CALL_AT(parse_time, at, "a time in UTC, such as 2026-11-21T18:00:00Z") },
 	{ "last", 0, "N", "look at the newest N entries (default: 200)",
-	  OPTION_WHOLE(last, 1, GATE_HISTORY_MAX, "a number of entries") },
+	  OPTION_WHOLE(last, 1, STATS_HISTORY_MAX, "a number of entries") },
 	{ "recent", 0, "N", "a change for the worse in the newest N fails (default: 5)",
-	  OPTION_WHOLE(recent, 0, GATE_HISTORY_MAX, "a number of entries") },
+	  OPTION_WHOLE(recent, 0, STATS_HISTORY_MAX, "a number of entries") },
 	OPTION_HELP,
 	{ 0 },
 };
@@ -269,7 +295,7 @@ static const struct option_set set = {
 	.word = take_word,
 };
 
-static int gate_check_options(struct options *o, struct err *e)
+static int gate_check_options(struct gate_options *o, struct err *e)
 {
 	const char *wrong = NULL;
 
@@ -293,8 +319,20 @@ static int gate_check_options(struct options *o, struct err *e)
 		wrong = "--exact compares one run of the base with one of the change";
 	else if (o->exact && (o->eval.error_rate > 0 || o->eval.pairing || o->eval.seed))
 		wrong = "--exact has no error rate, pairs or seed: nothing in it is by chance";
+	if (!wrong && !o->naccept && (o->by || o->why))
+		wrong = "--by and --why belong to --accept RULE";
+	else if (!wrong && o->naccept && o->history && !o->record)
+		wrong = "--accept goes into the entry that --record adds";
 	if (wrong)
 		return err_set(e, EINVAL, "%s", wrong);
+	for (unsigned int i = 0; i < o->naccept; i++) {
+		o->accept[i].by = o->by;
+		o->accept[i].why = o->why;
+		if (gate_acceptance_check(&o->accept[i], e))
+			return -EINVAL;
+	}
+	if (o->outputs.flamegraph && !flame_path_is_fit(o->outputs.flamegraph, e))
+		return -EINVAL;
 	return o->history ? 0
 			  : gate_outputs_add(&o->outputs, o->format->write,
 					     o->output ? o->output : "-", e);
@@ -302,8 +340,8 @@ static int gate_check_options(struct options *o, struct err *e)
 
 int cmd_gate(int argc, char **argv)
 {
-	cleanup_free struct options *o = calloc(1, sizeof(*o));
-	struct grules *rules = NULL;
+	cleanup_free struct gate_options *o = calloc(1, sizeof(*o));
+	struct gate_rules *rules = NULL;
 	struct err e = { 0 };
 	int status;
 
@@ -320,13 +358,13 @@ int cmd_gate(int argc, char **argv)
 		return status;
 	if (gate_check_options(o, &e))
 		return cmd_wrong(argv, e.text);
-	if ((o->exact ? grules_load_exact : grules_load)(&rules, o->config, &e) ||
+	if ((o->exact ? gate_rules_load_exact : gate_rules_load)(&rules, o->config, &e) ||
 	    (o->history ? gate_history_command(o, rules, &status, &e)
 			: gate_compare_runs(o, rules, &status, &e))) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		/* 1 would mean: it got slower. */
 		status = 2;
 	}
-	grules_destroy(rules);
+	gate_rules_destroy(rules);
 	return status;
 }

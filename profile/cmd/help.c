@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/cmd/cmd.h"
+#include "profile/cmd/help.h"
 
 #include <string.h>
 
@@ -113,7 +113,7 @@ static const struct topic {
 	  "                     bzImage's own decompressor (--boot bzimage: KASLR)\n"
 	  "  unified kernel     an EFI program: the bzImage in it, with its initrd and command\n"
 	  "  image (.efi)       line\n"
-	  "  multiboot 1        ELF or flat, in 32-bit mode, with --module FILE[=ARGS]\n"
+	  "  multiboot 1 and 2  ELF or flat, in 32-bit mode, with --module FILE[=ARGS]\n"
 	  "  PVH                ELF with Xen's note, in 32-bit mode\n"
 	  "  other ELF          where it says, or at --entry 0xADDRESS\n"
 	  "  a disk image       raw, with GPT, MBR or a bare file system: kernel, initrd and "

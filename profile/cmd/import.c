@@ -5,7 +5,10 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/cmd/common.h"
+#include "profile/analyse/import/folded.h"
 #include "profile/analyse/import/import.h"
+#include "profile/analyse/import/kp.h"
+#include "profile/analyse/import/script.h"
 #include "profile/format/perfdata/sink.h"
 
 #include <errno.h>
@@ -16,11 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define READ_CHUNK (1u << 20)
+enum form { FORM_GUESS, FORM_FOLDED, FORM_SCRIPT, FORM_KP };
 
-enum form { FORM_GUESS, FORM_FOLDED, FORM_SCRIPT };
-
-struct options {
+struct cmd_import_options {
 	const char *input;
 	enum form form;
 	bool no_comm;
@@ -32,82 +33,100 @@ struct options {
 
 /* -- input -------------------------------------------------------------------------------- */
 
-static int import_read_all(struct buf *b, int fd, const char *name, struct err *e)
-{
-	for (;;) {
-		uint8_t *room = buf_reserve(b, READ_CHUNK);
-		ssize_t n;
-
-		if (!room)
-			return err_set(e, ENOMEM, "%s: out of memory", name);
-		n = read(fd, room, READ_CHUNK);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(e, errno, "%s: cannot read: %s", name, strerror(errno));
-		if (n == 0)
-			return b->len ? 0 : err_set(e, ENODATA, "%s: is empty", name);
-		b->len += (size_t)n;
-		if (b->len > IMPORT_MAX_BYTES)
-			return err_set(e, EFBIG, "%s: longer than 4 GiB", name);
-	}
-}
-
 static int import_read_input(struct buf *b, const char *path, struct err *e)
 {
-	cleanup_close int fd = -1;
+	const char *name = strcmp(path, "-") ? path : "standard input";
+	cleanup_close int fd =
+		strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	int ret;
 
-	if (!strcmp(path, "-"))
-		return import_read_all(b, STDIN_FILENO, "standard input", e);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
-	return import_read_all(b, fd, path, e);
+		return err_set(e, errno, "%s: cannot open: %s", name, strerror(errno));
+	ret = file_read_rest(b, fd, IMPORT_MAX_BYTES, name, e);
+	return ret || b->len ? ret : err_set(e, ENODATA, "%s: is empty", name);
 }
 
-/* The first line that is not a comment: of folded text it ends in a count. */
-static enum form import_guess_form(const struct buf *b)
+/* Decides by the first line that is not a comment: in folded text it ends in a count. */
+static enum form import_guess_lines(const struct buf *b)
 {
 	const char *s = (const char *)b->data;
 	size_t len = b->len;
 
 	while (len) {
 		const char *nl = memchr(s, '\n', len);
-		size_t n = nl ? (size_t)(nl - s) : len, i = n;
+		size_t n = nl ? (size_t)(nl - s) : len, i;
 
+		/* Lines of other systems end in CR LF. */
+		for (i = n; i && (s[i - 1] == '\r' || s[i - 1] == ' '); i--)
+			;
+		n = i;
 		while (i && s[i - 1] >= '0' && s[i - 1] <= '9')
 			i--;
 		if (n && s[0] != '#')
 			return i && i < n && s[i - 1] == ' ' && memchr(s, ';', i) ? FORM_FOLDED
 										  : FORM_SCRIPT;
-		len -= n + (nl != NULL);
-		s += n + (nl != NULL);
+		n = nl ? (size_t)(nl - s) + 1 : len;
+		len -= n;
+		s += n;
 	}
 	return FORM_SCRIPT;
 }
 
-static int import_parse(const struct options *o, const struct buf *b, struct import *i,
-			struct import_stats *stats, struct err *e)
+/* Decides by all lines, as kp has its stacks between lines of a single '!', after a summary that may look like anything. */
+static enum form import_guess_form(const struct buf *b)
+{
+	const char *s = (const char *)b->data, *end = s + b->len;
+
+	while (s < end) {
+		const char *nl = memchr(s, '\n', (size_t)(end - s));
+		size_t n = (size_t)((nl ? nl : end) - s);
+
+		if ((n == 1 || (n == 2 && s[1] == '\r')) && s[0] == '!')
+			return FORM_KP;
+		s += n + (nl != NULL);
+	}
+	return import_guess_lines(b);
+}
+
+static int import_parse(const struct cmd_import_options *o, enum form form, const struct buf *b,
+			struct import *i, struct import_stats *stats, struct err *e)
 {
 	const struct import_text text = { (const char *)b->data, b->len };
 	enum import_first first = o->no_comm ? IMPORT_FIRST_IS_FRAME : IMPORT_FIRST_IS_COMM;
-	bool folded = (o->form ? o->form : import_guess_form(b)) == FORM_FOLDED;
 	struct err why = { 0 };
-	int ret = folded ? import_folded(text, first, import_add, i, stats, &why)
-			 : import_script(text, import_add, i, stats, &why);
+	int ret;
 
+	if (form == FORM_FOLDED)
+		ret = import_folded(text, first, import_add, i, stats, &why);
+	else if (form == FORM_KP)
+		ret = import_kp(text, import_add, i, stats, &why);
+	else
+		ret = import_script(text, import_add, i, stats, &why);
 	return ret ? err_set(e, -ret, "%s: %s", o->input, why.code ? why.text : import_error(ret))
 		   : 0;
 }
 
 /* -- command ------------------------------------------------------------------------------- */
 
-static void import_print_facts(const struct options *o, const struct import_stats *st,
+static void import_print_facts(const struct cmd_import_options *o, const struct import_stats *st,
 			       const struct import_facts *f)
 {
-	fprintf(stderr,
-		"kvmprof: imported %" PRIu64 " samples (event %s), %zu functions of %zu DSOs\n",
-		f->samples, f->event, f->functions, f->dsos);
+	fprintf(stderr, "kvmprof: imported %" PRIu64 " samples (event", f->samples);
+	for (unsigned int k = 0; k < f->nevents; k++)
+		fprintf(stderr, "%s %s", k ? "," : f->nevents > 1 ? "s" : "", f->event[k].name);
+	fprintf(stderr, "), %zu functions of %zu DSOs\n", f->functions, f->dsos);
+	if (f->other)
+		fprintf(stderr,
+			"kvmprof: %s: left out %" PRIu64
+			" samples of further events: a profile has at "
+			"most %u events; --event NAME imports one of the first\n",
+			o->input, f->other, PROFILE_MAX_EVENTS);
+	if (st->broken)
+		fprintf(stderr,
+			"kvmprof: %s: %" PRIu64
+			" samples have a period of 2^63 or more, which no counter "
+			"gives; they count as 1\n",
+			o->input, st->broken);
 	if (st->ignored)
 		fprintf(stderr,
 			"kvmprof: %s: skipped %" PRIu64 " lines that are no stacks, first line "
@@ -121,7 +140,7 @@ static void import_print_facts(const struct options *o, const struct import_stat
 			o->input, f->cut, STACK_MAX_FRAMES);
 }
 
-static int import_write_profile(const struct options *o, struct import *i,
+static int import_write_profile(const struct cmd_import_options *o, struct import *i,
 				const struct import_stats *st, struct err *e)
 {
 	struct err note = { 0 };
@@ -137,7 +156,7 @@ static int import_write_profile(const struct options *o, struct import *i,
 	int ret;
 
 	opt.note = &note;
-	ret = sink_perfdata_create(&sink, &opt, e);
+	ret = perfdata_sink_create(&sink, &opt, e);
 	if (ret)
 		return ret;
 	ret = import_write(i, sink, &info, &facts, e);
@@ -149,19 +168,21 @@ static int import_write_profile(const struct options *o, struct import *i,
 	return ret;
 }
 
-static int import_text(const struct options *o, struct err *e)
+static int import_text(const struct cmd_import_options *o, struct err *e)
 {
 	struct import_options opt = o->import;
 	struct import_stats stats;
 	struct import *i = NULL;
 	struct buf text;
+	enum form form;
 	int ret;
 
 	buf_init(&text);
 	ret = import_read_input(&text, o->input, e);
-	opt.counts = !ret && (o->form ? o->form : import_guess_form(&text)) == FORM_FOLDED;
+	form = ret || o->form ? o->form : import_guess_form(&text);
+	opt.counts = form != FORM_SCRIPT;
 	ret = ret ? ret : import_create(&i, &opt, e);
-	ret = ret ? ret : import_parse(o, &text, i, &stats, e);
+	ret = ret ? ret : import_parse(o, form, &text, i, &stats, e);
 	buf_deinit(&text);
 	ret = ret ? ret : import_write_profile(o, i, &stats, e);
 	import_destroy(i);
@@ -170,25 +191,27 @@ static int import_text(const struct options *o, struct err *e)
 
 static int parse_form(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct cmd_import_options *o = at;
 
 	(void)e;
 	o->form = !strcmp(arg, "folded")	? FORM_FOLDED
 		  : !strcmp(arg, "perf-script") ? FORM_SCRIPT
+		  : !strcmp(arg, "kp")		? FORM_KP
 						: FORM_GUESS;
 	return o->form ? 0 : -EINVAL;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct cmd_import_options
 
 static const struct option_row rows[] = {
 	{ "output", 'o', "PATH", "the profile (default: perf.data, a directory)",
 	  OPTION_TEXT(sink.path) },
 	{ "format", 0, "FORM",
 	  "folded: \"task;main;work 12\", as stackcollapse scripts\n"
-	  "write it; perf-script: what `perf script` prints\n"
+	  "write it; perf-script: what `perf script` prints; kp:\n"
+	  "stacks between '!' as stap and DTrace scripts print them\n"
 	  "(default: by the text's first lines)",
-	  OPTION_CALL(parse_form, "folded or perf-script") },
+	  OPTION_CALL(parse_form, "folded, perf-script or kp") },
 	{ "no-comm", 0, NULL, "folded: the first frame is no task's name",
 	  OPTION_PUT(no_comm, true) },
 	{ "kernel", 0, NULL,
@@ -197,7 +220,8 @@ static const struct option_row rows[] = {
 	  OPTION_PUT(import.kernel, true) },
 	{ "event", 0, "NAME",
 	  "what was counted (default: what the text says, or\n"
-	  "samples); wall: weights are ns",
+	  "samples); wall: weights are ns. If the text has\n"
+	  "several events: only this one",
 	  OPTION_TEXT(import.event) },
 	{ "single-file", 0, NULL, "one file, names in the build-id cache only",
 	  OPTION_PUT(sink.single_file, true) },
@@ -223,7 +247,7 @@ static const struct option_set set = {
 
 int cmd_import(int argc, char **argv)
 {
-	struct options o = { .argc = argc, .argv = argv };
+	struct cmd_import_options o = { .argc = argc, .argv = argv };
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 

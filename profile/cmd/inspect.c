@@ -27,18 +27,18 @@ static int inspect(const char *path, bool json, struct err *e)
 		inspect_text(&in, &out);
 	inspect_close(&in);
 	if (out.failed)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	else if (out.len)
 		fwrite(out.data, 1, out.len, stdout);
 	buf_deinit(&out);
 	return ret;
 }
 
-struct options {
+struct inspect_options {
 	bool json;
 };
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct inspect_options
 
 static const struct option_row rows[] = {
 	{ "json", 0, NULL, "the same as one JSON object", OPTION_PUT(json, true) },
@@ -53,7 +53,8 @@ static const struct option_set set = {
 		 "kernel:\n"
 		 "version, how it is entered, segments, build id, and what will be known of it "
 		 "when\n"
-		 "it runs (symbols --check). Of a unified kernel image also: operating system, sizes, command "
+		 "it runs (symbols --check). Of a unified kernel image also: operating system, "
+		 "sizes, command "
 		 "line. Of a\n"
 		 "disk: partitions, file systems, kernels on them, and which of them with which "
 		 "initrd and\n"
@@ -66,7 +67,7 @@ static const struct option_set set = {
 
 int cmd_inspect(int argc, char **argv)
 {
-	struct options o = { .json = false };
+	struct inspect_options o = { .json = false };
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 

@@ -3,18 +3,182 @@
  * cmd_iosnoop: `kvmprof iosnoop`: each request of the guest to its disks, as it ends.
  */
 #include "profile/cmd/cmd.h"
-#include "profile/cmd/common.h"
-#include "profile/cmd/iosnoop_breakdown.h"
 
 #include "base/cleanup.h"
+#include "base/hist.h"
 #include "base/json.h"
+#include "profile/cmd/common.h"
+#include "profile/record/pipeline/io_stages.h"
 #include "profile/record/run/run.h"
+#include "vmm/devices.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct breakdown;
+
+struct breakdown *breakdown_create(void);    /* NULL: no memory */
+void breakdown_destroy(struct breakdown *b); /* NULL is fine */
+
+/* The parts, in order; WHOLE is from the first moment that is seen to the last. */
+enum part { PART_QUEUE, PART_WAIT, PART_HOST, PART_INTERRUPT, PART_TASK, PART_WHOLE, PARTS };
+
+static const struct {
+	const char *name, *key, *told;
+} parts[PARTS] = {
+	{ "queue", "queue_ns", "from the notification until it was taken out of the queue" },
+	{ "thread", "thread_ns", "until a thread of the host began it" },
+	{ "host", "host_ns", "until it was carried out" },
+	{ "interrupt", "interrupt_ns", "until the guest acknowledged the disk's interrupt" },
+	{ "task", "task_ns", "until the task that asked was seen to run" },
+	{ "whole", "whole_ns", "from the notification to that" },
+};
+
+struct breakdown {
+	struct hist of[PARTS];
+	uint64_t requests, failed, without_task, raised;
+	/* Open objects: added - taken of them. No more requests wait for their stages. */
+	struct buf kept[IO_STAGES_WAITING + 1];
+	uint64_t added, taken;
+};
+
+struct breakdown *breakdown_create(void)
+{
+	return calloc(1, sizeof(struct breakdown));
+}
+
+void breakdown_destroy(struct breakdown *b)
+{
+	if (!b)
+		return;
+	while (b->taken < b->added)
+		buf_deinit(&b->kept[b->taken++ % ARRAY_SIZE(b->kept)]);
+	free(b);
+}
+
+/*
+ * Takes over a request's JSON object that is still open, and prints it with its stages when they
+ * come.
+ */
+static void breakdown_keep(struct breakdown *b, struct buf *object)
+{
+	b->kept[b->added++ % ARRAY_SIZE(b->kept)] = *object;
+}
+
+/* Sets *ns to the time that a part of the request's way took. Returns false if one of its ends was not seen. */
+static bool part_of(const struct io_stages *s, enum part part, uint64_t *ns)
+{
+	uint64_t back = s->handled_ns ? s->handled_ns : s->r.complete_ns;
+	const uint64_t ends[PARTS][2] = {
+		[PART_QUEUE] = { s->r.notified_ns, s->r.submit_ns },
+		[PART_WAIT] = { s->r.submit_ns, s->r.begun_ns },
+		[PART_HOST] = { s->r.begun_ns, s->r.complete_ns },
+		[PART_INTERRUPT] = { s->r.complete_ns, s->handled_ns },
+		[PART_TASK] = { back, s->sign_ns },
+		[PART_WHOLE] = { io_stages_begin(s), s->sign_ns },
+	};
+
+	if (!ends[part][0] || !ends[part][1] || ends[part][1] < ends[part][0])
+		return false;
+	*ns = ends[part][1] - ends[part][0];
+	return true;
+}
+
+static void print_object(struct buf *object, const struct io_stages *s)
+{
+	struct json_writer w;
+
+	json_begin_members(&w, object);
+	json_object_begin(&w, "stages");
+	io_stages_json(s, &w);
+	json_object_end(&w);
+	(void)json_close(&w, stdout);
+	fflush(stdout);
+}
+
+/* In the order in which objects were kept. */
+static void breakdown_add(struct breakdown *b, const struct io_stages *s)
+{
+	uint64_t ns;
+
+	if (b->taken < b->added)
+		print_object(&b->kept[b->taken++ % ARRAY_SIZE(b->kept)], s);
+	if (s->r.status != IO_OK) {
+		b->failed++;
+		return;
+	}
+	b->requests++;
+	b->raised += s->raised_ns != 0;
+	b->without_task += s->task.state != SAMPLE_TASK_FOUND;
+	for (unsigned int i = 0; i < PARTS; i++)
+		if (part_of(s, i, &ns))
+			hist_add(&b->of[i], ns);
+}
+
+/* Prints a line for each part that cannot be seen, and no guess. */
+static void print_unseen(const struct breakdown *b)
+{
+	printf("Not seen: what the guest does before the notification, and the exit's way through "
+	       "KVM.\n");
+	if (b->without_task)
+		printf("Of %" PRIu64 " requests it is not known which task asked.\n",
+		       b->without_task);
+	if (b->raised > b->of[PART_INTERRUPT].count)
+		printf("%" PRIu64
+		       " interrupts were not seen to be acknowledged: an MSI (virtio-pci) "
+		       "needs no access; --virtio mmio has one.\n",
+		       b->raised - b->of[PART_INTERRUPT].count);
+	if (b->requests > b->raised)
+		printf("Of %" PRIu64
+		       " requests the guest wanted no interrupt: it was looking already.\n",
+		       b->requests - b->raised);
+	printf("A task is seen by samples and by its own notifications: later than its wake-up, by "
+	       "up to a period.\n");
+}
+
+/* To standard output. */
+static void breakdown_print(const struct breakdown *b)
+{
+	if (!b->requests)
+		return;
+	printf("\n%-10s %9s %10s %10s %10s %10s %10s  (us)\n", "PART", "REQUESTS", "MEAN", "P50",
+	       "P90", "P99", "MAX");
+	for (unsigned int i = 0; i < PARTS; i++) {
+		const struct hist *h = &b->of[i];
+
+		printf("%-10s %9" PRIu64, parts[i].name, h->count);
+		if (h->count)
+			printf(" %10.1f %10.1f %10.1f %10.1f %10.1f",
+			       (double)h->sum / (double)h->count / 1e3,
+			       (double)hist_quantile(h, 500) / 1e3,
+			       (double)hist_quantile(h, 900) / 1e3,
+			       (double)hist_quantile(h, 990) / 1e3, (double)h->max / 1e3);
+		else
+			printf(" %10s %10s %10s %10s %10s", "-", "-", "-", "-", "-");
+		printf("  %s\n", parts[i].told);
+	}
+	print_unseen(b);
+}
+
+/* Writes the member "breakdown". */
+static void breakdown_json(const struct breakdown *b, struct json_writer *w)
+{
+	json_object_begin(w, "breakdown");
+	json_put(w, "requests", b->requests, "failed", b->failed, "without_task", b->without_task,
+		 "interrupts", b->raised);
+	for (unsigned int i = 0; i < PARTS; i++) {
+		const struct hist *h = &b->of[i];
+
+		json_put_object(w, parts[i].key, "count", h->count, "sum", h->sum, "p50",
+				hist_quantile(h, 500), "p90", hist_quantile(h, 900), "p99",
+				hist_quantile(h, 990), "max", h->max);
+	}
+	json_object_end(w);
+}
 
 /* Powers of two of microseconds: up to 9 hours. */
 #define BUCKETS 36u
@@ -90,7 +254,7 @@ static void snoop_print_line(struct snoop *o, const struct guest *g, const struc
 		printf("%-11s %-14s %-7s %-7s %-1s %-10s %-8s %7s\n", "TIME(s)", "COMM", "PID",
 		       "DISK", "T", "SECTOR", "BYTES", "LAT(ms)");
 	printf("%-11.6f %-14s %-7s %-7s %c %-10" PRIu64 " %-8" PRIu64 " %7.2f%s\n", seconds, comm,
-	       pid, disk, io_type_letter(r->type), r->sector, r->bytes,
+	       pid, disk, io_stages_type_letter(r->type), r->sector, r->bytes,
 	       (double)(r->complete_ns - r->submit_ns) / 1e6, r->status == IO_OK ? "" : " failed");
 	if (o->stacks && who)
 		for (unsigned int i = 0; i < who->stack.n_kernel; i++)
@@ -100,40 +264,32 @@ static void snoop_print_line(struct snoop *o, const struct guest *g, const struc
 static void snoop_print_json(struct snoop *o, const struct guest *g, const struct io_record *r,
 			     const struct io_who *who, double seconds, const char *disk)
 {
+	const struct json_value none = json_of_str(NULL);
 	char comm[SAMPLE_COMM + 1], frame[160];
-	struct buf b;
+	const char type[] = { io_stages_type_letter(r->type), '\0' };
+	struct json_writer w;
 
-	buf_init(&b);
 	snoop_task_name(who, comm);
-	buf_printf(&b, "{\"time\":%.6f,\"comm\":", seconds);
-	if (who && who->task.state == SAMPLE_TASK_FOUND) {
-		json_quote(&b, comm);
-		buf_printf(&b, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, who->task.pid,
-			   who->task.tid);
-	} else {
-		buf_printf(&b, "null,\"pid\":null,\"tid\":null");
-	}
-	buf_printf(&b,
-		   ",\"disk\":\"%s\",\"type\":\"%c\",\"sector\":%" PRIu64 ",\"bytes\":%" PRIu64
-		   ",\"latency_ns\":%" PRIu64 ",\"ok\":%s",
-		   disk, io_type_letter(r->type), r->sector, r->bytes,
-		   r->complete_ns - r->submit_ns, r->status == IO_OK ? "true" : "false");
+	json_open(&w);
+	json_put(&w, "time", json_fixed(6, seconds));
+	if (who && who->task.state == SAMPLE_TASK_FOUND)
+		json_put(&w, "comm", comm, "pid", who->task.pid, "tid", who->task.tid);
+	else
+		json_put(&w, "comm", none, "pid", none, "tid", none);
+	json_put(&w, "disk", disk, "type", type, "sector", r->sector, "bytes", r->bytes,
+		 "latency_ns", r->complete_ns - r->submit_ns, "ok",
+		 json_of_bool(r->status == IO_OK));
 	if (o->stacks) {
-		buf_printf(&b, ",\"stack\":[");
-		for (unsigned int i = 0; who && i < who->stack.n_kernel; i++) {
-			buf_printf(&b, "%s", i ? "," : "");
-			json_quote(&b, snoop_frame_name(g, &who->stack, i, frame));
-		}
-		buf_printf(&b, "]");
+		json_array_begin(&w, "stack");
+		for (unsigned int i = 0; who && i < who->stack.n_kernel; i++)
+			json_str(&w, NULL, snoop_frame_name(g, &who->stack, i, frame));
+		json_array_end(&w);
 	}
 	if (o->breakdown) {
-		breakdown_keep(o->breakdown, &b); /* until the rest of its way is known */
+		breakdown_keep(o->breakdown, w.b); /* until the rest of its way is known */
 		return;
 	}
-	buf_printf(&b, "}");
-	if (!b.failed)
-		printf("%.*s\n", (int)b.len, (const char *)b.data);
-	buf_deinit(&b);
+	(void)json_close(&w, stdout);
 }
 
 static void snoop_stages(void *ctx, const struct io_stages *s)
@@ -193,25 +349,26 @@ static void print_histogram(const struct snoop *o)
 
 static void print_json_histogram(const struct snoop *o)
 {
-	const char *comma = "";
+	struct json_writer w;
 
-	printf("{\"histogram_us\":[");
-	for (unsigned int i = 0; i < BUCKETS; i++) {
-		if (!o->bucket[i])
-			continue;
-		printf("%s{\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"count\":%" PRIu64 "}", comma,
-		       i ? UINT64_C(1) << (i - 1) : 0, i ? (UINT64_C(1) << i) - 1 : 0,
-		       o->bucket[i]);
-		comma = ",";
+	json_open(&w);
+	json_array_begin(&w, "histogram_us");
+	for (unsigned int i = 0; i < BUCKETS; i++)
+		if (o->bucket[i])
+			json_put_object(&w, NULL, "from", i ? UINT64_C(1) << (i - 1) : 0, "to",
+					i ? (UINT64_C(1) << i) - 1 : 0, "count", o->bucket[i]);
+	json_array_end(&w);
+	json_object_begin(&w, "types");
+	for (uint8_t i = 0; i < IO_TYPES; i++) {
+		const char type[] = { io_stages_type_letter(i), '\0' };
+
+		json_put_object(&w, type, "requests", o->count[i], "bytes", o->bytes[i]);
 	}
-	printf("],\"types\":{");
-	for (unsigned int i = 0; i < IO_TYPES; i++)
-		printf("%s\"%c\":{\"requests\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", i ? "," : "",
-		       "RWFDZ"[i], o -> count[i], o -> bytes[i]);
-	printf("},\"failed\":%" PRIu64, o->failed);
+	json_object_end(&w);
+	json_u64(&w, "failed", o->failed);
 	if (o->breakdown)
-		breakdown_print_json(o->breakdown);
-	printf("}\n");
+		breakdown_json(o->breakdown, &w);
+	(void)json_close(&w, stdout);
 }
 
 /* Takes --stacks, --breakdown and --help out of argv; -1 or an exit status. */
@@ -244,7 +401,7 @@ static int snoop_check(struct snoop *o)
 	struct run_options *opt = &o->run->asked;
 	struct err e = { 0 };
 
-	if (opt->output && run_to_stdout(opt))
+	if (opt->output && run_options_to_stdout(opt))
 		return run_options_wrong(opt, "-o -: standard output has the requests");
 	o->json = opt->json;
 	opt->json = false;
@@ -264,15 +421,17 @@ static int iosnoop(struct snoop *o, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	r->asked.command = "iosnoop";
+	r->asked.reporter = &cmd_reporter;
+	r->asked.help = stdout;
 	status = run_options_parse(&r->asked, argc, argv);
 	if (status >= 0)
 		return status;
 	status = snoop_check(o);
 	if (status >= 0)
 		return status;
-	r->request = snoop_request;
-	r->stages = o->breakdown ? snoop_stages : NULL;
-	r->request_ctx = o;
+	r->pipeline_options.request = snoop_request;
+	r->pipeline_options.stages = o->breakdown ? snoop_stages : NULL;
+	r->pipeline_options.request_ctx = o;
 	status = run_main(r, argc, argv);
 	if (o->json)
 		print_json_histogram(o);

@@ -4,18 +4,25 @@
  */
 #include "profile/cmd/cmd.h"
 
+#include "base/cleanup.h"
 #include "base/nearest.h"
+#include "base/signals.h"
 #include "profile/cmd/common.h"
+#include "profile/cmd/help.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Rows without a name are the headings of `kvmprof help`. */
-static const struct command {
+static const struct main_command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
@@ -66,7 +73,7 @@ static const struct habit {
 	{ "test", "kvmprof check" }, { "sched", "kvmprof ps" },
 };
 
-static const struct command *command_find(const char *name)
+static const struct main_command *command_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (commands[i].name && !strcmp(name, commands[i].name))
@@ -116,6 +123,15 @@ static int refuse_name(enum name_kind kind, const char *name)
 				habits[i].instead);
 			return 2;
 		}
+	/* A path is no command: "kvmprof vmlinuz", "kvmprof perf.data". */
+	if (kind == NAME_COMMAND && access(name, F_OK) == 0) {
+		fprintf(stderr,
+			"kvmprof: '%s' is a path, not a command: `kvmprof run %s` boots a kernel "
+			"or a "
+			"disk image, `kvmprof report -i %s` shows a profile\n",
+			name, name, name);
+		return 2;
+	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (commands[i].name)
 			nearest_add(&n, commands[i].name);
@@ -132,7 +148,7 @@ static int refuse_name(enum name_kind kind, const char *name)
 static int help_command(int argc, char **argv)
 {
 	char *as_command[] = { argc > 1 ? argv[1] : NULL, "--help", NULL };
-	const struct command *c;
+	const struct main_command *c;
 
 	if (argc > 2) {
 		fprintf(stderr, "kvmprof help: unexpected argument '%s'\n", argv[2]);
@@ -151,7 +167,7 @@ static int help_command(int argc, char **argv)
 
 static int run_command(int argc, char **argv)
 {
-	const struct command *c;
+	const struct main_command *c;
 
 	if (argc < 2) {
 		print_first_steps(stderr);
@@ -169,6 +185,10 @@ static int run_command(int argc, char **argv)
 		return 0;
 	}
 	c = command_find(argv[1]);
+	if (c && argc > 2 && !strcmp(argv[2], "--version")) {
+		puts("kvmprof " KVMPROF_VERSION);
+		return 0;
+	}
 	return c ? c->run(argc - 1, argv + 1) : refuse_name(NAME_COMMAND, argv[1]);
 }
 
@@ -185,6 +205,56 @@ static void keep_streams(void)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
+}
+
+/*
+ * Returns the least descriptor from `from` on that the command line names, as the shell's <(COMMAND) does; UINT_MAX if
+ * there is none.
+ */
+static unsigned int named_descriptor(int argc, char **argv, unsigned int from)
+{
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+	unsigned int least = UINT_MAX;
+
+	for (int i = 1; i < argc; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(folders); k++)
+			for (const char *at = argv[i]; (at = strstr(at, folders[k]));) {
+				unsigned long fd;
+				char *end;
+
+				at += strlen(folders[k]);
+				fd = strtoul(at, &end, 10);
+				if (end != at && fd >= from && fd < least)
+					least = (unsigned int)fd;
+			}
+	return least;
+}
+
+/* Closes descriptors from first to last. Linux before 5.9 has no close_range(2). */
+static void close_all(unsigned int first, unsigned int last)
+{
+	struct rlimit most;
+
+	if (syscall(SYS_close_range, first, last, 0) == 0 || getrlimit(RLIMIT_NOFILE, &most) < 0)
+		return;
+	for (unsigned int fd = first; fd <= last && fd < most.rlim_cur; fd++)
+		close((int)fd);
+}
+
+/*
+ * Closes each descriptor that was inherited and that nobody named: a thread that a guest has taken over could read and
+ * write what it leads to.
+ */
+static void close_inherited(int argc, char **argv)
+{
+	unsigned int from = STDERR_FILENO + 1, named;
+
+	while ((named = named_descriptor(argc, argv, from)) < UINT_MAX) {
+		if (named > from)
+			close_all(from, named - 1);
+		from = named + 1;
+	}
+	close_all(from, UINT_MAX);
 }
 
 /* What a command has printed counts when it is out, whatever it was. */
@@ -204,7 +274,9 @@ static int finish_stdout(int status)
 int main(int argc, char **argv)
 {
 	keep_streams();
+	close_inherited(argc, argv);
 	/* A file that has become too long for the user's limit is a failed write like others. */
 	signal(SIGXFSZ, SIG_IGN);
+	signals_init();
 	return finish_stdout(run_command(argc, argv));
 }

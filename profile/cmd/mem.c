@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "profile/cmd/common.h"
 #include "profile/analyse/tables/memagg.h"
 
@@ -18,7 +19,7 @@
 #define MAX_WIDTH 48
 
 /* Tables in the order in which they are shown. */
-static const struct view {
+static const struct mem_view {
 	const char *key, *title, *head, *json;
 	enum memagg_key rows;
 } views[] = {
@@ -34,7 +35,7 @@ static const struct view {
 #define TABLES "page, code, space, region, node, symbol"
 #define ALL_VIEWS ((1u << VIEWS) - 1)
 
-struct options {
+struct mem_options {
 	struct memagg_options load;
 	unsigned int shown; /* bits: indexes into views */
 	unsigned long top;
@@ -51,10 +52,9 @@ static double mem_percent(uint64_t part, uint64_t whole)
 /* The guest's words: no byte of them commands the terminal. */
 static void mem_put_text(const char *s, int width)
 {
-	int n = 0;
+	int n = (int)strlen(s);
 
-	for (; *s; s++, n++)
-		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+	utf8_put(stdout, s);
 	while (n++ < width)
 		putchar(' ');
 }
@@ -81,11 +81,11 @@ static void print_header(const struct memagg *m)
 	for (uint8_t i = 1; i < MEMOP_WHY_COUNT; i++)
 		mem_put_reason("unknown", memop_why_text(i), m->why[i], busy);
 	for (uint8_t i = 1; i < MEM_STATUS_COUNT; i++)
-		mem_put_reason("of the accesses have no page", mem_status_text(i), m->status[i],
+		mem_put_reason("of the accesses have no page", memref_status_text(i), m->status[i],
 			       m->access_weight);
 	for (uint8_t i = 1; i < MEM_HOST_COUNT; i++)
 		if (i != MEM_HOST_DEVICE)
-			mem_put_reason("of the accesses: host page unknown", mem_host_text(i),
+			mem_put_reason("of the accesses: host page unknown", memref_host_text(i),
 				       m->host[i], m->access_weight);
 	mem_put_reason("of the accesses: read or write is not known", "", m->unknown_access,
 		       m->access_weight);
@@ -94,7 +94,8 @@ static void print_header(const struct memagg *m)
 		     "kvmprof-mem`.");
 }
 
-static void print_row(const struct view *v, const struct memagg_row *r, uint64_t whole, int width)
+static void print_row(const struct mem_view *v, const struct memagg_row *r, uint64_t whole,
+		      int width)
 {
 	printf("%7.2f%%", mem_percent(r->weight, whole));
 	if (v->rows != MEMAGG_CODE)
@@ -130,7 +131,7 @@ static uint64_t mem_sum(const struct memagg_row *r, size_t n)
 	return sum;
 }
 
-static void print_view(const struct view *v, const struct memagg_row *r, size_t n,
+static void print_view(const struct mem_view *v, const struct memagg_row *r, size_t n,
 		       unsigned long top)
 {
 	size_t shown = top && top < n ? top : n;
@@ -174,7 +175,8 @@ static void print_huge(const struct memagg *m)
 
 		printf("%7.2f%% %9" PRIu64 " %9" PRIu64 " %9" PRIu64 "  %7.2f%%  %s\n",
 		       mem_percent(h->weight, m->access_weight), h->pages, h->ranges, h->dense,
-		       mem_percent(h->dense_weight, m->access_weight), mem_region_name(h->region));
+		       mem_percent(h->dense_weight, m->access_weight),
+		       memref_region_name(h->region));
 	}
 	puts("# Pages that a TLB must hold for a share of the accesses; as they are, and if each "
 	     "range, or\n# each dense one, were one page of 2M (assumed: contiguous, of one "
@@ -193,107 +195,99 @@ static void print_huge(const struct memagg *m)
 
 /* -- JSON -------------------------------------------------------------------------------- */
 
-static void mem_put_share(struct buf *b, const char *name, uint64_t part, uint64_t whole)
+static struct json_value mem_share(uint64_t part, uint64_t whole)
 {
-	buf_printf(b, ",\"%s\":%.6g", name, mem_percent(part, whole));
+	return json_short(6, mem_percent(part, whole));
 }
 
-static void json_rows(struct buf *b, const struct view *v, const struct memagg_row *r, size_t n)
+static void json_rows(struct json_writer *w, const struct mem_view *v, const struct memagg_row *r,
+		      size_t n)
 {
 	uint64_t whole = mem_sum(r, n);
 
-	buf_printf(b, ",\n\"%s\":[", v->json);
+	json_array_begin(w, v->json);
 	for (size_t i = 0; i < n; i++) {
 		bool page = v->rows == MEMAGG_PAGE || v->rows == MEMAGG_CODE;
 
-		buf_printf(b, "%s\n{\"%s\":", i ? "," : "", page ? "guest" : v->key);
-		json_quote(b, r[i].name);
-		if (page || v->rows == MEMAGG_SYMBOL) {
-			buf_printf(b, ",\"%s\":", page ? "host" : "dso");
-			json_quote(b, r[i].detail);
-		}
+		json_line(w);
+		json_object_begin(w, NULL);
+		json_str(w, page ? "guest" : v->key, r[i].name);
+		if (page || v->rows == MEMAGG_SYMBOL)
+			json_str(w, page ? "host" : "dso", r[i].detail);
 		if (v->rows == MEMAGG_SYMBOL)
-			buf_printf(b, ",\"mode\":\"%s\"", r[i].mode);
-		buf_printf(b, ",\"count\":%" PRIu64, r[i].count);
-		mem_put_share(b, "share", r[i].weight, whole);
-		if (v->rows != MEMAGG_CODE) {
-			mem_put_share(b, "read", r[i].read, whole);
-			mem_put_share(b, "write", r[i].write, whole);
-		}
-		if (!page) {
-			mem_put_share(b, "4K", r[i].size[MEMAGG_4K], whole);
-			mem_put_share(b, "2M", r[i].size[MEMAGG_2M], whole);
-			mem_put_share(b, "1G", r[i].size[MEMAGG_1G], whole);
-			mem_put_share(b, "unknown", r[i].size[MEMAGG_NO_SIZE], whole);
-		}
-		buf_u8(b, '}');
+			json_str(w, "mode", r[i].mode);
+		json_put(w, "count", r[i].count, "share", mem_share(r[i].weight, whole));
+		if (v->rows != MEMAGG_CODE)
+			json_put(w, "read", mem_share(r[i].read, whole), "write",
+				 mem_share(r[i].write, whole));
+		if (!page)
+			json_put(w, "4K", mem_share(r[i].size[MEMAGG_4K], whole), "2M",
+				 mem_share(r[i].size[MEMAGG_2M], whole), "1G",
+				 mem_share(r[i].size[MEMAGG_1G], whole), "unknown",
+				 mem_share(r[i].size[MEMAGG_NO_SIZE], whole));
+		json_object_end(w);
 	}
-	buf_u8(b, ']');
+	json_array_end(w);
 }
 
-static void json_unknown(struct buf *b, const struct memagg *m)
+static void json_unknown(struct json_writer *w, const struct memagg *m)
 {
 	uint64_t busy = m->weight - m->idle;
 
-	buf_printf(b, ",\n\"instructions\":{\"with\":%.6g", mem_percent(m->with, busy));
-	mem_put_share(b, "without", m->none, busy);
-	mem_put_share(b, "no_bytes", m->why[MEMOP_NO_BYTES], busy);
-	mem_put_share(b, "not_known", m->why[MEMOP_UNKNOWN_INSN], busy);
-	mem_put_share(b, "vector_index", m->why[MEMOP_VECTOR_INDEX], busy);
-	buf_printf(b, "},\n\"addresses\":{\"mapped\":%.6g",
-		   mem_percent(m->status[MEM_OK], m->access_weight));
-	mem_put_share(b, "gone", m->status[MEM_GONE], m->access_weight);
-	mem_put_share(b, "not_canonical", m->status[MEM_NOT_CANONICAL], m->access_weight);
-	mem_put_share(b, "no_paging", m->status[MEM_NO_PAGING], m->access_weight);
-	mem_put_share(b, "access_not_known", m->unknown_access, m->access_weight);
-	mem_put_share(b, "host_no_right", m->host[MEM_HOST_NO_RIGHT], m->access_weight);
-	mem_put_share(b, "host_absent", m->host[MEM_HOST_ABSENT], m->access_weight);
-	mem_put_share(b, "host_no_file", m->host[MEM_HOST_NO_FILE], m->access_weight);
-	mem_put_share(b, "device", m->host[MEM_HOST_DEVICE], m->access_weight);
-	buf_u8(b, '}');
+	json_put_object(w, "instructions", "with", mem_share(m->with, busy), "without",
+			mem_share(m->none, busy), "no_bytes",
+			mem_share(m->why[MEMOP_NO_BYTES], busy), "not_known",
+			mem_share(m->why[MEMOP_UNKNOWN_INSN], busy), "vector_index",
+			mem_share(m->why[MEMOP_VECTOR_INDEX], busy));
+	json_put_object(w, "addresses", "mapped", mem_share(m->status[MEM_OK], m->access_weight),
+			"gone", mem_share(m->status[MEM_GONE], m->access_weight), "not_canonical",
+			mem_share(m->status[MEM_NOT_CANONICAL], m->access_weight), "no_paging",
+			mem_share(m->status[MEM_NO_PAGING], m->access_weight), "access_not_known",
+			mem_share(m->unknown_access, m->access_weight), "host_no_right",
+			mem_share(m->host[MEM_HOST_NO_RIGHT], m->access_weight), "host_absent",
+			mem_share(m->host[MEM_HOST_ABSENT], m->access_weight), "host_no_file",
+			mem_share(m->host[MEM_HOST_NO_FILE], m->access_weight), "device",
+			mem_share(m->host[MEM_HOST_DEVICE], m->access_weight));
 }
 
-static void json_huge(struct buf *b, const struct memagg *m)
+static void json_huge(struct json_writer *w, const struct memagg *m)
 {
-	buf_printf(b, ",\n\"huge\":{\"dense_pages\":%u,\"regions\":[", MEMAGG_DENSE);
+	json_object_begin(w, "huge");
+	json_put(w, "dense_pages", MEMAGG_DENSE);
+	json_array_begin(w, "regions");
 	for (size_t i = 0; i < m->nhuge; i++) {
 		const struct memagg_huge *h = &m->huge[i];
 
-		buf_printf(b,
-			   "%s\n{\"region\":\"%s\",\"pages\":%" PRIu64 ",\"ranges\":%" PRIu64
-			   ",\"dense\":%" PRIu64,
-			   i ? "," : "", mem_region_name(h->region), h->pages, h->ranges, h->dense);
-		mem_put_share(b, "share", h->weight, m->access_weight);
-		mem_put_share(b, "dense_share", h->dense_weight, m->access_weight);
-		buf_u8(b, '}');
+		json_line(w);
+		json_put_object(w, NULL, "region", memref_region_name(h->region), "pages", h->pages,
+				"ranges", h->ranges, "dense", h->dense, "share",
+				mem_share(h->weight, m->access_weight), "dense_share",
+				mem_share(h->dense_weight, m->access_weight));
 	}
-	buf_printf(b, "],\n\"reach\":[");
+	json_array_end(w);
+	json_array_begin(w, "reach");
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct memagg_reach *r = &m->reach[i];
 
-		buf_printf(b,
-			   "%s{\"percent\":%u,\"4K\":%" PRIu64 ",\"2M\":%" PRIu64 ",\"1G\":%" PRIu64
-			   ",\"ranges_huge\":%" PRIu64 ",\"dense_huge\":%" PRIu64 "}",
-			   i ? "," : "", r->percent, r->now[0], r->now[1], r->now[2], r->huge,
-			   r->huge_dense);
+		json_put_object(w, NULL, "percent", r->percent, "4K", r->now[0], "2M", r->now[1],
+				"1G", r->now[2], "ranges_huge", r->huge, "dense_huge",
+				r->huge_dense);
 	}
-	buf_printf(b, "]}");
+	json_array_end(w);
+	json_object_end(w);
 }
 
 /* -- the command ---------------------------------------------------------------------------- */
 
-static int mem_show(const struct memagg *m, const struct options *o, struct err *e)
+static int mem_show(const struct memagg *m, const struct mem_options *o, struct err *e)
 {
-	struct buf b;
+	struct json_writer w;
 	int ret = 0;
 
-	buf_init(&b);
-	buf_printf(&b, "{\"event\":");
-	json_quote(&b, m->event);
-	buf_printf(&b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"accesses\":%" PRIu64,
-		   m->samples, m->lost, m->accesses);
-	mem_put_share(&b, "idle", m->idle, m->weight);
-	json_unknown(&b, m);
+	json_open(&w);
+	json_put(&w, "event", m->event, "samples", m->samples, "lost", m->lost, "accesses",
+		 m->accesses, "idle", mem_share(m->idle, m->weight));
+	json_unknown(&w, m);
 	if (!o->json)
 		print_header(m);
 	for (unsigned int i = 0; i < VIEWS && !ret; i++) {
@@ -304,24 +298,21 @@ static int mem_show(const struct memagg *m, const struct options *o, struct err 
 			continue;
 		ret = memagg_rows(m, views[i].rows, &row, &n, e);
 		if (!ret && o->json)
-			json_rows(&b, &views[i], row, n);
+			json_rows(&w, &views[i], row, n);
 		else if (!ret)
 			print_view(&views[i], row, n, o->top);
 	}
-	json_huge(&b, m);
-	if (!ret && b.failed)
-		ret = err_set(e, ENOMEM, "out of memory");
-	if (!ret && o->json)
-		printf("%.*s}\n", (int)b.len, (const char *)b.data);
-	else if (!ret && (o->shown & 1u))
+	json_huge(&w, m);
+	if (!ret && !o->json && (o->shown & 1u))
 		print_huge(m);
-	buf_deinit(&b);
+	if (json_close(&w, o->json && !ret ? stdout : NULL))
+		return err_nomem(e);
 	return ret;
 }
 
 static int parse_keys(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct mem_options *o = at;
 	char *save = NULL;
 
 	o->shown = 0;
@@ -339,7 +330,7 @@ static int parse_keys(void *at, char *arg, struct err *e)
 
 static int parse_mode(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct mem_options *o = at;
 
 	(void)e;
 	o->load.mode = !strcmp(arg, "kernel") ? MEMAGG_KERNEL
@@ -348,7 +339,7 @@ static int parse_mode(void *at, char *arg, struct err *e)
 	return o->load.mode != MEMAGG_ALL ? 0 : -EINVAL;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct mem_options
 
 static const struct option_row rows[] = {
 	CMD_INPUT(load.input),
@@ -371,7 +362,7 @@ static const struct option_row rows[] = {
 
 static const struct option_set set = {
 	.usage =
-		"Usage: kvmprof mem [OPTIONS]\n"
+		"Usage: kvmprof mem [OPTIONS] [PROFILE]\n"
 		"\n"
 		"Which memory a guest's code uses, of a profile made by `kvmprof run --mem`: how "
 		"many\n"
@@ -385,7 +376,7 @@ static const struct option_set set = {
 
 int cmd_mem(int argc, char **argv)
 {
-	struct options o = { .shown = ALL_VIEWS, .top = DEFAULT_ROWS };
+	struct mem_options o = { .shown = ALL_VIEWS, .top = DEFAULT_ROWS };
 	struct memagg *m = NULL;
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv), ret;

@@ -9,21 +9,224 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/signals.h"
 #include "profile/cmd/common.h"
-#include "profile/cmd/ps_attach.h"
+#include "profile/format/sink/sink.h"
 #include "profile/record/control/client.h"
 #include "profile/record/control/path.h"
-#include "profile/record/control/request.h"
 #include "profile/record/control/ps_view.h"
+#include "profile/record/control/request.h"
+#include "profile/record/libvirt/attach_domain.h"
+#include "profile/record/run/ps_json.h"
+#include "profile/record/run/run.h"
+#include "profile/record/run/sandbox.h"
+#include "vmm/end.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
-struct options {
+/* How long the kernel is looked for: idle guests are seen, but stopped ones are not. */
+#define PS_ATTACH_WAIT_S 20
+
+/* The samples a second that show where the kernel is. */
+#define FREQ_HZ 49
+#define NAP_MS 50
+
+struct look {
+	struct pipeline_job job;
+	struct guest *guest;
+	int done; /* eventfd */
+	enum ps_stacks stacks;
+	json_t *tasks;
+	struct err err;
+	int ret;
+};
+
+/* On the consumer's thread. */
+static void run_look(struct pipeline_job *job, const struct pipeline_stats *stats)
+{
+	struct look *l = (struct look *)((char *)job - offsetof(struct look, job));
+	uint64_t one = 1;
+
+	(void)stats;
+	l->ret = ps_json_look(l->guest, l->stacks, &l->tasks, &l->err);
+	(void)!write(l->done, &one, sizeof(one));
+}
+
+/* In a signal handler. */
+static void refuse_look(struct pipeline_job *job)
+{
+	struct look *l = (struct look *)((char *)job - offsetof(struct look, job));
+	uint64_t one = 1;
+
+	l->ret = -EFAULT;
+	(void)!write(l->done, &one, sizeof(one));
+}
+
+/* Until the look is made: it can't be called off. */
+static int look_once(struct run *r, struct look *l, json_t **out, struct err *e)
+{
+	struct pollfd done = { .fd = l->done, .events = POLLIN };
+	uint64_t count;
+
+	l->err = (struct err){ 0 };
+	l->job.run = run_look;
+	l->job.gone = refuse_look;
+	pipeline_post(r->pipeline, &l->job);
+	while (poll(&done, 1, -1) < 0 && errno == EINTR)
+		;
+	(void)!read(l->done, &count, sizeof(count));
+	if (l->ret == -EFAULT)
+		return err_set(e, EFAULT, "the thread that reads the guest's memory has crashed");
+	if (l->ret)
+		return err_set(e, -l->ret, "%s", l->err.text);
+	*out = l->tasks;
+	return 0;
+}
+
+/* -EINTR: a signal; -ESRCH: the machine has ended; 0: time has passed. */
+static int nap(struct run *r, double ms, struct err *e)
+{
+	struct pollfd fds[] = {
+		{ .fd = r->signals.fd, .events = POLLIN },
+		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
+	};
+	uint64_t end = clock_mono_ns() + (uint64_t)(ms * 1e6), now;
+
+	while ((now = clock_mono_ns()) < end) {
+		int n = poll(fds, 2, (int)((end - now) / 1000000) + 1);
+
+		if (n > 0 && fds[0].revents && run_is_to_end(r))
+			return err_set(e, EINTR, "interrupted");
+		if (n > 0 && fds[1].revents)
+			return err_set(e, ESRCH, "the machine has ended");
+	}
+	return 0;
+}
+
+static int look_until_known(struct run *r, struct look *l, json_t **out, struct err *e)
+{
+	uint64_t start = clock_mono_ns();
+	struct err why = { 0 };
+	int ret;
+
+	for (;;) {
+		why = (struct err){ 0 };
+		ret = look_once(r, l, out, &why);
+		if (ret != -EAGAIN)
+			return ret ? err_set(e, -ret, "%s", why.text) : 0;
+		if (clock_mono_ns() - start > PS_ATTACH_WAIT_S * NSEC_PER_SEC)
+			return err_set(e, ETIMEDOUT, "no tasks found after %d s: %.200s",
+				       PS_ATTACH_WAIT_S, why.text);
+		ret = nap(r, NAP_MS, e);
+		if (ret)
+			return ret;
+	}
+}
+
+/* *l has its eventfd, and the stacks that the last look is to have. */
+static int looks(struct run *r, struct look *l, double interval_s, json_t **before, json_t **now,
+		 struct err *e)
+{
+	const enum ps_stacks stacks = l->stacks;
+	int ret = 0;
+
+	l->stacks = PS_WITHOUT_STACKS;
+	l->guest = pipeline_guest(r->pipeline);
+	if (interval_s > 0) {
+		ret = look_until_known(r, l, before, e);
+		ret = ret ? ret : nap(r, interval_s * 1e3, e);
+	}
+	l->stacks = stacks;
+	return ret ? ret : look_until_known(r, l, now, e);
+}
+
+static int look_at_machine(struct run *r, double interval_s, enum ps_stacks stacks, json_t **before,
+			   json_t **now, struct err *e)
+{
+	struct guest_options go = { .runs = true };
+	struct look look = { .done = -1 };
+	/* This thread opens no descriptor once it is bound. */
+	cleanup_close int done = eventfd(0, EFD_CLOEXEC);
+	int ret = done < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : run_prepare(r, e);
+
+	if (ret)
+		return ret;
+	ret = run_sandbox_begin(r, e);
+	if (ret)
+		return ret;
+	signals_set(SIGNALS_GRACE); /* what waits for a look at the guest can't be called off */
+	target_bind(&r->source.target, vm_memory(r->vm));
+	go.moves = r->source.target.is_linux;
+	ret = sink_null_create(&r->profile.sink, e);
+	if (ret)
+		return ret;
+	ret = pipeline_start(&r->pipeline,
+			     &(struct pipeline_parts){ &r->source.target, r->vm, r->profile.sink },
+			     &go, NULL, NULL, e);
+	if (ret)
+		return ret;
+	ret = vm_start(r->vm, e);
+	if (ret)
+		return ret;
+	ret = run_sandbox_attached(r, e);
+	if (ret)
+		return ret;
+	look.done = done;
+	look.stacks = stacks;
+	ret = looks(r, &look, interval_s, before, now, e);
+	vm_end(r->vm, VM_END_ASKED);
+	vm_join(r->vm);
+	run_give_stops_back(r);
+	pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
+	r->pipeline_done = true;
+	return ret;
+}
+
+/*
+ * One look, or two with interval_s > 0 between them: then *before has the first one. Both are
+ * the caller's. -ETIMEDOUT: no kernel with tasks was found; -EINTR after a signal.
+ */
+static int ps_attach(const struct attach_request *what, double interval_s, enum ps_stacks stacks,
+		     json_t **before, json_t **now, struct err *e)
+{
+	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
+	char name[64];
+	int ret;
+
+	if (!r)
+		return err_nomem(e);
+	r->asked.reporter = &cmd_reporter;
+	run_options_default(&r->asked);
+	r->asked.command = "ps";
+	r->asked.quiet = true;
+	r->asked.tune = false;
+	r->asked.freq_hz = FREQ_HZ;
+	ret = attach_domain_find(what, &r->asked.attach, &r->domain, e);
+	if (ret)
+		return ret;
+	snprintf(name, sizeof(name), "(guest of process %d)", (int)r->asked.attach);
+	r->asked.attach_name = name;
+	run_init(r);
+	console_init(&r->console, -1);
+	ret = run_markers_init(&r->markers, &r->asked, &r->console, e);
+	ret = ret ? ret : look_at_machine(r, interval_s, stacks, before, now, e);
+	run_deinit(r);
+	return ret;
+}
+
+struct ps_options {
 	struct ps_view_options view;
 	struct attach_request attach;
 	const char *control;
@@ -36,10 +239,10 @@ static int parse_sort(void *at, char *arg, struct err *e)
 	struct ps_view_options *view = at;
 
 	(void)e;
-	return ps_sort_find(arg, &view->sort) ? 0 : -EINVAL;
+	return ps_view_sort_find(arg, &view->sort) ? 0 : -EINVAL;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct ps_options
 
 static const struct option_row rows[] = {
 	{ "control", 0, "PATH", "the run's socket; auto: the only run with --control auto",
@@ -47,6 +250,8 @@ static const struct option_row rows[] = {
 	OPTION_AS("connect", NULL, cmd_attach_rows, attach),
 	OPTION_AS("pid", "this process's guest", cmd_attach_rows, attach),
 	OPTION_AS("domain", "this domain's", cmd_attach_rows, attach),
+	OPTION_AS("name", "of the machine that its VMM's command line calls so", cmd_attach_rows,
+		  attach),
 	{ "stacks", 0, NULL, "also the kernel stack of each task that does not run",
 	  OPTION_PUT(view.stacks, true) },
 	{ "sort", 0, "KEY", "pid (default), cpu, time, comm, state or wchan",
@@ -55,7 +260,7 @@ static const struct option_row rows[] = {
 	{ "interval", 0, "SECONDS",
 	  "%CPU is of this time, between two looks (default 0.5);\n"
 	  "0: one look, without %CPU",
-	  OPTION_REAL(interval_s, 0, 3600, "0 to 3600 seconds") },
+	  OPTION_SECONDS(interval_s, 0, 3600, "0 to 3600 seconds") },
 	{ "json", 0, NULL, "as JSON: one object", OPTION_PUT(json, true) },
 	OPTION_HELP,
 	{ 0 },
@@ -76,7 +281,7 @@ static const struct option_set set = {
 };
 
 /* -1 to go on, else the exit status. */
-static int ps_parse(struct options *o, int argc, char **argv)
+static int ps_parse(struct ps_options *o, int argc, char **argv)
 {
 	int status = cmd_options(&set, o, argc, argv);
 	struct err e = { 0 };
@@ -91,26 +296,15 @@ static int ps_parse(struct options *o, int argc, char **argv)
 		return cmd_wrong_usage(argv, "--control or a machine to attach to, not also",
 				       o->attach.what ? o->attach.what : o->attach.uri);
 	if (!o->control && !o->attach.what)
-		return cmd_wrong(argv, "which machine? Give a PID, a libvirt domain or --control");
-	if (o->attach.way == ATTACH_PID && o->attach.uri)
-		return cmd_wrong_usage(argv, "--connect doesn't go with --pid", o->attach.what);
+		return cmd_wrong(argv, "which machine? Give a PID, a libvirt domain, --name or "
+				       "--control; `kvmprof list --machines` lists them");
+	if ((o->attach.way == ATTACH_PID || o->attach.way == ATTACH_NAME) && o->attach.uri)
+		return cmd_wrong_usage(argv, "--connect doesn't go with --pid or --name",
+				       o->attach.what);
 	return -1;
 }
 
 /* -- a run's control socket ------------------------------------------------------------- */
-
-static int ps_find_run(char path[CONTROL_PATH_MAX], struct err *e)
-{
-	pid_t pid[CONTROL_MAX_FOUND];
-	unsigned int n = control_find(pid);
-
-	if (n != 1)
-		return err_set(e, ENOENT,
-			       "%u runs were started with --control auto%s: give the socket's "
-			       "path; `kvmprof ctl list` shows them",
-			       n, n ? "" : " and go on");
-	return control_path_of(path, pid[0], CONTROL_MISSING_FAILS, e);
-}
 
 static int ps_ask_once(struct control_client *c, bool stacks, json_t **out, struct err *e)
 {
@@ -125,18 +319,11 @@ static void ps_sleep(double seconds)
 		;
 }
 
-static int ps_ask_run(const struct options *o, json_t **before, json_t **now, struct err *e)
+static int ps_ask_run(const struct ps_options *o, json_t **before, json_t **now, struct err *e)
 {
-	char found[CONTROL_PATH_MAX];
-	const char *path = o->control;
 	struct control_client *c = NULL;
-	int ret = 0;
+	int ret = control_client_open(&c, o->control, e);
 
-	if (!strcmp(path, CONTROL_PATH_AUTO)) {
-		ret = ps_find_run(found, e);
-		path = found;
-	}
-	ret = ret ? ret : control_client_open(&c, path, e);
 	if (!ret && o->interval_s > 0) {
 		ret = ps_ask_once(c, false, before, e);
 		if (!ret)
@@ -158,12 +345,12 @@ static int ps_print_json(json_t *now, const json_t *before, struct err *e)
 		ps_view_add_cpu(now, before);
 	s = json_dumps(now, JSON_COMPACT);
 	if (!s)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	puts(s);
 	return 0;
 }
 
-static int ps_print(const struct options *o, json_t *now, const json_t *before, struct err *e)
+static int ps_print(const struct ps_options *o, json_t *now, const json_t *before, struct err *e)
 {
 	struct buf b;
 	int ret;
@@ -180,7 +367,7 @@ static int ps_print(const struct options *o, json_t *now, const json_t *before, 
 
 int cmd_ps(int argc, char **argv)
 {
-	struct options o = { .interval_s = 0.5 };
+	struct ps_options o = { .interval_s = 0.5 };
 	json_t *before = NULL, *now = NULL;
 	struct err e = { 0 };
 	int status = ps_parse(&o, argc, argv), ret;

@@ -9,6 +9,7 @@
 #include "profile/cmd/common.h"
 #include "profile/analyse/export/export.h"
 #include "profile/analyse/export/push.h"
+#include "profile/analyse/export/push_http.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -22,7 +23,7 @@
 #define TIMEOUT_S 30u
 #define TIMEOUT_MAX_S 3600u
 
-struct options {
+struct push_options {
 	struct stackset_options load;
 	enum push_protocol protocol;
 	const char *url, *path, *name, *token_file;
@@ -43,7 +44,7 @@ static bool is_header_text(const char *s)
 
 static int parse_label(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct push_options *o = at;
 
 	if (o->nlabels == PUSH_LABELS_MAX)
 		return err_set(e, E2BIG, "at most %u labels", PUSH_LABELS_MAX);
@@ -58,7 +59,7 @@ static int parse_name(void *at, char *arg, struct err *e)
 
 static int parse_protocol(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct push_options *o = at;
 
 	(void)e;
 	o->protocol = push_protocol_find(arg);
@@ -79,7 +80,7 @@ static int parse_tenant(void *at, char *arg, struct err *e)
 	return *arg && is_header_text(arg) ? 0 : -EINVAL;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct push_options
 
 static const struct option_row rows[] = {
 	CMD_INPUT(load.input),
@@ -123,7 +124,7 @@ static const struct option_set set = {
 };
 
 /* From the file, or the environment: never from the command line, which others can read. */
-static int push_read_token(struct options *o, struct err *e)
+static int push_read_token(struct push_options *o, struct err *e)
 {
 	const char *value = getenv(TOKEN_VARIABLE);
 	cleanup_fclose FILE *f = NULL;
@@ -156,7 +157,7 @@ static int push_end_time(const char *input, uint64_t *ns, struct err *e)
 	struct stat st;
 
 	if (asprintf(&data, "%s/data", input) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (stat(data, &st) && stat(input, &st))
 		return err_set(e, errno, "%s: %s", input, strerror(errno));
 	*ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
@@ -182,7 +183,7 @@ static int push_make_pprof(const struct stackset *s, uint64_t began_ns, struct f
 	return ret ? ret : file_map_open(m, path, PUSH_PROFILE_MAX, e);
 }
 
-static int push_run(const struct options *o, struct err *e)
+static int push_run(const struct push_options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
 	struct push_profile p = { .name = o->name, .label = o->label, .nlabels = o->nlabels };
@@ -194,8 +195,7 @@ static int push_run(const struct options *o, struct err *e)
 
 	if (ret)
 		return ret;
-	if (s->partial)
-		fprintf(stderr, "kvmprof: %s: %s\n", input, s->message);
+	cmd_say_missing(input, s);
 	ret = s->samples ? push_end_time(input, &p.ended_ns, e)
 			 : err_set(e, ENODATA, "%s: no sample is left to push", input);
 	length = s->last_ns - s->first_ns;
@@ -221,7 +221,7 @@ static int push_run(const struct options *o, struct err *e)
 
 int cmd_push(int argc, char **argv)
 {
-	cleanup_free struct options *o = calloc(1, sizeof(*o)); /* labels are long */
+	cleanup_free struct push_options *o = calloc(1, sizeof(*o)); /* labels are long */
 	struct err e = { 0 };
 	int status;
 

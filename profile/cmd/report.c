@@ -2,42 +2,23 @@
 /*
  * cmd_report: `kvmprof report`: where the time went.
  */
-#include "profile/cmd/report.h"
-
 #include "profile/cmd/cmd.h"
-#include "profile/cmd/debuginfo.h"
-#include "profile/format/perfdata/leftover.h"
-#include "profile/cmd/pager.h"
+
 #include "profile/analyse/stacks/slices.h"
+#include "profile/cmd/common.h"
+#include "profile/cmd/pager.h"
+#include "profile/cmd/report/data.h"
+#include "profile/cmd/report/header.h"
+#include "profile/cmd/report/images.h"
+#include "profile/cmd/report/phases.h"
+#include "profile/cmd/report/text.h"
+#include "profile/cmd/report_options.h"
+#include "profile/format/perfdata/leftover.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
-
-double report_percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0;
-}
-
-struct share_interval report_interval(const struct report *r, uint64_t weight)
-{
-	double whole = (double)r->a->weight, n = share_effective(whole, r->a->weight_squares);
-	double percent = report_percent(weight, r->a->weight);
-	struct share_interval i = share_wilson95(whole > 0 ? (double)weight / whole : 0, n);
-
-	if (r->p->counted) /* no sampling, no noise */
-		return (struct share_interval){ percent, percent };
-	return (struct share_interval){ 100 * i.low, 100 * i.high };
-}
-
-bool report_shows(const struct report *r, const struct agg_row *row)
-{
-	uint64_t weight = r->opt->no_children ? row->self : row->children;
-
-	return (!r->opt->no_children || row->self) &&
-	       report_percent(weight, r->a->weight) >= r->opt->row_limit;
-}
 
 static int print_report(const struct report *r, struct err *e)
 {
@@ -57,7 +38,7 @@ static int print_report(const struct report *r, struct err *e)
 	else
 		ret = report_text(r);
 	if (ret)
-		err_set(e, ENOMEM, "out of memory");
+		err_nomem(e);
 	pager_finish(&pager);
 	return ret;
 }
@@ -131,7 +112,7 @@ static int report(struct report_options *opt, struct err *e)
 	struct agg *a = NULL;
 	int ret = reader_open(&in, &from, e);
 
-	display_names_init(&display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
+	demangle_names_init(&display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = ret ? ret : check_keys(opt, in.p, e);
 	if (!ret && opt->phase)
 		ret = slices_set_window(in.p, opt->input, opt->buildid_dir, opt->phase, e);
@@ -146,6 +127,7 @@ static int report(struct report_options *opt, struct err *e)
 		ret = agg_create(&a, &opt->config, in.names, in.tasks, e);
 	}
 	ret = ret ? ret : add_samples(a, &in, e);
+	ret = ret ? ret : agg_need_comm(a, e);
 	ret = ret ? ret : agg_finish(a, opt->by_self ? AGG_BY_SELF : AGG_BY_CHILDREN, e);
 	if (!ret) {
 		const struct report r = {
@@ -153,11 +135,31 @@ static int report(struct report_options *opt, struct err *e)
 		};
 
 		ret = print_report(&r, e);
+		ret = ret ? ret : reader_need_samples(&in, opt->input, e);
 	}
 	agg_destroy(a);
 	srcline_destroy(in.lines);
-	display_names_deinit(&display);
+	demangle_names_deinit(&display);
 	reader_close(&in);
+	return ret;
+}
+
+static int report_phases(const struct report_options *opt, struct err *e)
+{
+	struct pager pager = { 0 };
+	struct slices all = { 0 };
+	int ret = slices_load(&all, opt->input, opt->buildid_dir, e);
+
+	if (ret)
+		return ret;
+	if (opt->format == REPORT_JSON) {
+		ret = report_phases_json(&all) ? err_nomem(e) : 0;
+	} else {
+		pager_start(&pager);
+		report_phases_text(&all, opt->top);
+	}
+	pager_finish(&pager);
+	slices_deinit(&all);
 	return ret;
 }
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * cmd_report_options: the command line of `kvmprof report`.
- */
-#include "profile/cmd/report.h"
+#include "profile/cmd/report_options.h"
 
 #include "base/buf.h"
 #include "base/number.h"
 #include "profile/cmd/common.h"
-#include "profile/cmd/debuginfo.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -327,7 +323,7 @@ static const struct option_row rows[] = {
 	  OPTION_CALL_AT(parse_texts, config.dso, "a name") },
 	{ "symbol", 0, "REGEX", "show such functions only (POSIX extended); likewise",
 	  OPTION_CALL(parse_symbol, NULL) },
-	{ "symbols", 'S', "NAME,...", "the same by names, not by an expression",
+	{ "symbols", 'S', "NAME,...", "the same by names; all functions of a name",
 	  OPTION_CALL(parse_symbols, NULL) },
 	OPTION_HEADING("\n"),
 	{ "header", 0, NULL, "above the table what the run counted, and what it cost",

@@ -12,13 +12,12 @@
 #include <stdlib.h>
 
 /* -1 to go on, else the exit status. */
-static int take_definition(struct run *r)
+static int take_definition(struct run *r, struct domain_xml *d)
 {
-	const struct domain_xml *d = &r->definition;
 	struct err e = { 0 };
 	struct buf left;
 
-	if (run_definition_apply(&r->definition, &r->asked, &e) < 0) {
+	if (run_definition_apply(d, &r->asked, &e) < 0) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		return 1;
 	}
@@ -36,18 +35,21 @@ static int take_definition(struct run *r)
 int cmd_run(int argc, char **argv)
 {
 	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
+	struct domain_xml definition = { 0 }; /* of --domain; the options point into it */
 	int status;
 
 	if (!r)
 		return cmd_no_memory();
+	r->asked.reporter = &cmd_reporter;
+	r->asked.help = stdout;
 	status = run_options_parse(&r->asked, argc, argv);
 	if (status < 0 && r->asked.domain)
-		status = take_definition(r);
+		status = take_definition(r, &definition);
 	if (status < 0 && r->asked.repeat > 1)
 		return run_repeat(&r->asked, argc, argv);
 	r->json = r->asked.json ? stdout : NULL;
 	if (status < 0)
 		status = run_main(r, argc, argv);
-	domain_xml_deinit(&r->definition);
+	domain_xml_deinit(&definition);
 	return status;
 }

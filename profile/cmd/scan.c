@@ -29,7 +29,7 @@
 
 #define MAX_DEPTH 64u /* directories inside each other, each of which is an open one */
 
-struct scan {
+struct scan_scan {
 	const char *output; /* NULL: standard output */
 	struct buildid_map map;
 	bool one_fs;
@@ -39,13 +39,13 @@ struct scan {
 	char first[PATH_MAX + 64]; /* unreadable one, and why */
 };
 
-static void note_unreadable(struct scan *s, int code)
+static void note_unreadable(struct scan_scan *s, int code)
 {
 	if (s->unreadable++ == 0)
 		snprintf(s->first, sizeof(s->first), "%s: %s", s->path, strerror(code));
 }
 
-static int scan_file(struct scan *s, int fd, struct err *e)
+static int scan_file(struct scan_scan *s, int fd, struct err *e)
 {
 	uint8_t id[ELF_ID_MAX];
 	int n = elf_id_read(fd, id);
@@ -77,10 +77,11 @@ static bool is_pseudo(int fd)
 		st.f_type == DEBUGFS_MAGIC || st.f_type == TRACEFS_MAGIC);
 }
 
-static int scan_dir(struct scan *s, int fd, unsigned int depth, struct err *e);
+static int scan_dir(struct scan_scan *s, int fd, unsigned int depth, struct err *e);
 
 /* name in the directory at; s->path is that of at and gets it appended while it is looked at. */
-static int scan_entry(struct scan *s, int at, const char *name, unsigned int depth, struct err *e)
+static int scan_entry(struct scan_scan *s, int at, const char *name, unsigned int depth,
+		      struct err *e)
 {
 	size_t len = strlen(s->path), room = sizeof(s->path) - len;
 	cleanup_close int fd = -1;
@@ -104,14 +105,14 @@ static int scan_entry(struct scan *s, int at, const char *name, unsigned int dep
 		else if (depth == MAX_DEPTH)
 			s->skipped++;
 		else if ((!s->one_fs || st.st_dev == s->dev) && !is_pseudo(fd))
-			ret = scan_dir(s, take_fd(&fd), depth, e);
+			ret = scan_dir(s, cleanup_take_fd(&fd), depth, e);
 	}
 	s->path[len] = 0;
 	return ret;
 }
 
 /* Takes fd. */
-static int scan_dir(struct scan *s, int fd, unsigned int depth, struct err *e)
+static int scan_dir(struct scan_scan *s, int fd, unsigned int depth, struct err *e)
 {
 	DIR *d = fdopendir(fd);
 	struct dirent *x;
@@ -130,7 +131,7 @@ static int scan_dir(struct scan *s, int fd, unsigned int depth, struct err *e)
 }
 
 /* A directory or file of the command line. */
-static int scan_top(struct scan *s, const char *arg, struct err *e)
+static int scan_top(struct scan_scan *s, const char *arg, struct err *e)
 {
 	cleanup_close int fd = -1;
 	struct stat st;
@@ -145,7 +146,7 @@ static int scan_top(struct scan *s, const char *arg, struct err *e)
 		return scan_file(s, fd, e);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, ENOTDIR, "%s: neither a directory nor a file", arg);
-	return scan_dir(s, take_fd(&fd), 0, e);
+	return scan_dir(s, cleanup_take_fd(&fd), 0, e);
 }
 
 /* -- the map -------------------------------------------------------------------------------- */
@@ -160,20 +161,20 @@ static void put_map(const struct buildid_map *m, struct buf *out)
 	}
 }
 
-static int write_map(struct scan *s, struct err *e)
+static int write_map(struct scan_scan *s, struct err *e)
 {
 	struct buf b = { 0 };
 	int ret;
 
 	buildid_map_sort(&s->map);
 	put_map(&s->map, &b);
-	ret = b.failed ? err_set(e, ENOMEM, "out of memory")
+	ret = b.failed ? err_nomem(e)
 		       : outfile_write(s->output ? s->output : "-", b.data, b.len, e);
 	buf_deinit(&b);
 	return ret;
 }
 
-static void print_totals(const struct scan *s)
+static void print_totals(const struct scan_scan *s)
 {
 	fprintf(stderr, "kvmprof: %lu files, %lu with a build id%s%s\n", s->files, s->ids,
 		s->output ? "; wrote " : "", s->output ? s->output : "");
@@ -187,7 +188,7 @@ static void print_totals(const struct scan *s)
 			s->skipped, MAX_DEPTH);
 }
 
-#define OPTION_STRUCT struct scan
+#define OPTION_STRUCT struct scan_scan
 
 static const struct option_row rows[] = {
 	{ "output", 'o', "FILE", "the map; it appears when it is complete (default: stdout)",
@@ -215,7 +216,7 @@ static const struct option_set set = {
 
 int cmd_scan(int argc, char **argv)
 {
-	cleanup_free struct scan *s = calloc(1, sizeof(*s));
+	cleanup_free struct scan_scan *s = calloc(1, sizeof(*s));
 	struct err e = { 0 };
 	int status, ret = 0;
 

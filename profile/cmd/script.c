@@ -4,9 +4,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "profile/cmd/common.h"
-#include "profile/cmd/debuginfo.h"
-#include "symbolizer/core/display_name.h"
+#include "symbolizer/core/demangle.h"
 #include "profile/format/names/reader.h"
 #include "profile/analyse/stacks/slices.h"
 
@@ -16,8 +16,9 @@
 #include <string.h>
 
 #define OUT_CHUNK (1u << 20)
+#define SCRIPT_WIDEST 3u /* bytes that one byte of a name becomes at most: U+FFFD */
 
-struct script {
+struct script_command {
 	struct reader in;
 	struct srcline *lines; /* NULL: not asked for */
 	bool full_path;
@@ -28,12 +29,33 @@ struct script {
 
 /* -- text ----------------------------------------------------------------------------- */
 
-/* Names come out of files: one line each, nothing that a terminal would obey. */
+/* Returns whether all bytes are printable ASCII: eight at a time, as this is run for each frame. */
+static bool is_plain(const char *s, size_t len)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t w;
+
+	for (; len >= sizeof(w); s += sizeof(w), len -= sizeof(w)) {
+		memcpy(&w, s, sizeof(w));
+		/* Bit 7 of a byte is set by one above 0x7f, below 0x20 (a borrow), or of 0x7f; a false one needs a true one. */
+		if ((w | (w - 0x20 * ones) | ((w ^ 0x7f * ones) - ones)) & 0x80 * ones)
+			return false;
+	}
+	for (; len; s++, len--)
+		if (*s < 0x20 || *s == 0x7f)
+			return false;
+	return true;
+}
+
+/*
+ * Names come out of files: one line each, nothing that a terminal would obey, and UTF-8. `dst` has room for
+ * SCRIPT_WIDEST * len + 1 bytes.
+ */
 static char *script_put_text(char *dst, const char *s, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		dst[i] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i];
-	return dst + len;
+	if (is_plain(s, len))
+		return mempcpy(dst, s, len);
+	return dst + utf8_clean(dst, SCRIPT_WIDEST * len + 1, s);
 }
 
 /* Writes at most 16 digits, no terminator; returns how many. */
@@ -47,21 +69,21 @@ static size_t hex_text(char *out, uint64_t v)
 	return n;
 }
 
-static void script_put_place(struct script *s, const struct line_frame *f, const char *after)
+static void script_put_place(struct script_command *s, const struct line_frame *f,
+			     const char *after)
 {
 	const char *file = s->full_path && f->file ? f->file : srcline_basename(f);
-	char *p = (char *)buf_reserve(&s->out, strlen(file) + 2);
+	char *p = (char *)buf_reserve(&s->out, SCRIPT_WIDEST * strlen(file) + 3);
 
 	if (!p)
 		return;
 	memcpy(p, "  ", 2);
-	script_put_text(p + 2, file, strlen(file));
-	s->out.len += strlen(file) + 2;
+	s->out.len += (size_t)(script_put_text(p + 2, file, strlen(file)) - p);
 	buf_printf(&s->out, ":%u%s\n", f->line, after);
 }
 
 /* As perf does: the address and the offset are those of the function around. */
-static void script_put_inlined(struct script *s, const struct perfdata_frame *f,
+static void script_put_inlined(struct script_command *s, const struct perfdata_frame *f,
 			       const struct name *name, uint64_t off,
 			       const struct line_frame *frame)
 {
@@ -69,11 +91,10 @@ static void script_put_inlined(struct script *s, const struct perfdata_frame *f,
 	char *p;
 
 	buf_printf(&s->out, "\t%16" PRIx64 " ", f->ip);
-	p = (char *)buf_reserve(&s->out, strlen(function));
+	p = (char *)buf_reserve(&s->out, SCRIPT_WIDEST * strlen(function) + 1);
 	if (!p)
 		return;
-	script_put_text(p, function, strlen(function));
-	s->out.len += strlen(function);
+	s->out.len += (size_t)(script_put_text(p, function, strlen(function)) - p);
 	if (name->symbol)
 		buf_printf(&s->out, "+0x%" PRIx64, off);
 	buf_u8(&s->out, '\n');
@@ -81,7 +102,7 @@ static void script_put_inlined(struct script *s, const struct perfdata_frame *f,
 }
 
 /* "\t%16lx sym+0xoff (dso)": the hot line, without printf. */
-static void script_put_frame(struct script *s, struct names_view view,
+static void script_put_frame(struct script_command *s, struct names_view view,
 			     const struct perfdata_frame *f)
 {
 	uint64_t addr;
@@ -95,12 +116,12 @@ static void script_put_frame(struct script *s, struct names_view view,
 	if (s->lines && f->kernel)
 		at = srcline_of(s->lines, addr);
 	for (unsigned int i = 0; i + 1 < at.n; i++)
-		script_put_inlined(s, f, &name, name_shown_off(&name) + (f->ip - addr),
+		script_put_inlined(s, f, &name, names_shown_off(&name) + (f->ip - addr),
 				   &at.frame[i]);
-	sym = name.symbol ? display_name(&s->display, name.symbol, f->kernel) : "[unknown]";
+	sym = name.symbol ? demangle_shown(&s->display, name.symbol, f->kernel) : "[unknown]";
 	sym_len = strlen(sym);
 	dso_len = strlen(name.dso);
-	p = line = (char *)buf_reserve(&s->out, sym_len + dso_len + 48);
+	p = line = (char *)buf_reserve(&s->out, SCRIPT_WIDEST * (sym_len + dso_len) + 48);
 	if (!line)
 		return;
 	n = hex_text(hex, f->ip + name.to_file);
@@ -112,7 +133,7 @@ static void script_put_frame(struct script *s, struct names_view view,
 	p = script_put_text(p, sym, sym_len);
 	if (name.symbol) {
 		memcpy(p, "+0x", 3);
-		p += 3 + hex_text(p + 3, name_shown_off(&name) + (f->ip - addr));
+		p += 3 + hex_text(p + 3, names_shown_off(&name) + (f->ip - addr));
 	}
 	memcpy(p, " (", 2);
 	p = script_put_text(p + 2, name.dso, dso_len);
@@ -122,7 +143,7 @@ static void script_put_frame(struct script *s, struct names_view view,
 		script_put_place(s, &at.frame[at.n - 1], "");
 }
 
-static void script_put_sample(struct script *s, const struct perfdata_record *r)
+static void script_put_sample(struct script_command *s, const struct perfdata_record *r)
 {
 	struct names_view view = names_view(s->in.names, r->pid);
 	struct perfdata_walk walk;
@@ -143,18 +164,18 @@ static void script_put_sample(struct script *s, const struct perfdata_record *r)
 
 /* -- command ---------------------------------------------------------------------------- */
 
-static int script_flush(struct script *s, struct err *e)
+static int script_flush(struct script_command *s, struct err *e)
 {
 	int ret;
 
 	if (s->out.failed)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = file_write_all(STDOUT_FILENO, s->out.data, s->out.len);
 	s->out.len = 0;
 	return ret ? err_set(e, -ret, "cannot write to standard output: %s", strerror(-ret)) : 0;
 }
 
-static int print_samples(struct script *s, struct err *e)
+static int print_samples(struct script_command *s, struct err *e)
 {
 	struct perfdata_record r;
 	int ret;
@@ -168,21 +189,22 @@ static int print_samples(struct script *s, struct err *e)
 	return ret ? ret : script_flush(s, e);
 }
 
-struct options {
+struct script_options {
 	const char *input, *buildid_dir, *phase;
 	bool srcline, full_path, no_demangle;
 	struct debuginfo_places places;
 };
 
-static int script_print(struct options *o, struct err *e)
+static int script_print(struct script_options *o, struct err *e)
 {
 	const struct reader_options from = { .input = o->input, .buildid_dir = o->buildid_dir };
-	struct script *s = calloc(1, sizeof(*s));
+	struct script_command *s = calloc(1, sizeof(*s));
+	char note[NAMES_NOTE_MAX];
 	int ret;
 
 	if (!s)
-		return err_set(e, ENOMEM, "out of memory");
-	display_names_init(&s->display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
+		return err_nomem(e);
+	demangle_names_init(&s->display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = reader_open(&s->in, &from, e);
 	if (!ret && o->phase)
 		ret = slices_set_window(s->in.p, o->input, o->buildid_dir, o->phase, e);
@@ -195,9 +217,13 @@ static int script_print(struct options *o, struct err *e)
 		if (s->in.p->partial)
 			fprintf(stderr, "kvmprof: %s: %s\n", o->input, s->in.p->message);
 		ret = print_samples(s, e);
+		names_note(s->in.names, note);
+		if (note[0])
+			fprintf(stderr, "kvmprof: %s: %s\n", o->input, note);
+		ret = ret ? ret : reader_need_samples(&s->in, o->input, e);
 	}
 	srcline_destroy(s->lines);
-	display_names_deinit(&s->display);
+	demangle_names_deinit(&s->display);
 	reader_close(&s->in);
 	buf_deinit(&s->out);
 	free(s);
@@ -207,7 +233,7 @@ static int script_print(struct options *o, struct err *e)
 /* perf's way to ask: a list of +srcline and +inline, which is one thing here. */
 static int parse_fields(void *at, char *arg, struct err *e)
 {
-	struct options *o = at;
+	struct script_options *o = at;
 	char *save = NULL;
 
 	(void)e;
@@ -219,7 +245,7 @@ static int parse_fields(void *at, char *arg, struct err *e)
 	return o->srcline ? 0 : -EINVAL;
 }
 
-#define OPTION_STRUCT struct options
+#define OPTION_STRUCT struct script_options
 
 static const struct option_row rows[] = {
 	CMD_INPUT(input),
@@ -241,7 +267,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof script [OPTIONS]\n"
+	.usage = "Usage: kvmprof script [OPTIONS] [PROFILE]\n"
 		 "\n"
 		 "Every sample as text, in the form that `perf script` prints and flame graph\n"
 		 "tools read: a line for the sample, a line for each frame, innermost first.\n"
@@ -252,7 +278,7 @@ static const struct option_set set = {
 
 int cmd_script(int argc, char **argv)
 {
-	struct options o = { .input = "perf.data" };
+	struct script_options o = { .input = "perf.data" };
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 

@@ -10,6 +10,10 @@
 #include "base/number.h"
 #include "profile/record/run/run.h"
 #include "profile/record/run/sandbox.h"
+#include "vmm/vm.h"
+#include "base/ring.h"
+#include "vmm/control.h"
+#include "vmm/end.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -62,7 +66,7 @@ static const struct option_row rows[] = {
 	OPTION_HEADING("Counters:\n"),
 	{ "interval", 0, "SECONDS",
 	  "also print what was counted in each such interval, 0.05 or more",
-	  OPTION_REAL(opt.interval_s, 0.05, 1e6, "seconds, 0.05 or more") },
+	  OPTION_SECONDS(opt.interval_s, 0.05, 1e6, "seconds, 0.05 or more") },
 	{ "interval-print", 'I', "MS", "the same in milliseconds, as perf stat has it",
 	  OPTION_CALL_AT(parse_interval_ms, opt.interval_s, "milliseconds, 50 or more") },
 	{ "no-aggr", 'A', NULL, "a line for each virtual CPU, not their sum",
@@ -93,6 +97,24 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
+#define STAT_RUNNING                                                                        \
+	"stat counts a guest that it boots; of a machine that runs already `kvmprof attach" \
+	" PID` makes a profile"
+#define STAT_EVENTS                                                                    \
+	"stat counts exits and where the time went, and takes no events; `kvmprof run" \
+	" -e EVENTS IMAGE` samples by them"
+
+/* Options of perf stat. */
+static const struct option_habit habits[] = {
+	{ "-p", STAT_RUNNING },
+	{ "--pid", STAT_RUNNING },
+	{ "-e", STAT_EVENTS },
+	{ "--event", STAT_EVENTS },
+	{ "-a", "a guest's vCPUs are all counted; -A shows each" },
+	{ "-r", "`kvmprof bench` repeats runs" },
+	{ NULL, NULL },
+};
+
 static const struct option_set set = {
 	.usage =
 		"Usage: kvmprof stat [OPTIONS] [IMAGE]\n"
@@ -104,6 +126,7 @@ static const struct option_set set = {
 		"to standard error, the counters to standard output.\n"
 		"\n",
 	.rows = rows,
+	.habits = habits,
 	.column = RUN_OPTIONS_COLUMN,
 };
 
@@ -113,6 +136,8 @@ static int stat_parse(struct stat_run *s, int argc, char **argv)
 	struct run_options *run = &s->run.asked;
 	int ret;
 
+	run->reporter = &cmd_reporter;
+	run->help = stdout;
 	run_options_default(run);
 	run->command = "stat";
 	run->freq_hz = 0;
@@ -121,6 +146,11 @@ static int stat_parse(struct stat_run *s, int argc, char **argv)
 		return ret;
 	if (optind < argc)
 		run->image = argv[optind++];
+	/* A number is no kernel, unless a file is called so. */
+	if (run->image && *run->image && !run->image[strspn(run->image, "0123456789")] &&
+	    access(run->image, F_OK) < 0)
+		return run_options_wrong(run, "%s is no file, and looks like a PID: " STAT_RUNNING,
+					 run->image);
 	if (optind < argc)
 		return run_options_wrong(run, "unexpected argument %s: expected one IMAGE at most",
 					 argv[optind]);
@@ -142,24 +172,22 @@ static void stat_write(struct stat_run *s, const struct stat_table *t, bool json
 		.interval = interval,
 		.time_ns = s->now.elapsed_ns,
 	};
-	struct buf b;
+	struct json_writer w;
 
 	if (!json) {
 		stat_print(t, &style, stdout);
 		return;
 	}
-	buf_init(&b);
+	json_open(&w);
+	if (interval) {
+		json_put(&w, "interval_end_seconds",
+			 json_fixed(6, (double)s->now.elapsed_ns / 1e9));
+		json_object_begin(&w, "stat");
+	}
+	stat_json(&w, t);
 	if (interval)
-		buf_printf(&b, "{\"interval_end_seconds\":%.6f,\"stat\":",
-			   (double)s->now.elapsed_ns / 1e9);
-	stat_json(t, &b);
-	if (interval)
-		buf_u8(&b, '}');
-	s->failed |= b.failed;
-	if (!b.failed)
-		fwrite(b.data, 1, b.len, stdout);
-	putchar('\n');
-	buf_deinit(&b);
+		json_object_end(&w);
+	s->failed |= json_close(&w, stdout) != 0;
 }
 
 static void stat_write_interval(struct run *r, struct stat_run *s)
@@ -223,7 +251,7 @@ static void stat_print_end(struct run *r, struct stat_run *s)
 	printf("\n%18.6f seconds, then: %s\n\n", (double)s->now.elapsed_ns / 1e9,
 	       vm_end_name(res->reason));
 	if (r->opt->freq_hz > 0) {
-		cost_print(r->vm, stdout);
+		summary_print_costs(r->vm, stdout);
 		putchar('\n');
 	}
 }
@@ -232,8 +260,13 @@ static int stat_guest(struct run *r, struct stat_run *s, struct err *e)
 {
 	int ret = run_prepare(r, e);
 
-	ret = ret ? ret : run_sandbox_begin(r, e);
-	ret = ret ? ret : vm_start(r->vm, e);
+	if (ret)
+		return ret;
+	run_report_signals();
+	ret = run_sandbox_begin(r, e);
+	if (ret)
+		return ret;
+	ret = vm_start(r->vm, e);
 	if (ret)
 		return ret;
 	r->tick = stat_tick;
@@ -248,9 +281,15 @@ static int stat_guest(struct run *r, struct stat_run *s, struct err *e)
 		stat_write(s, &s->part, r->opt->json, true);
 	}
 	stat_print_end(r, s);
+	fflush(stdout);
+	run_panic_find(&(struct run_panic_places){ .target = &r->source.target,
+						   .mem = vm_memory(r->vm),
+						   .console = &r->panic.console },
+		       &r->panic.found);
+	summary_panic_print(&(struct summary){ .panic = &r->panic.found }, stderr);
 	if (vm_result(r->vm)->err.code)
 		return err_set(e, vm_result(r->vm)->err.code, "%s", vm_result(r->vm)->err.text);
-	return s->failed ? err_set(e, ENOMEM, "out of memory") : 0;
+	return s->failed ? err_nomem(e) : 0;
 }
 
 int cmd_stat(int argc, char **argv)
@@ -273,7 +312,7 @@ int cmd_stat(int argc, char **argv)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
-		status = 0;
+		status = r->panic.found.seen ? RUN_STATUS_PANIC : 0;
 	}
 	if (run_deinit(r) && !status)
 		status = 1;

@@ -6,35 +6,182 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/file.h"
+#include "base/proc.h"
+#include "base/signals.h"
 #include "profile/cmd/common.h"
-#include "profile/cmd/top/code.h"
-#include "profile/cmd/top_guest.h"
+#include "profile/cmd/top/feed.h"
 #include "profile/cmd/top/terminal.h"
+#include "profile/record/control/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+struct top_guest {
+	pid_t pid;  /* 0: none */
+	int status; /* of waitpid(), when it has ended */
+	char dir[64], socket[80], log[80];
+};
+
+#define CONNECT_TRIES 500
+#define CONNECT_NAP_NS 20000000 /* 10 s in all: a host under load */
+/* For the run to end in order; less when a signal ends the view. */
+#define END_MS 20000
+#define END_ASKED_MS 1000
+#define END_NAP_NS 5000000
+#define STARTS_WITH 6 /* arguments of our own in front */
+
+/* In the child. Nothing but system calls from here on. */
+static void become_run(const struct top_guest *g, char **argv)
+{
+	int null = open("/dev/null", O_RDWR);
+	char program[PATH_MAX];
+	int log = open(g->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	/* Ctrl-C is for the view, which then ends the guest; and no view, no guest. */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (null >= 0 && log >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+	    dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0)
+		execv(proc_program(program), argv);
+	_exit(127);
+}
+
+/* args: options of `run` and the image, argc of them. */
+static int top_guest_start(struct top_guest *g, int argc, char **args, struct err *e)
+{
+	cleanup_free char **argv = calloc((size_t)argc + STARTS_WITH + 1, sizeof(*argv));
+	char *own[STARTS_WITH] = { "kvmprof",	  "run",       "--quiet",
+				   "--no-output", "--control", g->socket };
+	const char *tmp = getenv("TMPDIR");
+
+	if (!argv)
+		return err_nomem(e);
+	if (!tmp || !*tmp || strlen(tmp) > 40)
+		tmp = "/tmp";
+	snprintf(g->dir, sizeof(g->dir), "%s/kvmprof.XXXXXX", tmp);
+	if (!mkdtemp(g->dir)) {
+		int cause = errno;
+
+		g->dir[0] = '\0';
+		return err_set(e, cause, "%s: cannot make a directory there: %s", tmp,
+			       strerror(cause));
+	}
+	snprintf(g->socket, sizeof(g->socket), "%s/control", g->dir);
+	snprintf(g->log, sizeof(g->log), "%s/log", g->dir);
+	(void)signals_remove(g->socket);
+	(void)signals_remove(g->log);
+	(void)signals_remove(g->dir);
+	memcpy(argv, own, sizeof(own));
+	memcpy(argv + STARTS_WITH, args, (size_t)argc * sizeof(*args));
+	g->pid = fork();
+	if (g->pid == 0)
+		become_run(g, argv);
+	if (g->pid < 0) {
+		g->pid = 0;
+		return err_set(e, errno, "cannot start the run: %s", strerror(errno));
+	}
+	return 0;
+}
+
+static bool has_ended(struct top_guest *g)
+{
+	if (g->pid && waitpid(g->pid, &g->status, WNOHANG) == g->pid)
+		g->pid = 0;
+	return !g->pid;
+}
+
+/* Wait until it listens; -ECHILD: it has ended without. */
+static int top_guest_connect(struct top_guest *g, struct control_client **out, struct err *e)
+{
+	const struct timespec nap = { .tv_nsec = CONNECT_NAP_NS };
+	int ret = -ENOENT;
+
+	for (int i = 0; i < CONNECT_TRIES && (ret == -ENOENT || ret == -ECONNREFUSED); i++) {
+		struct err why = { 0 };
+
+		ret = control_client_open(out, g->socket, &why);
+		if (ret && has_ended(g))
+			return err_set(e, ECHILD, "the run has ended");
+		if (ret && signals_are_there())
+			return err_set(e, EINTR, "interrupted");
+		if (ret)
+			nanosleep(&nap, NULL);
+		if (ret && ret != -ENOENT && ret != -ECONNREFUSED)
+			return err_set(e, -ret, "%s", why.text);
+	}
+	return ret ? err_set(e, ETIMEDOUT, "the run does not begin") : 0;
+}
+
+/* False: it still runs after so long. */
+static bool top_guest_wait(struct top_guest *g, unsigned int ms)
+{
+	const struct timespec nap = { .tv_nsec = END_NAP_NS };
+	uint64_t end = clock_mono_ns() + ms * UINT64_C(1000000);
+
+	while (!has_ended(g)) {
+		if (clock_mono_ns() > end)
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
+/* A signal ends it as Ctrl-C does; waits until it has ended. */
+static void top_guest_end(struct top_guest *g)
+{
+	if (!g->pid)
+		return;
+	kill(g->pid, SIGINT);
+	if (!top_guest_wait(g, signals_are_there() ? END_ASKED_MS : END_MS)) {
+		kill(g->pid, SIGKILL);
+		(void)top_guest_wait(g, END_ASKED_MS);
+	}
+	g->pid = 0;
+}
+
+/* Its exit status, or 1 when it was killed. After top_guest_end(). */
+static int top_guest_exit_status(const struct top_guest *g)
+{
+	return WIFEXITED(g->status) ? WEXITSTATUS(g->status) : 1;
+}
+
+/* Remove what was left behind; ends it first. */
+static void top_guest_deinit(struct top_guest *g)
+{
+	top_guest_end(g);
+	if (*g->dir)
+		file_remove_tree(g->dir, NULL);
+	g->dir[0] = '\0';
+}
 
 #define MAX_ITERATIONS 1000000000u
 #define FOOT                                                                                       \
 	"Enter callers  a code  / filter  s sort  i idle  f freeze  c collect  z zero  h help  q " \
 	"quit"
 
-struct options {
+struct top_options {
 	const char *control;
 	double delay_s;
 	uint64_t iterations; /* 0: without end */
 	bool stdio, zero;
 };
 
-struct top {
-	struct options opt;
+struct top_top {
+	struct top_options opt;
 	struct top_guest guest;
 	struct control_client *client;
 	struct top_model *model;
@@ -47,19 +194,11 @@ struct top {
 	bool forget;
 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signo)
-{
-	(void)signo;
-	interrupted = 1;
-}
-
 /* -- options ------------------------------------------------------------------------- */
 
 static int parse_filter(void *at, char *arg, struct err *e)
 {
-	struct top *t = at;
+	struct top_top *t = at;
 
 	(void)e;
 	if (strlen(arg) >= TOP_FILTER)
@@ -70,13 +209,13 @@ static int parse_filter(void *at, char *arg, struct err *e)
 
 static const char *const orders[] = { "children", "self", NULL };
 
-#define OPTION_STRUCT struct top
+#define OPTION_STRUCT struct top_top
 
 static const struct option_row rows[] = {
 	{ "control", 0, "PATH", "the socket of a running `kvmprof run --control PATH`",
 	  OPTION_TEXT(opt.control) },
 	{ "delay", 'd', "SECONDS", "between updates (default 1)",
-	  OPTION_REAL(opt.delay_s, 0.05, 3600, "0.05 to 3600 seconds") },
+	  OPTION_SECONDS(opt.delay_s, 0.05, 3600, "0.05 to 3600 seconds") },
 	{ "iterations", 'n', "N", "end after N updates",
 	  OPTION_WHOLE(opt.iterations, 1, MAX_ITERATIONS, "a number of updates") },
 	{ "stdio", 0, NULL,
@@ -116,7 +255,7 @@ static const struct option_set set = {
 };
 
 /* -1 to go on, else the exit status. */
-static int top_parse(struct top *t, int argc, char **argv)
+static int top_parse(struct top_top *t, int argc, char **argv)
 {
 	int status;
 
@@ -132,7 +271,7 @@ static int top_parse(struct top *t, int argc, char **argv)
 
 /* -- the run ------------------------------------------------------------------------- */
 
-static int top_hello(struct top *t, struct err *e)
+static int top_hello(struct top_top *t, struct err *e)
 {
 	json_t *reply, *event;
 	const char *image, *name;
@@ -153,7 +292,7 @@ static int top_hello(struct top *t, struct err *e)
 	return 0;
 }
 
-static int top_ask_profile(struct top *t, struct err *e)
+static int top_ask_profile(struct top_top *t, struct err *e)
 {
 	json_t *reply;
 	int ret = control_client_ask(t->client,
@@ -174,7 +313,7 @@ static int top_ask_profile(struct top *t, struct err *e)
 	return ret;
 }
 
-static int top_update(struct top *t, struct err *e)
+static int top_update(struct top_top *t, struct err *e)
 {
 	json_t *reply;
 	int ret = control_client_ask(t->client, json_pack("{s:s}", "cmd", "status"), &reply, e);
@@ -189,15 +328,15 @@ static int top_update(struct top *t, struct err *e)
 }
 
 /* An update, or what there is instead of one. */
-static void top_update_or_end(struct top *t)
+static void top_update_or_end(struct top_top *t)
 {
 	if (!t->status.end && top_update(t, &t->end))
 		t->status.end = t->end.text;
 }
 
-static bool top_is_done(const struct top *t)
+static bool top_is_done(const struct top_top *t)
 {
-	return interrupted || (t->opt.iterations && t->updates >= t->opt.iterations);
+	return signals_are_there() || (t->opt.iterations && t->updates >= t->opt.iterations);
 }
 
 /* -- plain text ---------------------------------------------------------------------- */
@@ -210,14 +349,14 @@ static void top_sleep(double seconds)
 	nanosleep(&ts, NULL);
 }
 
-static int top_show_stdio(struct top *t, struct err *e)
+static int top_show_stdio(struct top_top *t, struct err *e)
 {
 	int ret = top_update(t, e); /* begins the gathering: nothing is in it yet */
 
 	t->updates = 0;
 	while (!ret && !t->status.end && !top_is_done(t)) {
 		top_sleep(t->opt.delay_s);
-		if (interrupted)
+		if (signals_are_there())
 			break;
 		top_update_or_end(t);
 		/* Nothing new: the last list stands. */
@@ -247,7 +386,7 @@ static void top_show_text(const char *title, const char *text)
 
 	for (const char *c = text; *c; c++)
 		n += *c == '\n';
-	while (!interrupted) {
+	while (!signals_are_there()) {
 		unsigned int lines = top_terminal_size().lines;
 		unsigned int page = lines > 3 ? lines - 3 : 1;
 
@@ -294,7 +433,7 @@ static void top_show_help(void)
 		top_show_text("kvmprof top", text);
 }
 
-static void top_show_code(struct top *t)
+static void top_show_code(struct top_top *t)
 {
 	const struct top_row *row = &t->screen.selected;
 	struct top_code code = { 0 };
@@ -348,7 +487,7 @@ static void top_type_filter(struct top_choice *c, int key)
 	}
 }
 
-static void top_toggle_collecting(struct top *t)
+static void top_toggle_collecting(struct top_top *t)
 {
 	struct err e = { 0 };
 	json_t *reply;
@@ -362,7 +501,7 @@ static void top_toggle_collecting(struct top *t)
 	}
 }
 
-static void top_select_row(struct top *t, int key)
+static void top_select_row(struct top_top *t, int key)
 {
 	struct top_choice *c = &t->choice;
 	unsigned int lines = top_terminal_size().lines;
@@ -391,7 +530,7 @@ static void top_select_row(struct top *t, int key)
 }
 
 /* False: that was the end. */
-static bool top_handle_key(struct top *t, int key)
+static bool top_handle_key(struct top_top *t, int key)
 {
 	struct top_choice *c = &t->choice;
 
@@ -442,7 +581,7 @@ static bool top_handle_key(struct top *t, int key)
 	return true;
 }
 
-static int top_draw(struct top *t, struct err *e)
+static int top_draw(struct top_top *t, struct err *e)
 {
 	struct top_size room = top_terminal_size();
 	int ret;
@@ -455,7 +594,7 @@ static int top_draw(struct top *t, struct err *e)
 	return ret;
 }
 
-static int top_show_terminal(struct top *t, struct err *e)
+static int top_show_terminal(struct top_top *t, struct err *e)
 {
 	uint64_t next = clock_mono_ns(), now;
 	bool more = true;
@@ -479,7 +618,7 @@ static int top_show_terminal(struct top *t, struct err *e)
 
 /* -- all together -------------------------------------------------------------------- */
 
-static int top_watch(struct top *t, int argc, char **argv, struct err *e)
+static int top_watch(struct top_top *t, int argc, char **argv, struct err *e)
 {
 	int ret;
 
@@ -487,10 +626,16 @@ static int top_watch(struct top *t, int argc, char **argv, struct err *e)
 		ret = control_client_open(&t->client, t->opt.control, e);
 	} else {
 		ret = top_guest_start(&t->guest, argc - optind, argv + optind, e);
-		ret = ret ? ret : top_guest_connect(&t->guest, &t->client, e);
+		if (ret)
+			return ret;
+		ret = top_guest_connect(&t->guest, &t->client, e);
 	}
-	ret = ret ? ret : top_model_create(&t->model, e);
-	ret = ret ? ret : top_hello(t, e);
+	if (ret)
+		return ret;
+	ret = top_model_create(&t->model, e);
+	if (ret)
+		return ret;
+	ret = top_hello(t, e);
 	if (ret)
 		return ret;
 	if (t->opt.stdio || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
@@ -517,16 +662,13 @@ static void top_show_log(const struct top_guest *g)
 
 int cmd_top(int argc, char **argv)
 {
-	struct top t = { 0 };
-	struct sigaction sa = { .sa_handler = on_interrupt };
+	struct top_top t = { 0 };
 	struct err e = { 0 };
 	int status = top_parse(&t, argc, argv), ret;
 
 	if (status >= 0)
 		return status;
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
+	signals_set(SIGNALS_REPORT);
 	signal(SIGPIPE, SIG_IGN);
 	top_screen_init(&t.screen);
 	ret = top_watch(&t, argc, argv, &e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cfi_entry: one FDE with its CIE, taken apart; and the row that their instructions
- * lead to. Formats as cfi_table.h has them. Inside of the room.
+ * cfi_entry: one FDE with its CIE, taken apart. Formats as cfi_table.h has them. Inside of
+ * the room.
  */
 #ifndef KVMPROF_SYMBOLIZER_CFI_CFI_ENTRY_H
 #define KVMPROF_SYMBOLIZER_CFI_CFI_ENTRY_H
@@ -57,8 +57,5 @@ struct cfi_base {
 	uint64_t base_va, data_va;
 };
 bool cfi_pointer(struct cursor *c, uint8_t encoding, const struct cfi_base *base, uint64_t *out);
-
-/* cfi_row.c: va is in [x->start, x->end). CFI_FOUND or CFI_BAD. */
-enum cfi_found cfi_entry_row(const struct cfi_entry *x, uint64_t va, struct cfi_row *row);
 
 #endif

@@ -3,7 +3,7 @@
  * From the instructions of a CIE and an FDE to the rules of one address. Each
  * instruction takes bytes, so their number is bounded by the entry's length.
  */
-#include "symbolizer/cfi/cfi_entry.h"
+#include "symbolizer/cfi/cfi_row.h"
 
 #include <string.h>
 
@@ -43,32 +43,32 @@ enum {
 #define MAX_REMEMBERED 16u
 
 /* An expression while the row is made: where its bytes are. */
-struct block {
+struct cfi_row_block {
 	const uint8_t *bytes;
 	uint8_t len;
 };
 
-struct state {
+struct cfi_row_state {
 	bool has_cfa;
 	uint64_t cfa_reg;
 	int64_t cfa_off;
-	struct block cfa;
+	struct cfi_row_block cfa;
 	struct cfi_rule rule[CFI_REGS];
-	struct block expr[CFI_REGS];
+	struct cfi_row_block expr[CFI_REGS];
 };
 
-struct program {
+struct cfi_row_program {
 	const struct cfi_entry *x;
 	struct cursor c;
 	struct cfi_base base; /* of set_loc */
 	uint64_t loc, va;
-	struct state now, first; /* first: what the CIE says, for restore */
-	struct state remembered[MAX_REMEMBERED];
+	struct cfi_row_state now, first; /* first: what the CIE says, for restore */
+	struct cfi_row_state remembered[MAX_REMEMBERED];
 	unsigned int nremembered;
 	bool bad;
 };
 
-static int32_t row_offset(struct program *p, int64_t v)
+static int32_t row_offset(struct cfi_row_program *p, int64_t v)
 {
 	if (v != (int32_t)v)
 		p->bad = true;
@@ -76,7 +76,7 @@ static int32_t row_offset(struct program *p, int64_t v)
 }
 
 /* A factor from the table; the product is checked by row_offset(). */
-static int64_t row_scaled(struct program *p, int64_t v)
+static int64_t row_scaled(struct cfi_row_program *p, int64_t v)
 {
 	int64_t out;
 
@@ -86,7 +86,7 @@ static int64_t row_scaled(struct program *p, int64_t v)
 }
 
 /* Others than those of struct cfi_regs are of vectors: nobody asks for them. */
-static void row_rule(struct program *p, uint64_t reg, enum cfi_how how, int64_t value)
+static void row_rule(struct cfi_row_program *p, uint64_t reg, enum cfi_how how, int64_t value)
 {
 	int32_t v = row_offset(p, value);
 
@@ -94,29 +94,29 @@ static void row_rule(struct program *p, uint64_t reg, enum cfi_how how, int64_t 
 		p->now.rule[reg] = (struct cfi_rule){ .value = v, .how = (uint8_t)how };
 }
 
-static struct block row_block(struct program *p)
+static struct cfi_row_block row_block(struct cfi_row_program *p)
 {
 	uint64_t len = cfi_uleb(&p->c);
 	const uint8_t *bytes = cursor_bytes(&p->c, len);
 
 	if (!bytes || len == 0 || len > CFI_MAX_EXPR) {
 		p->bad = true;
-		return (struct block){ NULL, 0 };
+		return (struct cfi_row_block){ NULL, 0 };
 	}
-	return (struct block){ bytes, (uint8_t)len };
+	return (struct cfi_row_block){ bytes, (uint8_t)len };
 }
 
-static void row_expression(struct program *p, enum cfi_how how)
+static void row_expression(struct cfi_row_program *p, enum cfi_how how)
 {
 	uint64_t reg = cfi_uleb(&p->c);
-	struct block b = row_block(p);
+	struct cfi_row_block b = row_block(p);
 
 	row_rule(p, reg, how, 0);
 	if (reg < CFI_REGS)
 		p->now.expr[reg] = b;
 }
 
-static void row_restore(struct program *p, uint64_t reg)
+static void row_restore(struct cfi_row_program *p, uint64_t reg)
 {
 	if (reg >= CFI_REGS)
 		return;
@@ -124,7 +124,7 @@ static void row_restore(struct program *p, uint64_t reg)
 	p->now.expr[reg] = p->first.expr[reg];
 }
 
-static void row_cfa(struct program *p, uint64_t reg, int64_t off)
+static void row_cfa(struct cfi_row_program *p, uint64_t reg, int64_t off)
 {
 	p->now.has_cfa = true;
 	p->now.cfa_reg = reg;
@@ -133,7 +133,7 @@ static void row_cfa(struct program *p, uint64_t reg, int64_t off)
 }
 
 /* A part of "register + offset" is replaced: there must be one. */
-static void row_cfa_part(struct program *p, uint64_t reg, int64_t off)
+static void row_cfa_part(struct cfi_row_program *p, uint64_t reg, int64_t off)
 {
 	if (!p->now.has_cfa || p->now.cfa.len)
 		p->bad = true;
@@ -141,7 +141,7 @@ static void row_cfa_part(struct program *p, uint64_t reg, int64_t off)
 }
 
 /* The rules behind this instruction are for what begins there. false: that is behind va. */
-static bool row_advance(struct program *p, uint64_t by)
+static bool row_advance(struct cfi_row_program *p, uint64_t by)
 {
 	uint64_t to;
 
@@ -156,7 +156,7 @@ static bool row_advance(struct program *p, uint64_t by)
 	return true;
 }
 
-static bool row_set_loc(struct program *p)
+static bool row_set_loc(struct cfi_row_program *p)
 {
 	uint64_t to;
 
@@ -170,7 +170,7 @@ static bool row_set_loc(struct program *p)
 	return true;
 }
 
-static void row_remember(struct program *p)
+static void row_remember(struct cfi_row_program *p)
 {
 	if (p->nremembered == MAX_REMEMBERED)
 		p->bad = true;
@@ -178,7 +178,7 @@ static void row_remember(struct program *p)
 		p->remembered[p->nremembered++] = p->now;
 }
 
-static void row_recall(struct program *p)
+static void row_recall(struct cfi_row_program *p)
 {
 	if (p->nremembered == 0)
 		p->bad = true;
@@ -187,7 +187,7 @@ static void row_recall(struct program *p)
 }
 
 /* Rules of registers. */
-static void row_register(struct program *p, unsigned int op)
+static void row_register(struct cfi_row_program *p, unsigned int op)
 {
 	uint64_t reg, of;
 
@@ -245,7 +245,7 @@ static void row_register(struct program *p, unsigned int op)
 }
 
 /* One instruction whose upper two bits are 0. false: the row is done. */
-static bool row_instruction(struct program *p, unsigned int op)
+static bool row_instruction(struct cfi_row_program *p, unsigned int op)
 {
 	uint64_t reg;
 
@@ -294,7 +294,7 @@ static bool row_instruction(struct program *p, unsigned int op)
 }
 
 /* false: the row is done. */
-static void row_run(struct program *p, const struct cursor *insns)
+static void row_run(struct cfi_row_program *p, const struct cursor *insns)
 {
 	bool on = true;
 
@@ -320,7 +320,8 @@ static void row_run(struct program *p, const struct cursor *insns)
 }
 
 /* Its place in the row's expr. */
-static int32_t row_keep(struct program *p, struct cfi_row *row, const struct block *b)
+static int32_t row_keep(struct cfi_row_program *p, struct cfi_row *row,
+			const struct cfi_row_block *b)
 {
 	int32_t at = row->expr_len;
 
@@ -333,9 +334,9 @@ static int32_t row_keep(struct program *p, struct cfi_row *row, const struct blo
 	return at;
 }
 
-static void row_make(struct program *p, struct cfi_row *row)
+static void row_make(struct cfi_row_program *p, struct cfi_row *row)
 {
-	const struct state *s = &p->now;
+	const struct cfi_row_state *s = &p->now;
 
 	memset(row, 0, sizeof(*row));
 	row->is_signal = p->x->cie.is_signal;
@@ -359,7 +360,7 @@ static void row_make(struct program *p, struct cfi_row *row)
 
 enum cfi_found cfi_entry_row(const struct cfi_entry *x, uint64_t va, struct cfi_row *row)
 {
-	struct program p;
+	struct cfi_row_program p;
 	struct cfi_row made;
 
 	/* Not an initialiser: what is remembered is only read once written. */

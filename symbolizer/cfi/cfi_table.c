@@ -2,7 +2,7 @@
 #include "symbolizer/cfi/cfi_table.h"
 
 #include "base/array.h"
-#include "symbolizer/cfi/cfi_entry.h"
+#include "symbolizer/cfi/cfi_row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,21 +174,37 @@ static enum cfi_found index_search(const struct cfi_table *t, uint64_t va, uint6
 	return CFI_FOUND;
 }
 
-enum cfi_found cfi_table_row(const struct cfi_table *t, uint64_t va, struct cfi_row *row)
+/* Reads the FDE that describes va into *x. */
+static enum cfi_found find_entry(const struct cfi_table *t, uint64_t va, struct cfi_entry *x)
 {
 	const struct cfi_place place = { &t->src, t->kind };
-	struct cfi_entry x;
 	uint64_t at;
 	enum cfi_found why = t->list_va ? list_search(t, va, &at) : index_search(t, va, &at);
 
 	if (why != CFI_FOUND)
 		return why;
-	why = cfi_entry_read(&x, &place, at);
+	why = cfi_entry_read(x, &place, at);
 	if (why != CFI_FOUND)
 		return why == CFI_NONE ? CFI_BAD : why;
-	if (x.is_cie)
+	if (x->is_cie)
 		return CFI_BAD;
-	if (va < x.start || va >= x.end)
-		return CFI_NONE;
-	return cfi_entry_row(&x, va, row);
+	return va < x->start || va >= x->end ? CFI_NONE : CFI_FOUND;
+}
+
+enum cfi_found cfi_table_end(const struct cfi_table *t, uint64_t va, uint64_t *end)
+{
+	struct cfi_entry x;
+	enum cfi_found why = find_entry(t, va, &x);
+
+	if (why == CFI_FOUND)
+		*end = x.end;
+	return why;
+}
+
+enum cfi_found cfi_table_row(const struct cfi_table *t, uint64_t va, struct cfi_row *row)
+{
+	struct cfi_entry x;
+	enum cfi_found why = find_entry(t, va, &x);
+
+	return why == CFI_FOUND ? cfi_entry_row(&x, va, row) : why;
 }

@@ -69,6 +69,9 @@ struct cfi_section {
 enum cfi_found cfi_table_by_section(struct cfi_table *t, const struct cfi_section *s);
 void cfi_table_deinit(struct cfi_table *t);
 
+/* Stores the end of the FDE that describes va in *end: the address behind its last byte. Written for CFI_FOUND alone. */
+enum cfi_found cfi_table_end(const struct cfi_table *t, uint64_t va, uint64_t *end);
+
 /* The rules for the instruction at va. row is set for CFI_FOUND alone; all its bytes are. */
 enum cfi_found cfi_table_row(const struct cfi_table *t, uint64_t va, struct cfi_row *row);
 

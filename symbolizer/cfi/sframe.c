@@ -39,13 +39,13 @@ struct sframe_span {
 	uint32_t size, number;
 };
 
-struct func {
+struct sframe_func {
 	uint64_t start;
 	uint32_t size, rows, nrows; /* rows: offset */
 	uint8_t form, type, repeats;
 };
 
-struct words {
+struct sframe_words {
 	uint8_t form;
 	uint8_t bytes; /* of each */
 	unsigned int n;
@@ -65,7 +65,7 @@ static uint32_t sframe_func_len(const struct sframe *t)
 }
 
 /* Of version 3 that is not all: see sframe_attr(). */
-static enum cfi_found sframe_func(const struct sframe *t, uint32_t i, struct func *f)
+static enum cfi_found sframe_func(const struct sframe *t, uint32_t i, struct sframe_func *f)
 {
 	uint64_t at = t->funcs + (uint64_t)i * sframe_func_len(t);
 	enum cfi_found found;
@@ -76,7 +76,7 @@ static enum cfi_found sframe_func(const struct sframe *t, uint32_t i, struct fun
 	if (found != CFI_FOUND)
 		return found;
 	cursor_init(&c, b, sframe_func_len(t));
-	*f = (struct func){ .repeats = PLT_ENTRY };
+	*f = (struct sframe_func){ .repeats = PLT_ENTRY };
 	f->start = t->flags & FLAG_PCREL ? at : t->va;
 	f->start += t->version < 3 ? (uint64_t)(int64_t)(int32_t)cursor_u32(&c) : cursor_u64(&c);
 	f->size = cursor_u32(&c);
@@ -90,7 +90,7 @@ static enum cfi_found sframe_func(const struct sframe *t, uint32_t i, struct fun
 	return CFI_FOUND;
 }
 
-static enum cfi_found sframe_attr(const struct sframe *t, struct func *f)
+static enum cfi_found sframe_attr(const struct sframe *t, struct sframe_func *f)
 {
 	enum cfi_found found = CFI_FOUND;
 	struct cursor c;
@@ -131,7 +131,7 @@ static enum cfi_found sframe_index(struct sframe *t)
 	if (t->nfuncs > SFRAME_MAX_INDEXED)
 		return CFI_BAD;
 	for (uint32_t i = 0; i < t->nfuncs; i++) {
-		struct func f;
+		struct sframe_func f;
 		enum cfi_found found = sframe_func(t, i, &f);
 
 		if (found == CFI_FOUND && ARRAY_ROOM(t->index, n, cap))
@@ -206,7 +206,7 @@ static enum cfi_found sframe_search(const struct sframe *t, uint64_t va, uint32_
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		struct func f;
+		struct sframe_func f;
 		enum cfi_found found = CFI_FOUND;
 
 		if (t->flags & FLAG_SORTED)
@@ -226,7 +226,7 @@ static enum cfi_found sframe_search(const struct sframe *t, uint64_t va, uint32_
 	return CFI_FOUND;
 }
 
-static enum cfi_found sframe_func_at(const struct sframe *t, uint64_t va, struct func *f)
+static enum cfi_found sframe_func_at(const struct sframe *t, uint64_t va, struct sframe_func *f)
 {
 	uint32_t i = 0;
 	enum cfi_found found = sframe_search(t, va, &i);
@@ -253,7 +253,7 @@ static uint32_t next_number(struct cfi_stream *s, unsigned int bytes)
 	return v;
 }
 
-static void next_words(struct cfi_stream *s, struct words *w)
+static void next_words(struct cfi_stream *s, struct sframe_words *w)
 {
 	w->form = cfi_stream_byte(s);
 	w->n = w->form >> 1 & 15;
@@ -266,8 +266,8 @@ static void next_words(struct cfi_stream *s, struct words *w)
 }
 
 /* The words of the last row that begins at pc or below. */
-static enum cfi_found sframe_words(const struct sframe *t, const struct func *f, uint32_t pc,
-				   struct words *out)
+static enum cfi_found sframe_words(const struct sframe *t, const struct sframe_func *f, uint32_t pc,
+				   struct sframe_words *out)
 {
 	struct cfi_stream s = { .src = t->src,
 				.at = t->rows + f->rows,
@@ -277,7 +277,7 @@ static enum cfi_found sframe_words(const struct sframe *t, const struct func *f,
 	bool any = false;
 
 	for (uint32_t i = 0; i < f->nrows; i++) {
-		struct words w;
+		struct sframe_words w;
 
 		start = next_number(&s, 1u << (f->form & FORM_SIZE));
 		if (s.found == CFI_FOUND && start < last)
@@ -294,14 +294,14 @@ static enum cfi_found sframe_words(const struct sframe *t, const struct func *f,
 	return any ? CFI_FOUND : CFI_NONE;
 }
 
-static int32_t words_signed(const struct words *w, unsigned int i)
+static int32_t words_signed(const struct sframe_words *w, unsigned int i)
 {
 	return w->bytes == 1   ? (int8_t)w->v[i]
 	       : w->bytes == 2 ? (int16_t)w->v[i]
 			       : (int32_t)w->v[i];
 }
 
-static enum cfi_found row_plain(struct cfi_row *row, const struct words *w, int8_t rbp)
+static enum cfi_found row_plain(struct cfi_row *row, const struct sframe_words *w, int8_t rbp)
 {
 	if (w->n > 2)
 		return CFI_BAD;
@@ -354,7 +354,7 @@ static enum cfi_found row_flexible_rule(struct cfi_row *row, unsigned int reg, u
 	return CFI_FOUND;
 }
 
-static enum cfi_found row_flexible(struct cfi_row *row, const struct words *w)
+static enum cfi_found row_flexible(struct cfi_row *row, const struct sframe_words *w)
 {
 	static const uint8_t order[] = { CFI_RSP, CFI_RIP, CFI_RBP }; /* rsp: the CFA */
 	unsigned int i = 0;
@@ -387,8 +387,8 @@ static enum cfi_found row_flexible(struct cfi_row *row, const struct words *w)
 enum cfi_found sframe_row(const struct sframe *t, uint64_t va, struct cfi_row *row)
 {
 	static const uint8_t untold[] = { CFI_RBX, CFI_R12, CFI_R13, CFI_R14, CFI_R15 };
-	struct words w = { .n = 0 };
-	struct func f;
+	struct sframe_words w = { .n = 0 };
+	struct sframe_func f;
 	enum cfi_found found = sframe_func_at(t, va, &f);
 	uint32_t pc;
 
@@ -418,7 +418,7 @@ enum cfi_found sframe_row(const struct sframe *t, uint64_t va, struct cfi_row *r
 
 bool sframe_is_repeated(const struct sframe *t, uint64_t va)
 {
-	struct func f;
+	struct sframe_func f;
 
 	return sframe_func_at(t, va, &f) == CFI_FOUND && f.form & FORM_REPEATS;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct result {
+struct demangle_result {
 	jmp_buf too_long;
 	size_t len;
 	char text[DEMANGLE_MAX_RESULT];
@@ -20,7 +20,7 @@ struct result {
  */
 static void demangle_append(const char *s, size_t n, void *ctx)
 {
-	struct result *r = ctx;
+	struct demangle_result *r = ctx;
 
 	if (n == 0)
 		return; /* s may be NULL then */
@@ -31,7 +31,7 @@ static void demangle_append(const char *s, size_t n, void *ctx)
 }
 
 /* A Rust name of the old form is a valid C++ name too, so Rust is asked first. */
-static bool print(const char *mangled, struct result *r)
+static bool print(const char *mangled, struct demangle_result *r)
 {
 	if (setjmp(r->too_long))
 		return false;
@@ -52,7 +52,7 @@ char *demangle(const char *name)
 {
 	size_t len = strnlen(name, DEMANGLE_MAX_NAME + 1);
 	bool plt = len > 4 && len <= DEMANGLE_MAX_NAME && !strcmp(name + len - 4, "@plt");
-	struct result *r;
+	struct demangle_result *r;
 	char *out = NULL, *bare = NULL;
 
 	if (len > DEMANGLE_MAX_NAME || !may_be_mangled(name))
@@ -74,4 +74,55 @@ char *demangle(const char *name)
 	free(bare);
 	free(r);
 	return out;
+}
+
+/* -- what people are shown --------------------------------------------------------------- */
+
+struct display_entry {
+	const struct symbol *symbol;
+	char *text; /* NULL: the symbol's own name */
+};
+
+static bool equal_entry(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return ((const struct display_entry *)a)->symbol ==
+	       ((const struct display_entry *)b)->symbol;
+}
+
+void demangle_names_init(struct display_names *d, enum demangle_which which)
+{
+	*d = (struct display_names){ .which = which,
+				     .entries = TABLE_OF(struct display_entry, equal_entry) };
+}
+
+void demangle_names_deinit(struct display_names *d)
+{
+	struct display_entry *e = d->entries.item;
+
+	for (size_t i = 0; i < d->entries.n; i++)
+		free(e[i].text);
+	table_deinit(&d->entries);
+}
+
+const char *demangle_shown(struct display_names *d, const struct symbol *s, enum names_of whose)
+{
+	const struct display_entry like = { .symbol = s };
+	struct display_entry *e;
+	bool demangled, fresh;
+	uint32_t index;
+
+	if (!d || d->which == DEMANGLE_NONE)
+		return s->name;
+	demangled = whose == NAMES_PROGRAM || d->which == DEMANGLE_ALL;
+	if (!demangled && !s->promoted)
+		return s->name;
+	if (table_add(&d->entries, table_mix((uintptr_t)s, 0), &like, &index, &fresh))
+		return s->name;
+	e = (struct display_entry *)d->entries.item + index;
+	if (fresh && demangled)
+		e->text = demangle(s->name);
+	if (fresh && !e->text && s->promoted)
+		e->text = strndup(s->name, s->promoted);
+	return e->text ? e->text : s->name;
 }

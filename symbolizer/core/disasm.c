@@ -2,7 +2,6 @@
 #include "symbolizer/core/disasm.h"
 
 #include "symbolizer/core/insn.h"
-#include "symbolizer/core/x86_decoder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,13 +9,39 @@
 #include <string.h>
 
 struct disasm {
-	struct x86_decoder x86;
+	struct disasm_decoder x86;
 };
+
+int disasm_decoder_open(struct disasm_decoder *d, struct err *e)
+{
+	const struct capstone *cs = capstone_get(e);
+	cs_err ret;
+
+	if (!cs)
+		return -ENOENT;
+	ret = cs->cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle);
+	if (ret != CS_ERR_OK)
+		return err_set(e, ENOSYS, "capstone cannot decode x86-64: %s",
+			       cs->cs_strerror(ret));
+	cs->cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	d->insn = cs->cs_malloc(d->handle);
+	d->cs = cs;
+	if (d->insn)
+		return 0;
+	cs->cs_close(&d->handle);
+	return err_nomem(e);
+}
+
+void disasm_decoder_close(struct disasm_decoder *d)
+{
+	d->cs->cs_free(d->insn, 1);
+	d->cs->cs_close(&d->handle);
+}
 
 int disasm_open(struct disasm **out, enum disasm_syntax syntax, struct err *e)
 {
 	struct disasm *d = calloc(1, sizeof(*d));
-	int ret = d ? x86_decoder_open(&d->x86, e) : err_set(e, ENOMEM, "out of memory");
+	int ret = d ? disasm_decoder_open(&d->x86, e) : err_nomem(e);
 
 	if (ret) {
 		free(d);
@@ -32,7 +57,7 @@ void disasm_close(struct disasm *d)
 {
 	if (!d)
 		return;
-	x86_decoder_close(&d->x86);
+	disasm_decoder_close(&d->x86);
 	free(d);
 }
 

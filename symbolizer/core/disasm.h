@@ -8,6 +8,7 @@
 #ifndef KVMPROF_SYMBOLIZER_CORE_DISASM_H
 #define KVMPROF_SYMBOLIZER_CORE_DISASM_H
 
+#include "base/capstone.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -42,5 +43,16 @@ void disasm_close(struct disasm *d);
 /* The instruction at va, in avail bytes, which are at least one. */
 void disasm_one(struct disasm *d, uint64_t va, const uint8_t *bytes, size_t avail,
 		struct disasm_insn *out);
+
+/* capstone for 64-bit code, with operands. What it decodes stands in insn until the next call. */
+struct disasm_decoder {
+	const struct capstone *cs;
+	csh handle;
+	cs_insn *insn;
+};
+
+/* -ENOENT: no capstone; -ENOSYS: it knows no x86-64; -ENOMEM. Then there is nothing to close. */
+int disasm_decoder_open(struct disasm_decoder *d, struct err *e);
+void disasm_decoder_close(struct disasm_decoder *d);
 
 #endif

@@ -58,12 +58,12 @@ static const uint8_t map_two[256] = {
 };
 /* clang-format on */
 
-struct bytes {
+struct insn_bytes {
 	const uint8_t *p;
 	unsigned int pos, avail; /* avail <= INSN_MAX_LEN */
 };
 
-static bool insn_next(struct bytes *b, uint8_t *v)
+static bool insn_next(struct insn_bytes *b, uint8_t *v)
 {
 	if (b->pos >= b->avail)
 		return false;
@@ -80,7 +80,7 @@ static int32_t le32(const uint8_t *p)
 }
 
 /* The parts of one instruction that classification looks at. */
-struct parts {
+struct insn_parts {
 	unsigned int map; /* 1: one byte, 2: 0f, 3: 0f 38, 4: 0f 3a, 5: VEX or EVEX */
 	uint8_t op, rex, modrm;
 	bool has_modrm, opsize, addrsize, rep;
@@ -88,7 +88,7 @@ struct parts {
 };
 
 /* Displacement bytes after ModRM, and SIB, are skipped. */
-static bool skip_modrm(struct bytes *b, struct parts *x)
+static bool skip_modrm(struct insn_bytes *b, struct insn_parts *x)
 {
 	uint8_t sib = 0, mod;
 
@@ -110,7 +110,7 @@ static bool skip_modrm(struct bytes *b, struct parts *x)
 	return b->pos <= b->avail;
 }
 
-static unsigned int imm_len(const struct parts *x, unsigned int f)
+static unsigned int imm_len(const struct insn_parts *x, unsigned int f)
 {
 	unsigned int n = 0;
 
@@ -130,7 +130,7 @@ static unsigned int imm_len(const struct parts *x, unsigned int f)
 	return n;
 }
 
-static bool split_vex(struct bytes *b, struct parts *x, unsigned int *f)
+static bool split_vex(struct insn_bytes *b, struct insn_parts *x, unsigned int *f)
 {
 	uint8_t first = x->op, v, map = 1;
 
@@ -165,7 +165,7 @@ static bool split_vex(struct bytes *b, struct parts *x, unsigned int *f)
 	}
 }
 
-static bool insn_split(struct bytes *b, struct parts *x)
+static bool insn_split(struct insn_bytes *b, struct insn_parts *x)
 {
 	unsigned int f;
 	uint8_t v;
@@ -221,12 +221,12 @@ static bool insn_split(struct bytes *b, struct parts *x)
 }
 
 /* Register numbers of ModRM with REX; rm only means a register when mod is 3. */
-static unsigned int modrm_reg(const struct parts *x)
+static unsigned int modrm_reg(const struct insn_parts *x)
 {
 	return ((x->modrm >> 3) & 7) | ((x->rex & 4) << 1);
 }
 
-static unsigned int modrm_rm(const struct parts *x)
+static unsigned int modrm_rm(const struct insn_parts *x)
 {
 	return (x->modrm & 7) | ((x->rex & 1) << 3);
 }
@@ -240,7 +240,8 @@ static void rsp_add(struct insn *i, int64_t v)
 }
 
 /* A mov between registers, destination and source. */
-static void classify_mov(struct insn *i, const struct parts *x, unsigned int dst, unsigned int src)
+static void classify_mov(struct insn *i, const struct insn_parts *x, unsigned int dst,
+			 unsigned int src)
 {
 	bool wide = x->rex & 8;
 
@@ -250,7 +251,7 @@ static void classify_mov(struct insn *i, const struct parts *x, unsigned int dst
 		i->kind = src == RBP && wide ? INSN_RSP_FROM_RBP : INSN_RSP_LOST;
 }
 
-static void classify_lea(struct insn *i, const struct parts *x, const uint8_t *p)
+static void classify_lea(struct insn *i, const struct insn_parts *x, const uint8_t *p)
 {
 	uint8_t mod = x->modrm >> 6, sib = 0;
 	unsigned int at = x->modrm_pos + 1;
@@ -358,7 +359,7 @@ static const uint8_t rule_one[256] = {
 	[0xff] = RULE_GROUP_5,
 };
 
-static bool rm_is_rsp(const struct parts *x)
+static bool rm_is_rsp(const struct insn_parts *x)
 {
 	return x->modrm >> 6 == 3 && modrm_rm(x) == RSP;
 }
@@ -375,7 +376,7 @@ static void branch(struct insn *i, enum insn_kind kind, uint64_t end, int64_t di
 	i->value = (int64_t)(end + (uint64_t)distance);
 }
 
-static void classify_push_pop(struct insn *i, const struct parts *x, bool push)
+static void classify_push_pop(struct insn *i, const struct insn_parts *x, bool push)
 {
 	unsigned int r = (x->op & 7) | ((x->rex & 1) << 3);
 
@@ -387,7 +388,7 @@ static void classify_push_pop(struct insn *i, const struct parts *x, bool push)
 		rsp_add(i, push ? -8 : 8);
 }
 
-static void classify_add(struct insn *i, const struct parts *x, const uint8_t *imm)
+static void classify_add(struct insn *i, const struct insn_parts *x, const uint8_t *imm)
 {
 	uint8_t sub = (x->modrm >> 3) & 7;
 	int64_t v;
@@ -401,7 +402,7 @@ static void classify_add(struct insn *i, const struct parts *x, const uint8_t *i
 	rsp_add(i, sub ? -v : v);
 }
 
-static void classify_group_5(struct insn *i, const struct parts *x, const uint8_t *p)
+static void classify_group_5(struct insn *i, const struct insn_parts *x, const uint8_t *p)
 {
 	uint8_t mod = x->modrm >> 6, sub = (x->modrm >> 3) & 7;
 
@@ -420,7 +421,8 @@ static void classify_group_5(struct insn *i, const struct parts *x, const uint8_
 }
 
 /* Instructions that move rsp. */
-static void classify_stack(struct insn *i, const struct parts *x, enum rule rule, const uint8_t *p)
+static void classify_stack(struct insn *i, const struct insn_parts *x, enum rule rule,
+			   const uint8_t *p)
 {
 	bool is_register = x->modrm >> 6 == 3;
 
@@ -472,7 +474,7 @@ static void classify_stack(struct insn *i, const struct parts *x, enum rule rule
 	}
 }
 
-static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p, uint64_t end)
+static void classify_one(struct insn *i, const struct insn_parts *x, const uint8_t *p, uint64_t end)
 {
 	const uint8_t *imm = p + x->imm_pos;
 	enum rule rule = rule_one[x->op];
@@ -517,7 +519,7 @@ static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p
 	}
 }
 
-static void classify_two(struct insn *i, const struct parts *x, const uint8_t *p, uint64_t end)
+static void classify_two(struct insn *i, const struct insn_parts *x, const uint8_t *p, uint64_t end)
 {
 	uint8_t op = x->op;
 
@@ -547,9 +549,10 @@ static void classify_two(struct insn *i, const struct parts *x, const uint8_t *p
 
 bool insn_decode(struct insn *i, uint64_t va, const uint8_t *p, size_t avail)
 {
-	struct bytes b = { .p = p,
-			   .avail = avail < INSN_MAX_LEN ? (unsigned int)avail : INSN_MAX_LEN };
-	struct parts x = { 0 };
+	struct insn_bytes b = { .p = p,
+				.avail =
+					avail < INSN_MAX_LEN ? (unsigned int)avail : INSN_MAX_LEN };
+	struct insn_parts x = { 0 };
 
 	if (!insn_split(&b, &x))
 		return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/core/memop.h"
 
-#include "symbolizer/core/x86_decoder.h"
+#include "symbolizer/core/disasm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@ struct cached {
 };
 
 struct memop_decoder {
-	struct x86_decoder x86;
+	struct disasm_decoder x86;
 	struct cached cache[CACHE_SLOTS];
 };
 
 int memop_open(struct memop_decoder **out, struct err *e)
 {
 	struct memop_decoder *d = calloc(1, sizeof(*d));
-	int ret = d ? x86_decoder_open(&d->x86, e) : err_set(e, ENOMEM, "out of memory");
+	int ret = d ? disasm_decoder_open(&d->x86, e) : err_nomem(e);
 
 	if (ret) {
 		free(d);
@@ -38,7 +38,7 @@ void memop_close(struct memop_decoder *d)
 {
 	if (!d)
 		return;
-	x86_decoder_close(&d->x86);
+	disasm_decoder_close(&d->x86);
 	free(d);
 }
 

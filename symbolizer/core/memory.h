@@ -71,15 +71,4 @@ static inline uint32_t memory_half(const void *copy, size_t off)
 	return v;
 }
 
-/*
- * A string of at most size - 1 bytes, closed by NUL. false when no byte can be
- * read, or no NUL is among the readable ones.
- */
-static inline bool memory_string(const struct memory *m, uint64_t va, char *dst, size_t size)
-{
-	size_t n = size ? m->read(m->ctx, MEMORY_KERNEL, va, dst, size) : 0;
-
-	return n && memchr(dst, '\0', n);
-}
-
 #endif

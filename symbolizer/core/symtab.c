@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/texts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,8 +18,9 @@
 #define ARENA_BLOCK (64u << 10)
 #define PAGE 4096u
 #define NO_SYMBOL UINT32_MAX
+#define CUT_MARK "..." /* ends a name that was too long */
 
-struct entry {
+struct symtab_entry {
 	struct symbol sym; /* first: a symbol that was given out is its entry */
 	uint32_t len;	   /* of the name */
 	bool sized;	   /* came with a size of its own */
@@ -34,10 +36,12 @@ struct name_key {
 };
 
 struct symtab {
-	struct entry *e;
+	struct symtab_entry *e;
 	size_t n, cap;
 	struct arena_block *arena;
 	size_t arena_used, arena_cap, name_bytes;
+	struct texts files;
+	const char *file; /* the source file of the next symbol; in files */
 	bool frozen;
 
 	/*
@@ -75,6 +79,7 @@ void symtab_destroy(struct symtab *t)
 	free(t->piece_sym);
 	free(t->bucket);
 	free(t->by_name);
+	texts_deinit(&t->files);
 	free(t);
 }
 
@@ -118,13 +123,26 @@ static uint32_t name_hash(const char *name, size_t promoted)
 	return hash_text32(name, promoted ? promoted : SIZE_MAX);
 }
 
+/* Returns the most bytes up to `most` that end no UTF-8 sequence in its middle. */
+static size_t cut_at(const char *name, size_t most)
+{
+	size_t at = most;
+
+	while (at && ((uint8_t)name[at] & 0xc0) == 0x80)
+		at--;
+	return at ? at : most;
+}
+
 int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name)
 {
 	size_t len = strnlen(name, SYMTAB_MAX_NAME + 1);
+	bool is_cut = len > SYMTAB_MAX_NAME;
 	char *copy;
 
-	if (len == 0 || len > SYMTAB_MAX_NAME || t->frozen)
+	if (len == 0 || t->frozen)
 		return -EINVAL;
+	if (is_cut)
+		len = cut_at(name, SYMTAB_MAX_NAME - strlen(CUT_MARK)) + strlen(CUT_MARK);
 	if (t->n >= SYMTAB_MAX_SYMBOLS || t->name_bytes + len > SYMTAB_MAX_NAME_BYTES)
 		return -E2BIG;
 	if (ARRAY_ROOM(t->e, t->n, t->cap))
@@ -132,13 +150,16 @@ int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const 
 	copy = arena_copy(t, name, len);
 	if (!copy)
 		return -ENOMEM;
+	if (is_cut)
+		memcpy(copy + len - strlen(CUT_MARK), CUT_MARK, strlen(CUT_MARK));
 	t->name_bytes += len;
 	if (size > UINT64_MAX - addr)
 		size = UINT64_MAX - addr;
-	t->e[t->n++] = (struct entry){
+	t->e[t->n++] = (struct symtab_entry){
 		.sym = { .addr = addr,
 			 .size = size,
 			 .name = copy,
+			 .file = t->file,
 			 .type = type,
 			 .promoted = (uint16_t)promoted_at(copy, len) },
 		.len = (uint32_t)len,
@@ -147,22 +168,97 @@ int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const 
 	return 0;
 }
 
+int symtab_add_bounded(struct symtab *t, uint64_t addr, uint64_t most, char type, const char *name)
+{
+	int ret = symtab_add(t, addr, most, type, name);
+
+	if (ret == 0)
+		t->e[t->n - 1].sized = false;
+	return ret;
+}
+
+/* Link-time optimization compiles several files at once, and gives the result a name of its own. */
+static bool is_made_by_linker(const char *file)
+{
+	return !strcmp(file, "ld-temp.o") || strstr(file, ".ltrans") != NULL;
+}
+
+int symtab_set_file(struct symtab *t, const char *file)
+{
+	size_t len = file ? strnlen(file, SYMTAB_MAX_NAME + 1) : 0;
+	size_t known = t->files.all.n;
+	const char *kept;
+
+	if (len && t->file && !strcmp(t->file, file))
+		return 0;
+	t->file = NULL;
+	if (len == 0 || is_made_by_linker(file))
+		return 0;
+	if (len > SYMTAB_MAX_NAME)
+		return -EINVAL;
+	if (t->name_bytes + len > SYMTAB_MAX_NAME_BYTES)
+		return -E2BIG;
+	kept = texts_add(&t->files, file);
+	if (!kept)
+		return -ENOMEM;
+	t->name_bytes += t->files.all.n > known ? len : 0;
+	t->file = kept;
+	return 0;
+}
+
 static bool is_code(const struct symbol *s)
 {
 	return s->type == 't' || s->type == 'T' || s->type == 'w' || s->type == 'W';
 }
 
-static unsigned int binding_rank(char type)
+static bool ends_with(const char *name, size_t len, const char *end)
 {
-	if (type == 'w' || type == 'W' || type == 'v' || type == 'V')
-		return 1;
-	return type >= 'A' && type <= 'Z' ? 0 : 2;
+	size_t n = strlen(end);
+
+	return len >= n && !memcmp(name + len - n, end, n);
+}
+
+bool symtab_is_mark(const char *name)
+{
+	static const char *const whole[] = { "_text",	   "_stext",	 "_etext",
+					     "_sinittext", "_einittext", "_end" };
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		if (!strcmp(name, whole[i]))
+			return true;
+	if (len < 8 || memcmp(name, "__", 2))
+		return false;
+	return !memcmp(name + 2, "start_", 6) || !memcmp(name + 2, "stop_", 5) ||
+	       !memcmp(name + 2, "end_", 4) || ends_with(name, len, "_start") ||
+	       ends_with(name, len, "_end");
+}
+
+/* glibc calls a function __GI_NAME for its own use; NAME is what programs know. */
+static bool is_weak(const struct symbol *s)
+{
+	return s->type == 'w' || s->type == 'W' || s->type == 'v' || s->type == 'V' ||
+	       !strncmp(s->name, "__GI_", strlen("__GI_"));
+}
+
+/* Orders two aliases by what their names and types say: negative if a is preferred. */
+static int alias_cmp(const struct symbol *a, const struct symbol *b)
+{
+	bool local_a = a->type >= 'a', local_b = b->type >= 'a';
+	size_t lines_a = strspn(a->name, "_"), lines_b = strspn(b->name, "_");
+	int c = symtab_is_mark(a->name) - symtab_is_mark(b->name);
+
+	if (!c)
+		c = is_weak(a) - is_weak(b);
+	if (!c)
+		c = (lines_a > lines_b) - (lines_a < lines_b);
+	return c ? c : local_a - local_b;
 }
 
 /* By address, the preferred alias first. Total: equal only for exact duplicates. */
 static int entry_cmp(const void *pa, const void *pb)
 {
-	const struct entry *a = pa, *b = pb;
+	const struct symtab_entry *a = pa, *b = pb;
 	unsigned int ra, rb;
 	int c;
 
@@ -172,10 +268,9 @@ static int entry_cmp(const void *pa, const void *pb)
 	rb = is_code(&b->sym) ? !b->sized : 2;
 	if (ra != rb)
 		return ra < rb ? -1 : 1;
-	ra = binding_rank(a->sym.type);
-	rb = binding_rank(b->sym.type);
-	if (ra != rb)
-		return ra < rb ? -1 : 1;
+	c = alias_cmp(&a->sym, &b->sym);
+	if (c)
+		return c;
 	if (a->len != b->len)
 		return a->len < b->len ? -1 : 1;
 	c = strcmp(a->sym.name, b->sym.name);
@@ -186,6 +281,16 @@ static int entry_cmp(const void *pa, const void *pb)
 	if (a->sym.size != b->sym.size)
 		return a->sym.size > b->sym.size ? -1 : 1;
 	return 0;
+}
+
+/*
+ * Called when a duplicate of a symbol is dropped. Keeps the file whose name sorts first, so that the result does not
+ * depend on the order of the input.
+ */
+static void keep_file(struct symbol *kept, const struct symbol *s)
+{
+	if (s->file && (!kept->file || strcmp(s->file, kept->file) < 0))
+		kept->file = s->file;
 }
 
 /*
@@ -217,6 +322,8 @@ static void drop_duplicates(struct symtab *t)
 	for (size_t i = 0; i < t->n; i++)
 		if (out == 0 || entry_cmp(&t->e[out - 1], &t->e[i]) != 0)
 			t->e[out++] = t->e[i];
+		else
+			keep_file(&t->e[out - 1].sym, &t->e[i].sym);
 	t->n = out;
 }
 
@@ -226,7 +333,7 @@ static void drop_duplicates(struct symtab *t)
  */
 static void fill_sizes(struct symtab *t)
 {
-	uint64_t next = 0, sized_end = 0;
+	uint64_t next = 0, sized_end = 0, most;
 	bool have_next = false;
 
 	for (size_t i = t->n; i-- > 0;) {
@@ -244,11 +351,14 @@ static void fill_sizes(struct symtab *t)
 		}
 		if (!is_code(s) || t->e[i].sized)
 			continue;
+		most = s->size; /* as symtab_add_bounded() was told; 0: nothing was */
 		if (have_next && next - s->addr <= SYMTAB_MAX_GAP)
 			s->size = next - s->addr;
 		else
 			s->size = s->addr >= UINT64_MAX - PAGE ? UINT64_MAX - s->addr
 							       : PAGE - s->addr % PAGE;
+		if (most && s->size > most)
+			s->size = most;
 	}
 	for (size_t i = 0; i < t->n; i++) {
 		struct symbol *s = &t->e[i].sym;
@@ -417,6 +527,9 @@ static int copy_moved(struct symtab *to, const struct symtab *t, uint64_t start,
 
 		if (!moves && s->addr >= start + slide && s->addr <= end + slide)
 			continue;
+		ret = symtab_set_file(to, s->file);
+		if (ret < 0)
+			return ret;
 		ret = symtab_add(to, moves ? s->addr + slide : s->addr, t->e[i].sized ? s->size : 0,
 				 s->type, s->name);
 		if (ret < 0)
@@ -506,27 +619,43 @@ const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64
 	return NULL;
 }
 
-const struct symbol *symtab_find(const struct symtab *t, const char *name)
+/* Returns where by_name has this hash for the first entry from `index` on; t->n if t is not frozen. */
+static size_t first_key(const struct symtab *t, uint32_t hash, size_t index)
 {
-	uint32_t hash = name_hash(name, promoted_at(name, strlen(name)));
-	size_t lo = 0, hi = t->frozen ? t->n : 0;
-	const struct symbol *promoted = NULL;
-	unsigned int n = 0;
+	size_t lo = 0, hi = t->n;
 
+	if (!t->frozen)
+		return t->n;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (t->by_name[mid].hash < hash)
+		const struct name_key *k = &t->by_name[mid];
+
+		if (k->hash < hash || (k->hash == hash && k->index < index))
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; t->frozen && lo < t->n && t->by_name[lo].hash == hash; lo++) {
-		const struct symbol *s = &t->e[t->by_name[lo].index].sym;
+	return lo;
+}
+
+static bool is_promoted_of(const struct symbol *s, const char *name)
+{
+	return s->promoted && !strncmp(s->name, name, s->promoted) && !name[s->promoted];
+}
+
+const struct symbol *symtab_find(const struct symtab *t, const char *name)
+{
+	uint32_t hash = name_hash(name, promoted_at(name, strlen(name)));
+	const struct symbol *promoted = NULL;
+	unsigned int n = 0;
+
+	for (size_t i = first_key(t, hash, 0); i < t->n && t->by_name[i].hash == hash; i++) {
+		const struct symbol *s = &t->e[t->by_name[i].index].sym;
 
 		if (!strcmp(s->name, name))
 			return s;
-		if (s->promoted && !strncmp(s->name, name, s->promoted) && !name[s->promoted]) {
+		if (is_promoted_of(s, name)) {
 			promoted = s;
 			n++;
 		}
@@ -535,11 +664,27 @@ const struct symbol *symtab_find(const struct symtab *t, const char *name)
 	return n == 1 ? promoted : NULL;
 }
 
+const struct symbol *symtab_find_next(const struct symtab *t, const char *name,
+				      const struct symbol *after)
+{
+	uint32_t hash = name_hash(name, promoted_at(name, strlen(name)));
+	size_t from = after ? (size_t)((const struct symtab_entry *)after - t->e) + 1 : 0;
+
+	for (size_t i = first_key(t, hash, from); i < t->n && t->by_name[i].hash == hash; i++) {
+		const struct symbol *s = &t->e[t->by_name[i].index].sym;
+
+		if ((!after || s->addr > after->addr) &&
+		    (!strcmp(s->name, name) || is_promoted_of(s, name)))
+			return s;
+	}
+	return NULL;
+}
+
 const struct symbol *symtab_behind_prefix(const struct symtab *t, const struct symbol *s)
 {
 	static const char cfi[] = "__cfi_", padding[] = "__pfx_";
 	const size_t n = sizeof(cfi) - 1;
-	size_t i = (size_t)((const struct entry *)s - t->e);
+	size_t i = (size_t)((const struct symtab_entry *)s - t->e);
 	uint64_t start;
 
 	if (strncmp(s->name, cfi, n) && strncmp(s->name, padding, n))

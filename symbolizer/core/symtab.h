@@ -3,9 +3,11 @@
  * symtab: addresses to names.
  *
  * Built by one thread (create, add..., freeze), then read-only and lock-free.
- * Several symbols at one address are aliases; lookup prefers a sized function
- * symbol, then global over weak over local, then the shorter, then the
- * lexicographically smaller name, so the answer never depends on input order.
+ * Several symbols at one address are aliases. As in Linux's scripts/kallsyms.c lookup
+ * prefers a function over a mark of the linker script and a strong symbol over a weak one,
+ * then the name with fewer leading underscores; before all that a function symbol with a
+ * size, and after it a global symbol, the shorter name, and the lexicographically smaller
+ * one, so the answer never depends on the order of the input.
  * A code symbol without a size reaches to the next address that has a symbol
  * (absolute ones do not count); where that is further than SYMTAB_MAX_GAP, or
  * there is none, only to the end of its 4 KiB page. One inside a sized function
@@ -30,6 +32,7 @@ struct symbol {
 	uint64_t addr;	  /* guest virtual, as linked, but in what symtab_slide() made */
 	uint64_t size;	  /* bytes; after freeze never 0 for code symbols that have room */
 	const char *name; /* owned by the symtab */
+	const char *file; /* source file, see symtab_set_file(); NULL: not known */
 	char type;	  /* as in nm: T t W w D d B b R r A ... */
 	/*
 	 * Where the name's ".llvm.NUMBER" begins; 0: it has none. With clang's ThinLTO a local
@@ -43,8 +46,19 @@ struct symtab;
 struct symtab *symtab_create(void);
 void symtab_destroy(struct symtab *t);
 
-/* Copies name. -EINVAL for an empty or over-long name, -E2BIG over a cap, -ENOMEM. */
+/*
+ * Copies name; one of more than SYMTAB_MAX_NAME bytes is cut, and "..." ends it. -EINVAL for an
+ * empty name or a frozen table, -E2BIG over a cap, -ENOMEM.
+ */
 int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name);
+/* Adds a symbol without a size that ends after at most `most` bytes (1 or more), or where the next symbol begins. */
+int symtab_add_bounded(struct symtab *t, uint64_t addr, uint64_t most, char type, const char *name);
+/*
+ * Sets the source file of all symbols that are added from now on; NULL or "": not known. Copies the text.
+ * So is a name that a linker made up for the result of link-time optimization. Returns 0, or, and then it is not known either,
+ * -EINVAL for an over-long name, -E2BIG beyond the cap on all names, or -ENOMEM.
+ */
+int symtab_set_file(struct symtab *t, const char *file);
 /* Sort, drop exact duplicates, fill in missing sizes. */
 int symtab_freeze(struct symtab *t, struct err *e);
 
@@ -75,12 +89,24 @@ const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64
  */
 const struct symbol *symtab_find(const struct symtab *t, const char *name);
 /*
+ * Returns the first symbol of any type with this name, or with this name and ".llvm.NUMBER", by address; with
+ * `after`, the first at a higher address than that one. NULL: there is no more.
+ */
+const struct symbol *symtab_find_next(const struct symtab *t, const char *name,
+				      const struct symbol *after);
+/*
  * s is of t. Of the bytes in front of a function that are called after it, the function: `__cfi_NAME`
  * (kCFI's hash of its type, FineIBT's code) and `__pfx_NAME` (padding, where code may be put at run
  * time). In an ELF file's symbols `__cfi_NAME` may be only the first 5 of 16 bytes. NULL: s is anything
  * else, or not NAME is what follows.
  */
 const struct symbol *symtab_behind_prefix(const struct symtab *t, const struct symbol *s);
+
+/*
+ * Whether a name is a mark that a linker script sets, such as `__sched_text_start` or `_stext`: the bounds of a
+ * section, no function. Source: may_be_linker_script_provide_symbol() in Linux's scripts/kallsyms.c.
+ */
+bool symtab_is_mark(const char *name);
 
 size_t symtab_count(const struct symtab *t);
 /* i-th symbol by address, all types, aliases included. */

@@ -29,7 +29,7 @@ struct hypothesis {
 	uint64_t base;
 };
 
-struct extent {
+struct kallsyms_extent {
 	uint64_t text, start, end; /* text: 0 when unknown */
 	const struct kallsyms_range *range;
 	unsigned int nrange;
@@ -94,7 +94,8 @@ static bool kallsyms_place(struct hypothesis *h)
 }
 
 /* Are these a kernel's addresses? why is set when not. */
-static bool plausible(const struct hypothesis *h, const struct extent *x, char *why, size_t size)
+static bool plausible(const struct hypothesis *h, const struct kallsyms_extent *x, char *why,
+		      size_t size)
 {
 	uint64_t off = h->t->names, prev = 0;
 	uint32_t inside = 0, code = 0, code_inside = 0;
@@ -136,23 +137,31 @@ static bool plausible(const struct hypothesis *h, const struct extent *x, char *
 	return true;
 }
 
+static int kallsyms_fill(const struct hypothesis *h, struct symtab *t, struct err *e)
+{
+	char name[KALLSYMS_MAX_NAME + 1], type;
+	uint64_t off = h->t->names;
+
+	for (uint32_t i = 0; i < h->t->count; i++) {
+		int ret;
+
+		if (!kallsyms_next_name(h->t, &off, &type, name))
+			return err_set(e, EBADMSG,
+				       "name %u of %u in the kernel's kallsyms is empty or longer "
+				       "than %u characters",
+				       i, h->t->count, KALLSYMS_MAX_NAME);
+		ret = symtab_add(t, kallsyms_address(h, i), 0, type, name);
+		if (ret)
+			return ret;
+	}
+	return symtab_freeze(t, e);
+}
+
 static int kallsyms_build(const struct hypothesis *h, struct symtab **out, struct err *e)
 {
 	struct symtab *t = symtab_create();
-	char name[KALLSYMS_MAX_NAME + 1], type;
-	uint64_t off = h->t->names;
-	int ret = t ? 0 : -ENOMEM;
+	int ret = t ? kallsyms_fill(h, t, e) : -ENOMEM;
 
-	for (uint32_t i = 0; ret == 0 && i < h->t->count; i++) {
-		if (!kallsyms_next_name(h->t, &off, &type, name))
-			ret = err_set(e, EBADMSG,
-				      "name %u of %u in the kernel's kallsyms is empty or longer "
-				      "than %u characters",
-				      i, h->t->count, KALLSYMS_MAX_NAME);
-		else
-			ret = symtab_add(t, kallsyms_address(h, i), 0, type, name);
-	}
-	ret = ret ? ret : symtab_freeze(t, e);
 	if (ret < 0) {
 		symtab_destroy(t);
 		return err_set(e, -ret, "cannot keep the %u symbols of the kernel's kallsyms: %s",
@@ -162,7 +171,7 @@ static int kallsyms_build(const struct hypothesis *h, struct symtab **out, struc
 	return 0;
 }
 
-static bool banner_at(const struct extent *x, uint64_t va)
+static bool banner_at(const struct kallsyms_extent *x, uint64_t va)
 {
 	for (unsigned int i = 0; i < x->nrange; i++) {
 		const struct kallsyms_range *r = &x->range[i];
@@ -178,7 +187,7 @@ static bool banner_at(const struct extent *x, uint64_t va)
  * Symbols whose place is known without kallsyms. One must agree, none may
  * disagree. (Without CONFIG_KALLSYMS_ALL there is no linux_banner, but _text.)
  */
-static int check_anchors(const struct symtab *t, const struct extent *x, const char *name,
+static int check_anchors(const struct symtab *t, const struct kallsyms_extent *x, const char *name,
 			 struct err *e)
 {
 	const struct symbol *b = symtab_find(t, "linux_banner"), *text = symtab_find(t, "_text");
@@ -236,8 +245,8 @@ static void kallsyms_describe(const struct hypothesis *h, struct kallsyms_info *
  * image. Two may make sense: distances from a base and from their own places look
  * alike where the image is large.
  */
-static int read_symbols(const struct kallsyms_tables *t, const struct extent *x, const char *name,
-			struct hypothesis *h, struct symtab **out, struct err *e)
+static int read_symbols(const struct kallsyms_tables *t, const struct kallsyms_extent *x,
+			const char *name, struct hypothesis *h, struct symtab **out, struct err *e)
 {
 	static const struct {
 		enum kallsyms_encoding encoding;
@@ -298,10 +307,10 @@ static int read_symbols(const struct kallsyms_tables *t, const struct extent *x,
 		       t->count, reasons);
 }
 
-static struct extent extent_of(const struct kallsyms_range *range, unsigned int nrange,
-			       uint64_t text, uint64_t end)
+static struct kallsyms_extent extent_of(const struct kallsyms_range *range, unsigned int nrange,
+					uint64_t text, uint64_t end)
 {
-	struct extent x = {
+	struct kallsyms_extent x = {
 		.text = text, .start = text, .end = end, .range = range, .nrange = nrange
 	};
 
@@ -326,7 +335,8 @@ static struct extent extent_of(const struct kallsyms_range *range, unsigned int 
 int kallsyms_decode(const struct kallsyms_source *source, struct symtab **out,
 		    struct kallsyms_info *info, struct err *e)
 {
-	struct extent x = extent_of(source->range, source->nrange, source->text, source->end);
+	struct kallsyms_extent x =
+		extent_of(source->range, source->nrange, source->text, source->end);
 	const char *name = source->name;
 	struct kallsyms_tables found[MAX_FOUND];
 	struct kallsyms_search search;

@@ -138,11 +138,9 @@ static void read_orc(struct livekernel *l, const struct copy *c, const struct ki
 {
 	struct cursor ips, entries;
 	struct orc_tables t = { .text_start = l->text, .text_end = l->text_end, .code = k };
-	int ret = range_of(l, c, "orc_unwind_ip", 4ull * ORC_MAX_ENTRIES, &ips, &l->orc_note);
 
-	ret = ret ? ret
-		  : range_of(l, c, "orc_unwind", 8ull * ORC_MAX_ENTRIES, &entries, &l->orc_note);
-	if (ret)
+	if (range_of(l, c, "orc_unwind_ip", 4ull * ORC_MAX_ENTRIES, &ips, &l->orc_note) ||
+	    range_of(l, c, "orc_unwind", 8ull * ORC_MAX_ENTRIES, &entries, &l->orc_note))
 		return;
 	t.ips = ips.base;
 	t.entries = entries.base;
@@ -288,6 +286,21 @@ static int read_tables(struct livekernel *l, const struct copy *c, struct err *e
 	return 0;
 }
 
+static int read_kernel(struct livekernel *l, struct copy *c, const struct memory *m,
+		       uint64_t inside, struct err *e)
+{
+	int ret = find_extent(m, inside, c, e);
+
+	if (ret)
+		return ret;
+	ret = copy_memory(m, c, e);
+	if (ret)
+		return ret;
+	l->start = c->va;
+	l->end = c->va + c->len;
+	return read_tables(l, c, e);
+}
+
 int livekernel_read(struct livekernel **out, const struct memory *m, uint64_t inside, struct err *e)
 {
 	struct livekernel *l = calloc(1, sizeof(*l));
@@ -296,11 +309,7 @@ int livekernel_read(struct livekernel **out, const struct memory *m, uint64_t in
 
 	if (!l)
 		return err_set(e, ENOMEM, "no memory for the guest kernel's tables");
-	ret = find_extent(m, inside, &c, e);
-	ret = ret ? ret : copy_memory(m, &c, e);
-	l->start = c.va;
-	l->end = c.va + c.len;
-	ret = ret ? ret : read_tables(l, &c, e);
+	ret = read_kernel(l, &c, m, inside, e);
 	free(c.bytes);
 	if (ret) {
 		livekernel_destroy(l);

@@ -6,18 +6,18 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_LINE (SYMTAB_MAX_NAME + 256u)
+#define MAX_LINE (256u << 10) /* names of C++ have been seen with 100,000 bytes */
 /* Lines by which the form is decided. */
 #define SAMPLE_LINES 64u
 
-struct line {
+struct symfile_text_line {
 	uint64_t addr, size;
 	char type;
-	char name[SYMTAB_MAX_NAME + 1];
+	char name[SYMTAB_MAX_NAME + 2];
 };
 
 /* 1: *l is a symbol; 0: nothing on this line; -EINVAL: not a line of this form. */
-typedef int (*line_parser)(struct cursor c, struct line *l);
+typedef int (*line_parser)(struct cursor c, struct symfile_text_line *l);
 
 struct text_parser {
 	const char *path;
@@ -86,7 +86,7 @@ static bool is_type(const uint8_t *p, size_t n)
 }
 
 /* Demangled names have spaces in them; a module follows a tab. */
-static int set_name(struct line *l, const uint8_t *name, size_t len)
+static int set_name(struct symfile_text_line *l, const uint8_t *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		if (name[i] == '\t')
@@ -96,20 +96,23 @@ static int set_name(struct line *l, const uint8_t *name, size_t len)
 	}
 	while (len && is_blank(name[len - 1]))
 		len--;
-	if (len == 0 || len > SYMTAB_MAX_NAME)
+	if (len == 0)
 		return -EINVAL;
+	/* symtab_add() marks what is cut. */
+	if (len > SYMTAB_MAX_NAME + 1)
+		len = SYMTAB_MAX_NAME + 1;
 	memcpy(l->name, name, len);
 	l->name[len] = 0;
 	return 1;
 }
 
-static int set_rest_as_name(struct line *l, struct cursor *c)
+static int set_rest_as_name(struct symfile_text_line *l, struct cursor *c)
 {
 	skip_blanks(c);
 	return set_name(l, c->base + c->pos, cursor_left(c));
 }
 
-static int parse_bsd(struct cursor c, struct line *l)
+static int parse_bsd(struct cursor c, struct symfile_text_line *l)
 {
 	const uint8_t *w;
 	bool indented = cursor_left(&c) && is_blank(c.base[c.pos]);
@@ -158,7 +161,7 @@ static bool is_address(const uint8_t *p, size_t n)
 }
 
 /* From the right, as a demangled name may look like anything. */
-static int parse_posix(struct cursor c, struct line *l)
+static int parse_posix(struct cursor c, struct symfile_text_line *l)
 {
 	const uint8_t *w[3], *first;
 	size_t n[3], before[3], end = c.len, len;
@@ -185,7 +188,7 @@ static int parse_posix(struct cursor c, struct line *l)
 	return before[0] && is_type(w[0], n[0]) ? 0 : -EINVAL; /* undefined */
 }
 
-static int parse_generic(struct cursor c, struct line *l)
+static int parse_generic(struct cursor c, struct symfile_text_line *l)
 {
 	const uint8_t *w;
 	size_t n = take_word(&c, &w);
@@ -255,7 +258,7 @@ static struct sample_lines try_form(const struct text_parser *file, line_parser 
 	struct text_parser p = *file;
 	struct sample_lines s = { .all = true };
 	struct cursor line;
-	struct line l;
+	struct symfile_text_line l;
 
 	for (unsigned int n = 0; n < SAMPLE_LINES && next_line(&p, &line);) {
 		int ret = line.len > MAX_LINE ? -EINVAL : parse(line, &l);
@@ -307,7 +310,7 @@ static bool is_code(char type)
 static int parse_lines(struct text_parser *p, struct symtab *t, struct err *e)
 {
 	struct cursor line;
-	struct line l;
+	struct symfile_text_line l;
 	char text[64];
 	int ret;
 

@@ -63,34 +63,34 @@ static bool read_use(const uint8_t *p, uint64_t va, bool percpu, struct use *out
 
 /* -- words by their content ---------------------------------------------------------- */
 
-struct word {
+struct variables_word {
 	uint64_t va;
 	unsigned int plain, percpu; /* loads */
 };
 
-struct words {
+struct variables_words {
 	uint64_t content;
-	struct word word[MAX_WORDS];
+	struct variables_word word[MAX_WORDS];
 	unsigned int n;
 	bool many; /* more than MAX_WORDS */
 };
 
 enum { CURRENT_TASK, PAGE_OFFSET, VMEMMAP, CONTENTS };
 
-struct finder {
+struct variables_finder {
 	const struct kimage *k;
 	uint64_t init_task;
 	unsigned int init_tasks;
-	struct words words[CONTENTS];
+	struct variables_words words[CONTENTS];
 	uint64_t *array; /* addresses that code takes a word of by an index */
 	size_t n, cap;
 	bool failed;
 };
 
-typedef void at_fn(struct finder *f, uint64_t va, const uint8_t *p, size_t left);
+typedef void at_fn(struct variables_finder *f, uint64_t va, const uint8_t *p, size_t left);
 
 /* Each aligned word. What is only written while the kernel starts lies among what it only reads. */
-static void for_each_word(struct finder *f, at_fn *fn)
+static void for_each_word(struct variables_finder *f, at_fn *fn)
 {
 	for (unsigned int i = 0; i < f->k->nseg; i++) {
 		const struct kimage_segment *s = &f->k->seg[i];
@@ -105,7 +105,7 @@ static void for_each_word(struct finder *f, at_fn *fn)
 /* Offsets from real_parent, as in linux/task_find.c. */
 enum { PARENT = 8, SIBLING = 32, LEADER = 48, FAMILY = 56 };
 
-static void take_first_task(struct finder *f, uint64_t va, const uint8_t *p, size_t left)
+static void take_first_task(struct variables_finder *f, uint64_t va, const uint8_t *p, size_t left)
 {
 	uint64_t w[FAMILY / 8], sibling = va + SIBLING;
 
@@ -120,21 +120,21 @@ static void take_first_task(struct finder *f, uint64_t va, const uint8_t *p, siz
 	}
 }
 
-static void take_word(struct finder *f, uint64_t va, const uint8_t *p, size_t left)
+static void take_word(struct variables_finder *f, uint64_t va, const uint8_t *p, size_t left)
 {
 	(void)left;
 	for (unsigned int i = 0; i < CONTENTS; i++) {
-		struct words *w = &f->words[i];
+		struct variables_words *w = &f->words[i];
 
 		if (!w->content || memcmp(p, &w->content, 8) != 0)
 			continue;
 		w->many |= w->n == MAX_WORDS;
 		if (!w->many)
-			w->word[w->n++] = (struct word){ .va = va };
+			w->word[w->n++] = (struct variables_word){ .va = va };
 	}
 }
 
-static void count_load(struct words *w, const struct use *u)
+static void count_load(struct variables_words *w, const struct use *u)
 {
 	for (unsigned int i = 0; i < w->n; i++) {
 		w->word[i].percpu += w->word[i].va == u->va && u->percpu;
@@ -142,7 +142,7 @@ static void count_load(struct words *w, const struct use *u)
 	}
 }
 
-static void count_use(struct finder *f, const struct use *u)
+static void count_use(struct variables_finder *f, const struct use *u)
 {
 	for (unsigned int i = 0; !u->array && i < CONTENTS; i++)
 		count_load(&f->words[i], u);
@@ -153,7 +153,7 @@ static void count_use(struct finder *f, const struct use *u)
 		f->array[f->n++] = u->va;
 }
 
-static void count_uses(struct finder *f)
+static void count_uses(struct variables_finder *f)
 {
 	for (unsigned int i = 0; i < f->k->nseg; i++) {
 		const struct kimage_segment *s = &f->k->seg[i];
@@ -168,15 +168,15 @@ static void count_uses(struct finder *f)
 }
 
 /* The byte before an instruction may look like its prefix. */
-static bool is_percpu(const struct word *w)
+static bool is_percpu(const struct variables_word *w)
 {
 	return w->percpu > w->plain;
 }
 
 /* The variable of these that code loads; NULL when several may be it. */
-static const struct word *most_loaded(const struct words *w)
+static const struct variables_word *most_loaded(const struct variables_words *w)
 {
-	const struct word *best = NULL;
+	const struct variables_word *best = NULL;
 	unsigned int most = 0, next = 0;
 
 	for (unsigned int i = 0; i < w->n; i++) {
@@ -197,7 +197,7 @@ static int by_va(const void *a, const void *b)
 }
 
 /* The array that most code uses; 0 when that may be another. */
-static uint64_t most_used_array(struct finder *f)
+static uint64_t most_used_array(struct variables_finder *f)
 {
 	size_t most = 0, next = 0;
 	uint64_t best = 0;
@@ -302,19 +302,19 @@ struct found {
 
 #define MAX_FOUND 6u
 
-struct result {
+struct variables_result {
 	struct found found[MAX_FOUND];
 	unsigned int n;
 };
 
-static void variables_take(struct result *r, const char *name, uint64_t va)
+static void variables_take(struct variables_result *r, const char *name, uint64_t va)
 {
 	r->found[r->n++] = (struct found){ name, va };
 }
 
-static void take_tasks(struct result *r, struct finder *f)
+static void take_tasks(struct variables_result *r, struct variables_finder *f)
 {
-	const struct word *current = most_loaded(&f->words[CURRENT_TASK]);
+	const struct variables_word *current = most_loaded(&f->words[CURRENT_TASK]);
 	uint64_t offsets;
 
 	if (f->init_tasks == 1)
@@ -331,22 +331,41 @@ static void take_tasks(struct result *r, struct finder *f)
 	variables_take(r, "current_task", current->va);
 }
 
+/* Fills t with symbols and what was found. */
+static int variables_fill(struct symtab *t, const struct symtab *symbols,
+			  const struct variables_result *r, struct err *e)
+{
+	int ret;
+
+	for (size_t i = 0; i < symtab_count(symbols); i++) {
+		const struct symbol *s = symtab_at(symbols, i);
+
+		ret = symtab_set_file(t, s->file);
+		if (ret)
+			return ret;
+		ret = symtab_add(t, s->addr, s->size, s->type, s->name);
+		if (ret)
+			return ret;
+	}
+	ret = symtab_set_file(t, NULL);
+	if (ret)
+		return ret;
+	for (unsigned int i = 0; i < r->n; i++) {
+		if (symtab_find(symbols, r->found[i].name))
+			continue;
+		ret = symtab_add(t, r->found[i].va, 0, 'D', r->found[i].name);
+		if (ret)
+			return ret;
+	}
+	return symtab_freeze(t, e);
+}
+
 /* symbols and what was found, in a table of its own. */
-static int variables_join(struct symtab **symbols, const struct result *r, struct err *e)
+static int variables_join(struct symtab **symbols, const struct variables_result *r, struct err *e)
 {
 	struct symtab *t = symtab_create();
-	int ret = t ? 0 : -ENOMEM;
+	int ret = t ? variables_fill(t, *symbols, r, e) : -ENOMEM;
 
-	for (size_t i = 0; !ret && i < symtab_count(*symbols); i++) {
-		const struct symbol *s = symtab_at(*symbols, i);
-
-		ret = symtab_add(t, s->addr, s->size, s->type, s->name);
-	}
-	for (unsigned int i = 0; !ret && i < r->n; i++)
-		if (!symtab_find(*symbols, r->found[i].name))
-			ret = symtab_add(t, r->found[i].va, 0, 'D', r->found[i].name);
-	if (!ret)
-		ret = symtab_freeze(t, e);
 	if (ret) {
 		symtab_destroy(t);
 		return err_set(e, -ret, "no memory for the kernel's variables");
@@ -358,9 +377,9 @@ static int variables_join(struct symtab **symbols, const struct result *r, struc
 
 int variables_add(const struct kimage *k, struct symtab **symbols, struct err *e)
 {
-	struct finder f = { .k = k };
-	struct result r = { .n = 0 };
-	const struct word *pages, *vmemmap;
+	struct variables_finder f = { .k = k };
+	struct variables_result r = { .n = 0 };
+	const struct variables_word *pages, *vmemmap;
 	uint64_t modules = find_modules(k, *symbols);
 
 	for_each_word(&f, take_first_task);

@@ -41,7 +41,7 @@ static void find_tasks(struct target_linux *l, const struct types *types,
 			linux_task_layout(&l->task, types, symbols, NULL, &l->task_note) == 0;
 }
 
-void target_linux_init(struct target_linux *l, const struct types *types,
+void linux_target_init(struct target_linux *l, const struct types *types,
 		       const struct symtab *symbols)
 {
 	struct err types_note = l->types_note, *note;

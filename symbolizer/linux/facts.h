@@ -45,7 +45,7 @@ struct target_linux {
  * types may be NULL (types_note says why). symbols: all addresses in the result are
  * of their kind, linked or run-time ones; NULL: nothing is found.
  */
-void target_linux_init(struct target_linux *l, const struct types *types,
+void linux_target_init(struct target_linux *l, const struct types *types,
 		       const struct symtab *symbols);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* -- where the members are ---------------------------------------------------- */
 
-struct want {
+struct file_want {
 	uint32_t at; /* of the number in struct linux_file_layout */
 	uint32_t size;
 	/* The first that exists counts; names changed with folios (5.16, 6.16). */
@@ -28,7 +28,7 @@ struct want {
 
 #define AT(member) offsetof(struct linux_file_layout, member)
 
-static const struct want wants[] = {
+static const struct file_want wants[] = {
 	{ AT(file_mapping), 8, { { "file", "f_mapping" } } },
 	{ AT(mapping_host), 8, { { "address_space", "host" } } },
 	{ AT(mapping_head), 8, { { "address_space", "i_pages.xa_head" } } },
@@ -41,7 +41,7 @@ static const struct want wants[] = {
 };
 
 static int linux_file_resolve(struct linux_file_layout *l, const struct types *t,
-			      const struct want *w, struct err *e)
+			      const struct file_want *w, struct err *e)
 {
 	uint32_t *to = (uint32_t *)((char *)l + w->at);
 	struct type_member m;
@@ -116,16 +116,21 @@ int linux_file_variables(struct linux_file_layout *l, const struct symtab *s, st
 int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
 			   const struct symtab *s, struct err *e)
 {
-	int r = 0;
+	int r;
 
 	memset(l, 0, sizeof(*l));
-	for (size_t i = 0; i < ARRAY_SIZE(wants) && r == 0; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(wants); i++) {
 		r = linux_file_resolve(l, t, &wants[i], e);
-	if (r == 0)
-		r = resolve_slots(l, t, e);
-	if (r == 0)
-		r = resolve_page(l, t, e);
-	return r == 0 ? linux_file_variables(l, s, e) : r;
+		if (r)
+			return r;
+	}
+	r = resolve_slots(l, t, e);
+	if (r)
+		return r;
+	r = resolve_page(l, t, e);
+	if (r)
+		return r;
+	return linux_file_variables(l, s, e);
 }
 
 /* -- files -------------------------------------------------------------------- */
@@ -227,7 +232,7 @@ static enum linux_why find_entry(const struct linux_file *f, uint64_t index, uin
 }
 
 /* head: the first page of those that this one belongs to, or its own address. */
-struct page {
+struct file_page {
 	uint64_t at, flags, mapping, index, head;
 };
 
@@ -235,7 +240,7 @@ struct page {
  * What a tail says of its head: page.compound_head is the head's address plus 1. Since
  * 7.1 page.compound_info may also be, plus 1, the mask that makes it of the tail's own
  * (_compound_head() in include/linux/page-flags.h). Upper bits alone, down to some bit
- * of the lower half, are no address of a struct page.
+ * of the lower half, are no address of a struct file_page.
  */
 static uint64_t head_of(uint64_t at, uint64_t info)
 {
@@ -246,7 +251,7 @@ static uint64_t head_of(uint64_t at, uint64_t info)
 	return !(low & (low + 1)) && low <= UINT32_MAX ? at & value : value;
 }
 
-static bool read_page(const struct linux_file *f, uint64_t at, struct page *p)
+static bool read_page(const struct linux_file *f, uint64_t at, struct file_page *p)
 {
 	const struct linux_file_layout *l = f->l;
 	uint8_t raw[LINUX_FILE_MAX_PAGE];
@@ -262,7 +267,7 @@ static bool read_page(const struct linux_file *f, uint64_t at, struct page *p)
 	return true;
 }
 
-static bool is_valid(const struct linux_file *f, const struct page *p)
+static bool is_valid(const struct linux_file *f, const struct file_page *p)
 {
 	if (f->l->uptodate == LINUX_NO_MEMBER)
 		return !(p->flags & 1);
@@ -270,13 +275,13 @@ static bool is_valid(const struct linux_file *f, const struct page *p)
 }
 
 /*
- * The struct page of one page in the file, when the entry leads to it: *at. The entry
+ * The struct file_page of one page in the file, when the entry leads to it: *at. The entry
  * is a head page (or a page alone); kernels before 5.3 have a tail's own in its slot.
  */
 static enum linux_why page_of_entry(const struct linux_file *f, uint64_t entry, uint64_t index,
 				    uint64_t *at)
 {
-	struct page head, tail;
+	struct file_page head, tail;
 	uint64_t delta;
 
 	if (!read_page(f, entry, &head))

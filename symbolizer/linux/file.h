@@ -64,27 +64,6 @@ struct linux_file_layout {
 int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
 			   const struct symtab *s, struct err *e);
 
-/* A mapping of some process, whose `space` is a CR3 that shows its memory. */
-struct linux_file_known {
-	struct linux_vma vma;
-	uint64_t space;
-};
-
-struct linux_files_known {
-	const struct linux_file_known *v;
-	size_t n;
-};
-
-/*
- * The same for a kernel without types; mm from linux_mm_layout_find(). known: mappings
- * with a file, from its start on. Pages in the cache must be those that the processes
- * have, and the files' sizes those that ELF says, for two files at least; a private
- * mapping that its process wrote to must not be among them. -ENOENT with the reason.
- */
-int linux_file_layout_find(struct linux_file_layout *l, const struct linux_mm_layout *mm,
-			   const struct memory *m, const struct symtab *s,
-			   struct linux_files_known known, struct err *e);
-
 /* Only vmemmap_at and page_offset_at. */
 int linux_file_variables(struct linux_file_layout *l, const struct symtab *s, struct err *e);
 

@@ -5,7 +5,7 @@
  * pages found are what the process itself has mapped, and that ELF files end where
  * their section tables do.
  */
-#include "symbolizer/linux/file.h"
+#include "symbolizer/linux/file_find.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define MAPPING_SPAN 128u
 #define INODE_SPAN 512u
 
-struct finder {
+struct file_find_finder {
 	struct linux_file_layout *l;
 	const struct linux_mm_layout *mm;
 	const struct memory *m;
@@ -39,7 +39,7 @@ static bool elf_end(const struct memory *m, const struct linux_file_known *k, ui
 	return !__builtin_add_overflow(h.e_shoff, (uint64_t)h.e_shnum * h.e_shentsize, end);
 }
 
-static void gather(struct finder *f, struct linux_files_known known)
+static void gather(struct file_find_finder *f, struct linux_files_known known)
 {
 	for (size_t i = 0; i < known.n && f->n < MAX_FILES; i++) {
 		bool twice = false;
@@ -56,7 +56,7 @@ static void gather(struct finder *f, struct linux_files_known known)
  * Pages that are in both: how many, or -1 when one differs, or when the process has one
  * to which the cache doesn't lead.
  */
-static int compare_pages(const struct finder *f, const struct linux_file_known *k)
+static int compare_pages(const struct file_find_finder *f, const struct linux_file_known *k)
 {
 	uint8_t theirs[PAGE_BYTES], cached[PAGE_BYTES];
 	struct linux_file file;
@@ -81,7 +81,7 @@ static int compare_pages(const struct finder *f, const struct linux_file_known *
 }
 
 /* The search for the array's head, and for the number of slots of its nodes. */
-static bool head_is_at(struct finder *f, uint32_t off, uint32_t chunk_shift)
+static bool head_is_at(struct file_find_finder *f, uint32_t off, uint32_t chunk_shift)
 {
 	size_t files = 0, pages = 0;
 
@@ -99,7 +99,7 @@ static bool head_is_at(struct finder *f, uint32_t off, uint32_t chunk_shift)
 }
 
 /* Files of few pages alone do not tell nodes of 16 slots (CONFIG_BASE_SMALL) from those of 64. */
-static bool find_head(struct finder *f)
+static bool find_head(struct file_find_finder *f)
 {
 	uint32_t found = 0, shift = 0;
 
@@ -117,7 +117,7 @@ static bool find_head(struct finder *f)
 	return found;
 }
 
-static bool size_is_at(const struct finder *f, uint32_t off)
+static bool size_is_at(const struct file_find_finder *f, uint32_t off)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		uint64_t inode, size;
@@ -129,7 +129,7 @@ static bool size_is_at(const struct finder *f, uint32_t off)
 	return true;
 }
 
-static bool find_size(struct finder *f)
+static bool find_size(struct file_find_finder *f)
 {
 	uint32_t found = 0;
 
@@ -157,7 +157,7 @@ int linux_file_layout_find(struct linux_file_layout *l, const struct linux_mm_la
 		.page_head = 8,
 		.uptodate = LINUX_NO_MEMBER,
 	};
-	struct finder f = { .l = &new, .mm = mm, .m = m };
+	struct file_find_finder f = { .l = &new, .mm = mm, .m = m };
 	const char *missing = NULL;
 	int r = linux_file_variables(&new, s, e);
 

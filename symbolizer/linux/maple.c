@@ -11,7 +11,7 @@ enum { MAPLE_DENSE, MAPLE_LEAF_64, MAPLE_RANGE_64, MAPLE_ARANGE_64 };
 const struct linux_maple linux_maple_range_64 = { 8, 15, 128, 16, 248 };
 const struct linux_maple linux_maple_arange_64 = { 8, 9, 80, 10, 240 };
 
-struct walk {
+struct maple_walk {
 	const struct linux_mm_layout *l;
 	const struct memory *m;
 	uint32_t nodes;
@@ -27,11 +27,11 @@ static uint64_t linux_maple_word(const uint8_t *bytes, uint32_t off)
 	return v;
 }
 
-static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
+static enum linux_why walk_node(struct maple_walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
 				unsigned int depth);
 
-static enum linux_why walk_slot(struct walk *w, uint64_t entry, bool leaf, uint64_t lo, uint64_t hi,
-				unsigned int depth)
+static enum linux_why walk_slot(struct maple_walk *w, uint64_t entry, bool leaf, uint64_t lo,
+				uint64_t hi, unsigned int depth)
 {
 	if (!leaf)
 		return entry ? walk_node(w, entry, lo, hi, depth) : LINUX_CHANGING;
@@ -54,7 +54,7 @@ static unsigned int last_slot(const struct linux_maple *k, const uint8_t *node, 
 	return last < k->nslots ? last : k->nslots - 1;
 }
 
-static enum linux_why read_node(const struct walk *w, uint64_t enode, unsigned int depth,
+static enum linux_why read_node(const struct maple_walk *w, uint64_t enode, unsigned int depth,
 				uint8_t node[LINUX_MAPLE_NODE])
 {
 	uint64_t at = enode & ~(uint64_t)(LINUX_MAPLE_NODE - 1);
@@ -90,7 +90,7 @@ static enum linux_why slot_end(const struct linux_maple *k, const uint8_t *node,
 }
 
 /* enode covers lo..hi */
-static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
+static enum linux_why walk_node(struct maple_walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
 				unsigned int depth)
 {
 	unsigned int type = MAPLE_TYPE(enode), last;
@@ -121,7 +121,7 @@ static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uin
 enum linux_why linux_maple_walk(const struct linux_mm_layout *l, const struct memory *m,
 				uint64_t root, linux_maple_entry each, void *ctx)
 {
-	struct walk w = { .l = l, .m = m, .each = each, .ctx = ctx };
+	struct maple_walk w = { .l = l, .m = m, .each = each, .ctx = ctx };
 
 	if (!root)
 		return LINUX_OK;
@@ -134,7 +134,7 @@ enum linux_why linux_maple_walk(const struct linux_mm_layout *l, const struct me
 enum linux_why linux_maple_find(const struct linux_mm_layout *l, const struct memory *m,
 				uint64_t root, uint64_t index, uint64_t *entry)
 {
-	const struct walk w = { .l = l, .m = m };
+	const struct maple_walk w = { .l = l, .m = m };
 	struct maple_range left = { 0, UINT64_MAX };
 	uint64_t at = root & ~MAPLE_ROOT_BIT;
 	uint8_t node[LINUX_MAPLE_NODE];

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "symbolizer/core/elf64.h"
 #include "symbolizer/linux/maple.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 #define MAX_USER (UINT64_C(1) << 56) /* the end of user space with five levels */
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define TRIES 4u
+/* Of a vDSO. */
+#define MAX_PHDRS 128u
 
 #define VMA_MAX_SPAN 512u
 
@@ -40,7 +43,7 @@ const char *linux_why_text(enum linux_why why)
 
 /* -- where the members are ---------------------------------------------------- */
 
-struct want {
+struct mm_want {
 	uint32_t at; /* of the number in struct linux_mm_layout */
 	const char *structure, *path;
 	uint32_t size; /* that the member must have, 0: any up to 8 */
@@ -49,7 +52,7 @@ struct want {
 
 #define AT(member) offsetof(struct linux_mm_layout, member)
 
-static const struct want wants[] = {
+static const struct mm_want wants[] = {
 	{ AT(mm_map_count), "mm_struct", "map_count", 4, true },
 	{ AT(mm_pgd), "mm_struct", "pgd", 8, true },
 	{ AT(mm_vdso), "mm_struct", "context.vdso", 8, true },
@@ -86,19 +89,19 @@ static const struct want wants[] = {
 	{ AT(sb_dev), "super_block", "s_dev", 4, true },
 };
 
-static const struct want maple_wants[] = {
+static const struct mm_want maple_wants[] = {
 	{ AT(mm_root), "mm_struct", "mm_mt.ma_root", 8, false },
 	{ AT(range.meta_end), "maple_range_64", "meta.end", 1, false },
 	{ AT(arange.meta_end), "maple_arange_64", "meta.end", 1, false },
 };
 
-static const struct want list_wants[] = {
+static const struct mm_want list_wants[] = {
 	{ AT(mm_root), "mm_struct", "mmap", 8, false },
 	{ AT(vma_next), "vm_area_struct", "vm_next", 8, false },
 };
 
-static int linux_mm_resolve(struct linux_mm_layout *l, const struct types *t, const struct want *w,
-			    size_t n, struct err *e)
+static int linux_mm_resolve(struct linux_mm_layout *l, const struct types *t,
+			    const struct mm_want *w, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++, w++) {
 		uint32_t *to = (uint32_t *)((char *)l + w->at);
@@ -154,11 +157,12 @@ static int resolve_vma_lookup(struct linux_mm_layout *l, const struct types *t, 
 	if (!l->maple)
 		return linux_mm_resolve(l, t, list_wants, ARRAY_SIZE(list_wants), e);
 	r = linux_mm_resolve(l, t, maple_wants, ARRAY_SIZE(maple_wants), e);
-	if (r == 0)
-		r = resolve_node(&l->range, t, "maple_range_64", e);
-	if (r == 0)
-		r = resolve_node(&l->arange, t, "maple_arange_64", e);
-	return r;
+	if (r)
+		return r;
+	r = resolve_node(&l->range, t, "maple_range_64", e);
+	if (r)
+		return r;
+	return resolve_node(&l->arange, t, "maple_arange_64", e);
 }
 
 /* It has had three names. Without it, files are told apart by their other marks. */
@@ -211,8 +215,9 @@ int linux_mm_layout_init(struct linux_mm_layout *l, const struct types *t, struc
 
 	memset(l, 0, sizeof(*l));
 	r = linux_mm_resolve(l, t, wants, ARRAY_SIZE(wants), e);
-	if (r == 0)
-		r = resolve_vma_lookup(l, t, e);
+	if (r < 0)
+		return r;
+	r = resolve_vma_lookup(l, t, e);
 	if (r < 0)
 		return r;
 	resolve_mtime(l, t);
@@ -230,7 +235,7 @@ int linux_mm_layout_init(struct linux_mm_layout *l, const struct types *t, struc
 
 /* -- walks -------------------------------------------------------------------- */
 
-struct walk {
+struct mm_walk {
 	const struct linux_mm_layout *l;
 	const struct memory *m;
 	uint64_t mm;
@@ -263,7 +268,7 @@ static uint64_t linux_mm_word(const uint8_t *bytes, uint32_t off)
 }
 
 /* One VMA, which must touch first..last; *next, unless NULL: the next one of a list. */
-static enum linux_why read_vma(const struct walk *w, uint64_t at, uint64_t first, uint64_t last,
+static enum linux_why read_vma(const struct mm_walk *w, uint64_t at, uint64_t first, uint64_t last,
 			       struct linux_vma *v, uint64_t *next)
 {
 	const struct linux_mm_layout *l = w->l;
@@ -288,7 +293,7 @@ static enum linux_why read_vma(const struct walk *w, uint64_t at, uint64_t first
 }
 
 /* The next VMA, which must lie behind the last one. */
-static enum linux_why take_vma(struct walk *w, uint64_t at, uint64_t first, uint64_t last,
+static enum linux_why take_vma(struct mm_walk *w, uint64_t at, uint64_t first, uint64_t last,
 			       uint64_t *next)
 {
 	struct linux_vma v;
@@ -305,7 +310,7 @@ static enum linux_why take_vma(struct walk *w, uint64_t at, uint64_t first, uint
 }
 
 /* Each VMA lies behind the one before, so a circle cannot go on. */
-static enum linux_why walk_list(struct walk *w, uint64_t at)
+static enum linux_why walk_list(struct mm_walk *w, uint64_t at)
 {
 	enum linux_why why = LINUX_OK;
 
@@ -319,7 +324,7 @@ static enum linux_why take_entry(void *ctx, uint64_t first, uint64_t last, uint6
 	return take_vma(ctx, entry, first, last, NULL);
 }
 
-static enum linux_why walk_once(struct walk *w)
+static enum linux_why walk_once(struct mm_walk *w)
 {
 	const struct linux_mm_layout *l = w->l;
 	enum linux_why why;
@@ -344,7 +349,7 @@ static enum linux_why walk_once(struct walk *w)
 enum linux_why linux_mm_vmas(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
 			     uint32_t flags, struct linux_vmas *out)
 {
-	struct walk w = { .l = l, .m = m, .mm = mm, .flags = flags, .out = out };
+	struct mm_walk w = { .l = l, .m = m, .mm = mm, .flags = flags, .out = out };
 	enum linux_why why = LINUX_CHANGING;
 
 	for (unsigned int i = 0; i < TRIES; i++) {
@@ -358,7 +363,7 @@ enum linux_why linux_mm_vmas(const struct linux_mm_layout *l, const struct memor
 enum linux_why linux_mm_lookup(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
 			       uint64_t va, struct linux_vma *out)
 {
-	const struct walk w = { .l = l, .m = m, .mm = mm };
+	const struct mm_walk w = { .l = l, .m = m, .mm = mm };
 	enum linux_why why = LINUX_CHANGING;
 	uint64_t root, entry;
 
@@ -403,4 +408,101 @@ uint64_t linux_mm_vdso(const struct linux_mm_layout *l, const struct memory *m, 
 	    va % PAGE_SIZE || va >= MAX_USER)
 		return 0;
 	return va;
+}
+
+/* -- the vDSO: ELF64 little endian (arch/x86/include/asm/vdso.h) ------------------- */
+
+/* The bytes of an image, as far as they are mapped. */
+struct vdso_mapped {
+	const struct memory *m;
+	uint64_t space; /* CR3, or MEMORY_KERNEL */
+	uint64_t va;	/* of the first byte */
+	uint64_t len;	/* bytes that are mapped from there */
+};
+
+static size_t mapped_read(const struct vdso_mapped *p, uint64_t off, void *dst, size_t len)
+{
+	if (off >= p->len)
+		return 0;
+	if (len > p->len - off)
+		len = (size_t)(p->len - off);
+	return p->m->read(p->m->ctx, p->space, p->va + off, dst, len);
+}
+
+/* The header alone; what it says about tables is checked by who uses it. */
+static bool read_header(const struct vdso_mapped *p, Elf64_Ehdr *h)
+{
+	return mapped_read(p, 0, h, sizeof(*h)) == sizeof(*h) &&
+	       !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       h->e_ident[EI_DATA] == ELFDATA2LSB && h->e_phentsize == sizeof(Elf64_Phdr) &&
+	       h->e_phnum <= MAX_PHDRS;
+}
+
+static bool read_phdr(const struct vdso_mapped *from, const Elf64_Ehdr *h, unsigned int i,
+		      Elf64_Phdr *p)
+{
+	uint64_t off;
+
+	return !__builtin_add_overflow(h->e_phoff, (uint64_t)i * sizeof(*p), &off) &&
+	       mapped_read(from, off, p, sizeof(*p)) == sizeof(*p);
+}
+
+static uint64_t max_end(uint64_t so_far, uint64_t off, uint64_t len)
+{
+	uint64_t end;
+
+	if (__builtin_add_overflow(off, len, &end) || end > LINUX_VDSO_MAX)
+		return so_far; /* outside of what is read: its user will see that */
+	return end > so_far ? end : so_far;
+}
+
+/* How far segments and the section table reach; 0: no ELF. */
+static size_t vdso_length(const struct vdso_mapped *from)
+{
+	uint64_t end = sizeof(Elf64_Ehdr);
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+
+	if (!read_header(from, &h))
+		return 0;
+	end = max_end(end, h.e_shoff, (uint64_t)h.e_shnum * h.e_shentsize);
+	for (unsigned int i = 0; i < h.e_phnum; i++)
+		if (read_phdr(from, &h, i, &p) && p.p_type == PT_LOAD)
+			end = max_end(end, p.p_offset, p.p_filesz);
+	return (size_t)end;
+}
+
+/* The kernel's copy, which is mapped into all processes of this kind. */
+static bool kernels_vdso(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+			 struct vdso_mapped *out)
+{
+	uint64_t image;
+
+	*out = (struct vdso_mapped){ .m = m, .space = MEMORY_KERNEL };
+	if (l->mm_vdso_image == LINUX_NO_MEMBER || l->image_data == LINUX_NO_MEMBER ||
+	    l->image_size == LINUX_NO_MEMBER || !memory_u64(m, mm + l->mm_vdso_image, &image) ||
+	    !memory_u64(m, image + l->image_data, &out->va) ||
+	    !memory_u64(m, image + l->image_size, &out->len))
+		return false;
+	if (out->len > LINUX_VDSO_MAX)
+		out->len = LINUX_VDSO_MAX;
+	return true;
+}
+
+size_t linux_vdso_read(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+		       uint64_t space, uint8_t *buf)
+{
+	struct vdso_mapped from;
+	size_t len = 0;
+	uint64_t va = linux_mm_vdso(l, m, mm);
+
+	if (!va)
+		return 0;
+	if (kernels_vdso(l, m, mm, &from))
+		len = vdso_length(&from);
+	if (!len) {
+		from = (struct vdso_mapped){ m, space, va, LINUX_VDSO_MAX };
+		len = vdso_length(&from);
+	}
+	return len ? mapped_read(&from, 0, buf, len) : 0;
 }

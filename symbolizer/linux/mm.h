@@ -42,6 +42,7 @@
 #define LINUX_PATH_MAX 4096u	  /* bytes with the NUL; PATH_MAX */
 #define LINUX_PATH_MAX_DEPTH 256u /* names in a path, and mounts that it crosses */
 #define LINUX_NAME_MAX 255u
+#define LINUX_VDSO_MAX (16u * 4096u)
 
 /* Why something could not be found out. */
 enum linux_why {
@@ -94,27 +95,6 @@ struct linux_mm_layout {
 /* -ENOENT: the kernel lacks something (the message names it), -EINVAL: damaged types. */
 int linux_mm_layout_init(struct linux_mm_layout *l, const struct types *t, struct err *e);
 
-/*
- * The same for a kernel of 6.1 and later without types, found in the memory of the
- * running guest. known: some processes; the more, the surer. Their maple trees say
- * which mappings there are, so an offset in struct vm_area_struct is one at which all
- * of them have what they must; dentries, inodes and mounts point back to where they
- * were reached from. What isn't unique is refused, never guessed. File size, number,
- * device and mtime stay unknown (0 in struct linux_file_id), and so do an overlay's own
- * paths (6.8). mm_pgd and the vDSO's members are given when they are certain.
- *
- * -ENOENT with the reason; that may change as the guest starts programs.
- */
-struct linux_mm_known {
-	uint64_t mm;
-	uint64_t cr3; /* of a vCPU that ran it, 0: not seen; any tells where mm_pgd is */
-};
-
-#define LINUX_MM_MAX_KNOWN 64u /* more are not looked at */
-
-int linux_mm_layout_find(struct linux_mm_layout *l, const struct memory *m,
-			 const struct linux_mm_known *known, size_t n, struct err *e);
-
 /* Bits of linux_vma.flags, as the kernel has them in vm_flags. */
 #define LINUX_VM_READ 1u
 #define LINUX_VM_WRITE 2u
@@ -162,41 +142,15 @@ bool linux_mm_changes(const struct linux_mm_layout *l, const struct memory *m, u
 /* The mapping that covers va, or NULL. */
 const struct linux_vma *linux_vmas_find(const struct linux_vmas *s, uint64_t va);
 
-/*
- * The name that perf gives to a mapping: the file's path, "[vdso]", or "//anon".
- * buf has LINUX_PATH_MAX bytes. Other than LINUX_OK: buf is "".
- */
-enum linux_why linux_vma_name(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
-			      const struct linux_vma *v, char *buf);
-
 /* Where the process has its vDSO, 0 when it has none. */
 uint64_t linux_mm_vdso(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm);
 
 /*
- * The path of a struct file from the root of its mount namespace, as /proc/PID/maps
- * has it: "/memfd:x (deleted)", "/tmp/a.so (deleted)". Bytes as they are, but no NUL;
- * a line feed is possible. buf has LINUX_PATH_MAX bytes; "" if not LINUX_OK.
+ * The vDSO of a process: from the kernel's copy, else from the process's pages, which
+ * need not all be there. buf has LINUX_VDSO_MAX bytes. Returns the length of the ELF
+ * image, 0 when there is none.
  */
-enum linux_why linux_file_path(const struct linux_mm_layout *l, const struct memory *m,
-			       uint64_t file, char *buf);
-
-/*
- * Which file it is, whoever has it open: compare with memcmp. The size and mtime tell
- * a file from one that took its inode's place, and from itself rewritten.
- */
-struct linux_file_id {
-	uint64_t inode; /* struct inode */
-	uint64_t ino;
-	uint64_t size;
-	int64_t mtime_s;
-	uint32_t mtime_ns;
-	uint32_t dev; /* dev_t as in the kernel: major << 20 | minor */
-	uint32_t generation;
-	uint32_t zero;
-};
-
-/* LINUX_OK, or *out is left alone. */
-enum linux_why linux_file_identify(const struct linux_mm_layout *l, const struct memory *m,
-				   uint64_t file, struct linux_file_id *out);
+size_t linux_vdso_read(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+		       uint64_t space, uint8_t *buf);
 
 #endif

@@ -3,7 +3,7 @@
  * Where the members are in a kernel that has no types. Each step finds the only offset
  * at which all known objects have what the step before says that they must have.
  */
-#include "symbolizer/linux/mm.h"
+#include "symbolizer/linux/mm_find.h"
 
 #include "base/cleanup.h"
 #include "symbolizer/linux/maple.h"
@@ -31,17 +31,17 @@
 #define NONE LINUX_NO_MEMBER
 
 /* A mapping, as the tree has it, and what lies at the address that the tree has for it. */
-struct seen {
+struct mm_find_seen {
 	uint64_t mm, at, first, last;
 	uint64_t word[VMA_WORDS];
 };
 
-struct finder {
+struct mm_find_finder {
 	struct linux_mm_layout *l;
 	const struct memory *m;
 	const struct linux_mm_known *known;
 	size_t nknown;
-	struct seen *seen;
+	struct mm_find_seen *seen;
 	size_t n;
 	uint64_t mm; /* whose tree is being walked */
 	uint32_t *reads_left;
@@ -74,7 +74,7 @@ static bool is_data(uint64_t p)
 	return p % 8 == 0 && p >= UINT64_C(0xff00000000000000) && p < UINT64_C(0xffffff0000000000);
 }
 
-static bool read_words(const struct finder *f, uint64_t va, uint64_t *w, size_t n)
+static bool read_words(const struct mm_find_finder *f, uint64_t va, uint64_t *w, size_t n)
 {
 	if (!is_data(va) || !*f->reads_left)
 		return false;
@@ -84,8 +84,8 @@ static bool read_words(const struct finder *f, uint64_t va, uint64_t *w, size_t 
 
 static enum linux_why collect_vma(void *ctx, uint64_t first, uint64_t last, uint64_t entry)
 {
-	struct finder *f = ctx;
-	struct seen *s = &f->seen[f->n];
+	struct mm_find_finder *f = ctx;
+	struct mm_find_seen *s = &f->seen[f->n];
 	bool ours = false;
 
 	if (f->n == MAX_SEEN)
@@ -106,7 +106,7 @@ static enum linux_why collect_vma(void *ctx, uint64_t first, uint64_t last, uint
 	return LINUX_OK;
 }
 
-static bool root_is_at(struct finder *f, uint32_t off)
+static bool root_is_at(struct mm_find_finder *f, uint32_t off)
 {
 	f->n = 0;
 	for (size_t i = 0; i < f->nknown; i++) {
@@ -121,7 +121,7 @@ static bool root_is_at(struct finder *f, uint32_t off)
 }
 
 /* The trees' place in struct mm_struct; leaves the mappings in f->seen. */
-static bool find_root(struct finder *f)
+static bool find_root(struct mm_find_finder *f)
 {
 	uint64_t at[MAX_SEEN];
 	uint32_t found = NONE;
@@ -147,7 +147,7 @@ static bool find_root(struct finder *f)
 
 /* -- members of a VMA ----------------------------------------------------------- */
 
-static bool is_start(const struct finder *f, size_t w)
+static bool is_start(const struct mm_find_finder *f, size_t w)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (f->seen[i].word[w] != f->seen[i].first)
@@ -155,7 +155,7 @@ static bool is_start(const struct finder *f, size_t w)
 	return true;
 }
 
-static bool is_end(const struct finder *f, size_t w)
+static bool is_end(const struct mm_find_finder *f, size_t w)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (f->seen[i].word[w] != f->seen[i].last + 1)
@@ -163,7 +163,7 @@ static bool is_end(const struct finder *f, size_t w)
 	return true;
 }
 
-static bool is_mm(const struct finder *f, size_t w)
+static bool is_mm(const struct mm_find_finder *f, size_t w)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (f->seen[i].word[w] != f->seen[i].mm)
@@ -172,7 +172,7 @@ static bool is_mm(const struct finder *f, size_t w)
 }
 
 /* What is allowed may be allowed (VM_MAYREAD...); there is code, and there is data. */
-static bool is_flags(const struct finder *f, size_t w)
+static bool is_flags(const struct mm_find_finder *f, size_t w)
 {
 	size_t code = 0, data = 0;
 
@@ -188,7 +188,7 @@ static bool is_flags(const struct finder *f, size_t w)
 }
 
 /* A page number of the address where there is no file, and in the file where there is one. */
-static bool is_pgoff(const struct finder *f, size_t w)
+static bool is_pgoff(const struct mm_find_finder *f, size_t w)
 {
 	size_t anon = 0, file = 0, odd = 0;
 
@@ -209,7 +209,8 @@ static bool is_pgoff(const struct finder *f, size_t w)
 }
 
 /* The only word for which it holds, as an offset. */
-static bool only(const struct finder *f, bool (*is)(const struct finder *, size_t), uint32_t *off)
+static bool only(const struct mm_find_finder *f, bool (*is)(const struct mm_find_finder *, size_t),
+		 uint32_t *off)
 {
 	uint32_t found = NONE;
 
@@ -227,13 +228,13 @@ static bool only(const struct finder *f, bool (*is)(const struct finder *, size_
 /* -- files ---------------------------------------------------------------------- */
 
 /* All mappings have a file or none at this word: gathers the different ones. */
-static bool gather_files(struct finder *f, size_t w)
+static bool gather_files(struct mm_find_finder *f, size_t w)
 {
 	uint64_t at[MAX_FILES];
 
 	f->nfiles = 0;
 	for (size_t i = 0; i < f->n; i++) {
-		const struct seen *s = &f->seen[i];
+		const struct mm_find_seen *s = &f->seen[i];
 		uint64_t v = s->word[w], pgoff = s->word[f->l->vma_pgoff / 8];
 		size_t k = 0;
 
@@ -255,7 +256,7 @@ static bool gather_files(struct finder *f, size_t w)
  * f_inode and f_mapping of a regular file: the mapping lies in the inode, has its
  * address first (host), and the inode points to it (i_mapping).
  */
-static bool is_inode_pair(const struct finder *f, uint64_t inode, uint64_t mapping)
+static bool is_inode_pair(const struct mm_find_finder *f, uint64_t inode, uint64_t mapping)
 {
 	uint64_t w[INODE_WORDS];
 	bool points = false;
@@ -269,7 +270,7 @@ static bool is_inode_pair(const struct finder *f, uint64_t inode, uint64_t mappi
 }
 
 /* A name of that length at that address. */
-static bool is_name(const struct finder *f, uint64_t va, uint64_t hash_len)
+static bool is_name(const struct mm_find_finder *f, uint64_t va, uint64_t hash_len)
 {
 	uint32_t len = (uint32_t)(hash_len >> 32);
 	char name[LINUX_NAME_MAX + 1];
@@ -283,7 +284,7 @@ static bool is_name(const struct finder *f, uint64_t va, uint64_t hash_len)
  * d_hash.next, d_hash.pprev, d_parent, d_name, d_inode have followed each other since
  * 2.6.38: is d_parent at word p? The list that it is in points back to it.
  */
-static bool is_dentry(const struct finder *f, uint64_t at, size_t p, uint64_t inode)
+static bool is_dentry(const struct mm_find_finder *f, uint64_t at, size_t p, uint64_t inode)
 {
 	uint64_t w[DENTRY_WORDS], back, parent[DENTRY_WORDS];
 
@@ -301,7 +302,7 @@ static bool is_dentry(const struct finder *f, uint64_t at, size_t p, uint64_t in
 #define MOUNT_PARENT 16u
 #define MOUNT_MOUNTPOINT 24u
 
-static bool is_mount(const struct finder *f, uint64_t mnt, uint64_t dentry, size_t p)
+static bool is_mount(const struct mm_find_finder *f, uint64_t mnt, uint64_t dentry, size_t p)
 {
 	uint64_t root, parent, at[2];
 
@@ -322,7 +323,7 @@ struct file_words {
 	size_t inode, mapping, dentry, parent;
 };
 
-static bool file_fits(const struct finder *f, uint64_t file, const struct file_words *c)
+static bool file_fits(const struct mm_find_finder *f, uint64_t file, const struct file_words *c)
 {
 	uint64_t w[FILE_WORDS];
 
@@ -344,7 +345,7 @@ static bool same_words(const struct file_words *a, const struct file_words *b)
 	       a->parent == b->parent;
 }
 
-static void weigh(const struct finder *f, const struct file_words *c, struct best *best)
+static void weigh(const struct mm_find_finder *f, const struct file_words *c, struct best *best)
 {
 	size_t n = 0;
 
@@ -357,7 +358,7 @@ static void weigh(const struct finder *f, const struct file_words *c, struct bes
 	*best = (struct best){ .words = *c, .fit = n };
 }
 
-static void try_dentries(const struct finder *f, const uint64_t *w, struct file_words c,
+static void try_dentries(const struct mm_find_finder *f, const uint64_t *w, struct file_words c,
 			 struct best *best)
 {
 	for (c.dentry = 1; c.dentry < f->file_words; c.dentry++)
@@ -372,7 +373,7 @@ static void try_dentries(const struct finder *f, const uint64_t *w, struct file_
  * mapping. And the struct file behind this one in memory may be of the same file, so
  * that its members fit too, but not for every one.
  */
-static bool find_file_words(const struct finder *f, struct best *best)
+static bool find_file_words(const struct mm_find_finder *f, struct best *best)
 {
 	struct file_words c = { 0 };
 	uint64_t w[FILE_WORDS];
@@ -405,7 +406,7 @@ static void set_file_words(struct linux_mm_layout *l, const struct file_words *c
 	l->mnt_root = 0;
 }
 
-static bool find_files(struct finder *f)
+static bool find_files(struct mm_find_finder *f)
 {
 	struct best best = { 0 }, b;
 
@@ -428,7 +429,7 @@ static bool find_files(struct finder *f)
 /* -- the rest -------------------------------------------------------------------- */
 
 /* Entries of the kernel's half, which all processes share: does v look like a page table? */
-static bool same_kernel_half(const struct finder *f, uint64_t v, uint64_t first[256])
+static bool same_kernel_half(const struct mm_find_finder *f, uint64_t v, uint64_t first[256])
 {
 	uint64_t half[256];
 	size_t present = 0;
@@ -458,7 +459,7 @@ static bool fits_cr3(uint64_t v, uint64_t cr3)
 	return !pa || !((v - pa) & GIB_MASK) || !((v - (pa & ~UINT64_C(4096))) & GIB_MASK);
 }
 
-static bool is_pgd(const struct finder *f, uint32_t off)
+static bool is_pgd(const struct mm_find_finder *f, uint32_t off)
 {
 	uint64_t first[256] = { 0 }, v, before = 0, seen = 0;
 
@@ -472,7 +473,7 @@ static bool is_pgd(const struct finder *f, uint32_t off)
 	return seen || f->nknown > 1; /* one alone has nothing to be compared with */
 }
 
-static void find_pgd(struct finder *f)
+static void find_pgd(struct mm_find_finder *f)
 {
 	uint32_t found = NONE;
 
@@ -489,7 +490,7 @@ static void find_pgd(struct finder *f)
 /* -- the vDSO -------------------------------------------------------------------- */
 
 /* Code without a file that starts at va. */
-static bool is_code_at(const struct finder *f, uint64_t mm, uint64_t va)
+static bool is_code_at(const struct mm_find_finder *f, uint64_t mm, uint64_t va)
 {
 	const struct linux_mm_layout *l = f->l;
 
@@ -503,7 +504,7 @@ static bool is_code_at(const struct finder *f, uint64_t mm, uint64_t va)
 }
 
 /* struct vdso_image begins with where the ELF image is, and its size in whole pages. */
-static bool is_vdso_image(const struct finder *f, uint64_t at)
+static bool is_vdso_image(const struct mm_find_finder *f, uint64_t at)
 {
 	uint64_t w[2];
 	char magic[4];
@@ -514,7 +515,7 @@ static bool is_vdso_image(const struct finder *f, uint64_t at)
 }
 
 /* The word of struct mm_struct holds the vDSO's place in all processes. */
-static bool is_vdso(const struct finder *f, uint32_t off, bool *is_auxv, bool *is_context)
+static bool is_vdso(const struct mm_find_finder *f, uint32_t off, bool *is_auxv, bool *is_context)
 {
 	for (size_t i = 0; i < f->nknown; i++) {
 		uint64_t mm = f->known[i].mm, w[3];
@@ -529,7 +530,7 @@ static bool is_vdso(const struct finder *f, uint32_t off, bool *is_auxv, bool *i
 }
 
 /* saved_auxv has a copy of what context.vdso says, and what it is stands before it. */
-static void find_vdso(struct finder *f)
+static void find_vdso(struct mm_find_finder *f)
 {
 	struct linux_mm_layout *l = f->l;
 	uint32_t auxv = NONE, context = NONE;
@@ -555,7 +556,7 @@ static void find_vdso(struct finder *f)
 	l->image_size = 8;
 }
 
-static const char *find_all(struct finder *f)
+static const char *find_all(struct mm_find_finder *f)
 {
 	struct linux_mm_layout *l = f->l;
 	const uint32_t *in_vma[] = { &l->vma_start, &l->vma_end,   &l->vma_mm,
@@ -587,16 +588,16 @@ int linux_mm_layout_find(struct linux_mm_layout *l, const struct memory *m,
 			 const struct linux_mm_known *known, size_t n, struct err *e)
 {
 	struct linux_mm_layout new;
-	struct finder f = { .l = &new,
-			    .m = m,
-			    .known = known,
-			    .nknown = n < LINUX_MM_MAX_KNOWN ? n : LINUX_MM_MAX_KNOWN };
-	cleanup_free struct seen *seen = malloc(MAX_SEEN * sizeof(*seen));
+	struct mm_find_finder f = { .l = &new,
+				    .m = m,
+				    .known = known,
+				    .nknown = n < LINUX_MM_MAX_KNOWN ? n : LINUX_MM_MAX_KNOWN };
+	cleanup_free struct mm_find_seen *seen = malloc(MAX_SEEN * sizeof(*seen));
 	uint32_t reads_left = MAX_READS;
 	const char *missing;
 
 	if (!seen)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	f.seen = seen;
 	f.reads_left = &reads_left;
 	memset(&new, 0xff, sizeof(new)); /* LINUX_NO_MEMBER */

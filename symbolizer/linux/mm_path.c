@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbolizer/linux/mm.h"
+#include "symbolizer/linux/mm_path.h"
 
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #define FILE_MODE_BACKING (UINT32_C(1) << 25)
 
 /* A path that grows from its end towards its start. */
-struct path {
+struct mm_path_path {
 	const struct linux_mm_layout *l;
 	const struct memory *m;
 	uint64_t dentry, mnt; /* struct dentry, struct vfsmount */
@@ -17,7 +17,7 @@ struct path {
 	size_t at; /* first byte in use; the NUL is the last of buf */
 };
 
-static bool prepend(struct path *p, const char *s, size_t len)
+static bool prepend(struct mm_path_path *p, const char *s, size_t len)
 {
 	if (len > p->at)
 		return false;
@@ -30,7 +30,7 @@ static bool prepend(struct path *p, const char *s, size_t len)
  * '/' and the dentry's name. A rename changes pointer and length one after the other;
  * the NUL at the end and none before it tell that they belong together.
  */
-static enum linux_why prepend_name(struct path *p, bool slashes)
+static enum linux_why prepend_name(struct mm_path_path *p, bool slashes)
 {
 	char name[LINUX_NAME_MAX + 1];
 	uint64_t at;
@@ -49,7 +49,7 @@ static enum linux_why prepend_name(struct path *p, bool slashes)
 }
 
 /* From a file system's root to the directory that it is mounted on. *top: there is none. */
-static enum linux_why cross_mount(struct path *p, bool *top)
+static enum linux_why cross_mount(struct mm_path_path *p, bool *top)
 {
 	const struct linux_mm_layout *l = p->l;
 	uint64_t mount = p->mnt - l->mount_mnt, parent;
@@ -62,7 +62,7 @@ static enum linux_why cross_mount(struct path *p, bool *top)
 	return LINUX_OK;
 }
 
-static enum linux_why walk_up(struct path *p)
+static enum linux_why walk_up(struct mm_path_path *p)
 {
 	for (unsigned int depth = 0; depth < LINUX_PATH_MAX_DEPTH; depth++) {
 		uint64_t root, parent;
@@ -91,7 +91,7 @@ static enum linux_why walk_up(struct path *p)
  * memory) have a dentry that is its own parent but no mount's root. The kernel
  * shows them as deleted, without d_unlinked() having a say.
  */
-static enum linux_why path_from_file(struct path *p)
+static enum linux_why path_from_file(struct mm_path_path *p)
 {
 	uint64_t root, parent, pprev;
 	enum linux_why why;
@@ -115,7 +115,7 @@ static enum linux_why path_from_file(struct path *p)
  * An overlay's mapping is of the file below, and says what was opened beside it: since
  * 6.8. Before, f_path itself is the overlay's.
  */
-static enum linux_why start_at(struct path *p, uint64_t file)
+static enum linux_why start_at(struct mm_path_path *p, uint64_t file)
 {
 	const struct linux_mm_layout *l = p->l;
 	uint32_t mnt = l->file_mnt, dentry = l->file_dentry, mode = 0;
@@ -137,7 +137,7 @@ static enum linux_why start_at(struct path *p, uint64_t file)
 enum linux_why linux_file_path(const struct linux_mm_layout *l, const struct memory *m,
 			       uint64_t file, char *buf)
 {
-	struct path p = { .l = l, .m = m, .buf = buf };
+	struct mm_path_path p = { .l = l, .m = m, .buf = buf };
 	enum linux_why why = LINUX_CHANGING;
 
 	for (unsigned int i = 0; i < TRIES && why != LINUX_OK; i++) {

@@ -23,13 +23,13 @@ static bool is_pointer(uint64_t va)
 
 /* -- offsets ------------------------------------------------------------------------ */
 
-struct want {
+struct module_want {
 	const char *structure, *path;
 	uint32_t size; /* 0: any; *off then gets only the offset */
 	uint32_t *off;
 };
 
-static int linux_module_ask(const struct types *t, const struct want *w)
+static int linux_module_ask(const struct types *t, const struct module_want *w)
 {
 	struct type_member m;
 	int ret = t->member(t->ctx, w->structure, w->path, &m);
@@ -42,7 +42,7 @@ static int linux_module_ask(const struct types *t, const struct want *w)
 	return 0;
 }
 
-static int ask_all(const struct types *t, const struct want *w, size_t n, struct err *e)
+static int ask_all(const struct types *t, const struct module_want *w, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		int ret = linux_module_ask(t, &w[i]);
@@ -65,12 +65,12 @@ static int ask_memory(const struct types *t, const char *type, const char *membe
 	if (t->enumerator(t->ctx, type, &n) || n < 0 || n > 63)
 		return 0;
 	snprintf(path, sizeof(path), "mem[%d].%s", (int)n, member);
-	return linux_module_ask(t, &(struct want){ "module", path, size, off });
+	return linux_module_ask(t, &(struct module_want){ "module", path, size, off });
 }
 
 static int ask_text(struct linux_module_layout *l, const struct types *t, struct err *e)
 {
-	const struct want old[] = {
+	const struct module_want old[] = {
 		{ "module", "core_layout.base", 8, &l->text_base },
 		{ "module", "core_layout.text_size", 4, &l->text_size },
 		{ "module", "init_layout.base", 8, &l->init_base },
@@ -110,7 +110,7 @@ int linux_module_layout(struct linux_module_layout *out, const struct types *typ
 	const struct symbol *head = symbols ? symtab_find(symbols, "modules") : NULL;
 	struct linux_module_layout l = { 0 };
 	struct type_member name = { 0 }, build_id = { 0 };
-	const struct want want[] = {
+	const struct module_want want[] = {
 		{ "module", "list", 16, &l.list },
 		{ "module", "state", 4, &l.state },
 		{ "module", "kallsyms", 8, &l.kallsyms },
@@ -141,8 +141,9 @@ int linux_module_layout(struct linux_module_layout *out, const struct types *typ
 	if (!types)
 		return err_set(e, ENOENT, "the kernel has no type information (BTF)");
 	ret = ask_all(types, want, ARRAY_SIZE(want), e);
-	if (!ret)
-		ret = ask_text(&l, types, e);
+	if (ret)
+		return ret;
+	ret = ask_text(&l, types, e);
 	if (ret)
 		return ret;
 	ret = types->member(types->ctx, "module", "name", &name);

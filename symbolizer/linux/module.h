@@ -74,12 +74,6 @@ struct linux_module_layout {
 int linux_module_layout(struct linux_module_layout *out, const struct types *types,
 			const struct symtab *symbols, struct err *e);
 
-/*
- * Without types: out of what modules that are loaded look like. -ENOENT with the reason when
- * none is, or more than one place fits; l is as it was. Build ids stay unknown.
- */
-int linux_module_find(struct linux_module_layout *l, const struct memory *m, struct err *e);
-
 struct linux_module_range {
 	uint64_t start, end; /* [start, end); both 0: none */
 };
@@ -107,14 +101,6 @@ struct linux_module_list {
 int linux_module_list(const struct linux_module_layout *l, const struct memory *m,
 		      struct linux_module_list *out, struct err *e);
 void linux_module_list_deinit(struct linux_module_list *list);
-
-/*
- * Read a listed module's symbols and ORC tables. What can't be had stays NULL, which
- * e explains: -ENOENT no symbols, -EINVAL, -E2BIG, -ENOMEM; ORC is tried regardless,
- * and only told about (0 or an error) where the kernel has any.
- */
-int linux_module_load(const struct linux_module_layout *l, const struct memory *m,
-		      struct linux_module *mod, struct err *e);
 
 /*
  * One number that changes whenever a module comes, goes or changes its state: cheap

@@ -16,7 +16,7 @@
  *
  * A place counts only if all modules agree and no second one does.
  */
-#include "symbolizer/linux/module.h"
+#include "symbolizer/linux/module_find.h"
 
 #include "base/cleanup.h"
 
@@ -50,7 +50,7 @@ struct seen_module {
 	uint64_t low, high;
 };
 
-struct finder {
+struct module_find_finder {
 	const struct memory *m;
 	struct linux_module_layout l;
 	struct seen_module *mod; /* those that are loaded */
@@ -81,7 +81,7 @@ static bool is_module_name(const struct seen_module *x)
 }
 
 /* 1: taken; 0: it is being loaded or unloaded, -ENOENT: that is no module. */
-static int take_module(struct finder *f, uint64_t va)
+static int take_module(struct module_find_finder *f, uint64_t va)
 {
 	struct seen_module *x = &f->mod[f->n];
 
@@ -98,7 +98,7 @@ static int take_module(struct finder *f, uint64_t va)
 	return 1;
 }
 
-static int take_modules(struct finder *f, struct err *e)
+static int take_modules(struct module_find_finder *f, struct err *e)
 {
 	uint64_t at = f->l.modules, next, prev;
 
@@ -156,7 +156,7 @@ static bool take_symbols(const struct memory *m, struct seen_module *x, const ui
 	return x->high;
 }
 
-static bool kallsyms_fit(struct finder *f, uint32_t off, bool typetab)
+static bool kallsyms_fit(struct module_find_finder *f, uint32_t off, bool typetab)
 {
 	for (unsigned int i = 0; i < f->n; i++) {
 		struct seen_module *x = &f->mod[i];
@@ -176,7 +176,7 @@ static bool kallsyms_fit(struct finder *f, uint32_t off, bool typetab)
 	return true;
 }
 
-static int find_kallsyms(struct finder *f, struct err *e)
+static int find_kallsyms(struct module_find_finder *f, struct err *e)
 {
 	for (int typetab = 1; typetab >= 0; typetab--) {
 		unsigned int fits = 0;
@@ -214,7 +214,7 @@ static bool area_at(const struct seen_module *x, size_t off, uint32_t size_off, 
 	       *base <= UINT64_MAX - *len;
 }
 
-static bool has_itself(const struct finder *f, size_t off, uint32_t size_off)
+static bool has_itself(const struct module_find_finder *f, size_t off, uint32_t size_off)
 {
 	uint64_t base, len;
 
@@ -225,7 +225,7 @@ static bool has_itself(const struct finder *f, size_t off, uint32_t size_off)
 	return true;
 }
 
-static bool is_text(const struct finder *f, size_t off, uint32_t size_off)
+static bool is_text(const struct module_find_finder *f, size_t off, uint32_t size_off)
 {
 	uint64_t base, len;
 
@@ -240,7 +240,7 @@ static bool is_text(const struct finder *f, size_t off, uint32_t size_off)
 }
 
 /* Of a module that is loaded its init text is gone. */
-static bool is_gone(const struct finder *f, size_t off, uint32_t size_off)
+static bool is_gone(const struct module_find_finder *f, size_t off, uint32_t size_off)
 {
 	for (unsigned int i = 0; i < f->n; i++)
 		if (off + size_off + 4 > f->len || memory_word(f->mod[i].bytes, off) ||
@@ -250,7 +250,7 @@ static bool is_gone(const struct finder *f, size_t off, uint32_t size_off)
 }
 
 /* The distance from text to the init text; 0: not found. */
-static size_t find_init(const struct finder *f, size_t text, uint32_t size_off)
+static size_t find_init(const struct module_find_finder *f, size_t text, uint32_t size_off)
 {
 	size_t stride = 0;
 
@@ -276,7 +276,7 @@ static size_t find_init(const struct finder *f, size_t text, uint32_t size_off)
 		       : 0;
 }
 
-static int find_areas(struct finder *f, struct err *e)
+static int find_areas(struct module_find_finder *f, struct err *e)
 {
 	/* mem[].size; core_layout.text_size, or mem[].size with is_rox; with rw_copy. */
 	static const uint32_t size_off[] = { 8, 12, 20 };
@@ -305,7 +305,7 @@ static int find_areas(struct finder *f, struct err *e)
 /* -- ORC --------------------------------------------------------------------------------- */
 
 /* The addresses rise, and some are of the text: the others are of init text that is gone. */
-static bool orc_fits(const struct finder *f, const struct seen_module *x, uint32_t off)
+static bool orc_fits(const struct module_find_finder *f, const struct seen_module *x, uint32_t off)
 {
 	uint32_t n = memory_half(x->bytes, off), in_text = 0;
 	uint64_t ips = memory_word(x->bytes, off + 8), base = memory_word(x->bytes, f->l.text_base),
@@ -332,7 +332,7 @@ static bool orc_fits(const struct finder *f, const struct seen_module *x, uint32
 }
 
 /* A kernel without them has none. */
-static void find_orc(struct finder *f)
+static void find_orc(struct module_find_finder *f)
 {
 	unsigned int fits = 0;
 
@@ -354,9 +354,21 @@ static void find_orc(struct finder *f)
 		f->l.num_orcs = f->l.orc_ip = f->l.orc = NONE;
 }
 
+static int find_members(struct module_find_finder *f, struct err *e)
+{
+	int ret = take_modules(f, e);
+
+	if (ret)
+		return ret;
+	ret = find_kallsyms(f, e);
+	if (ret)
+		return ret;
+	return find_areas(f, e);
+}
+
 int linux_module_find(struct linux_module_layout *l, const struct memory *m, struct err *e)
 {
-	struct finder f = { .m = m, .l = *l, .len = SPAN };
+	struct module_find_finder f = { .m = m, .l = *l, .len = SPAN };
 	int ret;
 
 	if (!l->modules)
@@ -364,9 +376,7 @@ int linux_module_find(struct linux_module_layout *l, const struct memory *m, str
 	f.mod = calloc(MAX_MODULES + 1, sizeof(*f.mod));
 	if (!f.mod)
 		return err_set(e, ENOMEM, "no memory to look for modules");
-	ret = take_modules(&f, e);
-	ret = ret ? ret : find_kallsyms(&f, e);
-	ret = ret ? ret : find_areas(&f, e);
+	ret = find_members(&f, e);
 	if (!ret) {
 		find_orc(&f);
 		f.l.build_id = f.l.notes_attrs = f.l.notes = f.l.attrs = NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A module's symbols and unwind tables, from the kernel's own copies of them. */
-#include "symbolizer/linux/module.h"
+#include "symbolizer/linux/module_load.h"
 
 #include "base/cleanup.h"
 #include "base/cursor.h"

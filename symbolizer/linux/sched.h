@@ -42,14 +42,6 @@ void linux_sched_symbols(struct linux_sched_layout *out, const struct symtab *sy
 /* Members by types. -EINVAL: these are damaged. */
 int linux_sched_from_types(struct linux_sched_layout *out, const struct types *types,
 			   struct err *e);
-/*
- * Members found in the guest's memory: state and sp, each only if all of its kernel
- * threads agree on one place. task: of linux_task_from_content(), with its list of tasks.
- * text: the kernel's code [start, end). Returns 0, also when nothing is certain; -ENOMEM.
- */
-int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_task_layout *task,
-			     const struct memory *m, const uint64_t text[2], struct err *e);
-
 /* What of struct linux_sched is known. */
 #define LINUX_SCHED_UNKNOWN UINT64_MAX
 

@@ -11,7 +11,7 @@
  *
  * As in task_find.c a place counts only if all agree and no second one does.
  */
-#include "symbolizer/linux/sched.h"
+#include "symbolizer/linux/sched_find.h"
 
 #include "base/cleanup.h"
 #include "base/linux_regs.h"
@@ -28,26 +28,26 @@
 /* __TASK_* and TASK_* up to TASK_FROZEN, and TASK_STATE_MAX's like of 6.x */
 #define STATES 0x1ffffu
 
-struct seen {
+struct sched_find_seen {
 	uint64_t va, stack;
 	uint8_t *bytes;
 };
 
-struct finder {
+struct sched_find_finder {
 	const struct memory *m;
 	const struct linux_task_layout *l;
 	const uint64_t *text;
-	struct seen task[MAX_TASKS];
+	struct sched_find_seen task[MAX_TASKS];
 	unsigned int n;
 	size_t len;
 };
 
 /* Kernel threads that have a stack; init_task is not among them. */
-static int load_seen(struct finder *f, const struct linux_task_list *list)
+static int load_seen(struct sched_find_finder *f, const struct linux_task_list *list)
 {
 	for (size_t i = 0; i < list->n && f->n < MAX_TASKS; i++) {
 		const struct linux_task *t = &list->task[i];
-		struct seen *s = &f->task[f->n];
+		struct sched_find_seen *s = &f->task[f->n];
 		size_t got;
 
 		if (!t->is_kthread || t->is_idle || !t->stack || t->stack % 4096)
@@ -70,7 +70,8 @@ static int load_seen(struct finder *f, const struct linux_task_list *list)
 }
 
 /* Where the frame `skip` above this saved stack pointer returns to; 0: it is none. */
-static uint64_t returns_to(const struct finder *f, const struct seen *t, uint64_t sp, uint32_t skip)
+static uint64_t returns_to(const struct sched_find_finder *f, const struct sched_find_seen *t,
+			   uint64_t sp, uint32_t skip)
 {
 	uint64_t ret;
 
@@ -81,7 +82,7 @@ static uint64_t returns_to(const struct finder *f, const struct seen *t, uint64_
 	return ret;
 }
 
-static bool sp_fits(const struct finder *f, size_t off, uint32_t skip)
+static bool sp_fits(const struct sched_find_finder *f, size_t off, uint32_t skip)
 {
 	uint64_t first = 0;
 	unsigned int same = 0;
@@ -98,7 +99,7 @@ static bool sp_fits(const struct finder *f, size_t off, uint32_t skip)
 	return same >= f->n / 2;
 }
 
-static bool state_fits(const struct finder *f, uint32_t off)
+static bool state_fits(const struct sched_find_finder *f, uint32_t off)
 {
 	unsigned int asleep = 0;
 	uint32_t first;
@@ -118,7 +119,7 @@ static bool state_fits(const struct finder *f, uint32_t off)
 int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_task_layout *task,
 			     const struct memory *m, const uint64_t text[2], struct err *e)
 {
-	struct finder f = { .m = m, .l = task, .text = text, .len = SPAN };
+	struct sched_find_finder f = { .m = m, .l = task, .text = text, .len = SPAN };
 	struct linux_task_list list = { 0 };
 	unsigned int fits = 0;
 	uint32_t sp = LINUX_TASK_NONE, skip = 0;
@@ -148,5 +149,5 @@ int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_
 		out->source = LINUX_TASK_BY_CONTENT;
 	for (unsigned int i = 0; i < f.n; i++)
 		free(f.task[i].bytes);
-	return ret ? err_set(e, ENOMEM, "out of memory") : 0;
+	return ret ? err_nomem(e) : 0;
 }

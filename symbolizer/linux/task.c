@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/linux/task.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/table.h"
+#include "symbolizer/linux/task_find.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -98,7 +101,7 @@ static int offset_of(const struct types *t, const char *structure, const char *p
 	return 0;
 }
 
-int linux_task_from_types(struct linux_task_layout *out, const struct types *types, struct err *e)
+static int members_by_types(struct linux_task_layout *out, const struct types *types, struct err *e)
 {
 	struct linux_task_layout l = *out;
 	struct {
@@ -167,6 +170,19 @@ static int confirm_current(const struct linux_task_layout *l, const struct symta
 		       (unsigned long long)task);
 }
 
+static int members_by_content(struct linux_task_layout *l, const struct symtab *symbols,
+			      const struct memory *m, struct err *e)
+{
+	int ret;
+
+	if (!m)
+		return err_set(e, ENOENT, "no type information, and no memory to search instead");
+	ret = linux_task_from_content(l, m, e);
+	if (ret)
+		return ret;
+	return confirm_current(l, symbols, m, e);
+}
+
 int linux_task_layout(struct linux_task_layout *out, const struct types *types,
 		      const struct symtab *symbols, const struct memory *m, struct err *e)
 {
@@ -182,35 +198,14 @@ int linux_task_layout(struct linux_task_layout *out, const struct types *types,
 	ret = linux_task_find_current(&l, types, symbols, e);
 	if (ret)
 		return ret;
-	if (types) {
-		ret = linux_task_from_types(&l, types, e);
-	} else if (!m) {
-		ret = err_set(e, ENOENT, "no type information, and no memory to search instead");
-	} else {
-		ret = linux_task_from_content(&l, m, e);
-		if (!ret)
-			ret = confirm_current(&l, symbols, m, e);
-	}
-	if (ret == 0)
-		*out = l;
-	return ret;
+	ret = types ? members_by_types(&l, types, e) : members_by_content(&l, symbols, m, e);
+	if (ret)
+		return ret;
+	*out = l;
+	return 0;
 }
 
 /* -- one task --------------------------------------------------------------------- */
-
-const char *linux_task_doubt_name(enum linux_task_doubt d)
-{
-	static const char *const name[] = {
-		[LINUX_TASK_GOOD] = "good",
-		[LINUX_TASK_NO_POINTER] = "no kernel address",
-		[LINUX_TASK_UNREADABLE] = "unreadable",
-		[LINUX_TASK_BAD_PID] = "impossible pid",
-		[LINUX_TASK_BAD_COMM] = "unprintable name",
-		[LINUX_TASK_BAD_POINTERS] = "impossible pointers",
-	};
-
-	return (unsigned int)d < ARRAY_SIZE(name) ? name[d] : "?";
-}
 
 enum linux_task_doubt linux_task_check(uint32_t pid, uint32_t tgid,
 				       const char comm[LINUX_TASK_COMM])
@@ -288,4 +283,128 @@ int linux_task_read(const struct linux_task_layout *l, const struct memory *m, u
 		t.parent_pid = t.parent_tgid = 0;
 	*out = t;
 	return LINUX_TASK_GOOD;
+}
+
+/* -- all tasks: the list of processes, and each one's list of threads ------------- */
+
+struct lister {
+	const struct linux_task_layout *l;
+	const struct memory *m;
+	struct linux_task_list list;
+	size_t cap;
+	struct table seen; /* addresses */
+};
+
+/*
+ * Take a task in. 1: taken, 0: not, the list can't be followed through it;
+ * -ENOMEM.
+ */
+static int lister_take(struct lister *s, uint64_t task)
+{
+	struct linux_task t;
+	bool fresh;
+
+	if (s->list.n >= LINUX_TASK_MAX_LIST)
+		return 0;
+	if (table_add_number(&s->seen, task, &fresh))
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	if (linux_task_read(s->l, s->m, task, &t) != LINUX_TASK_GOOD) {
+		s->list.skipped++;
+		return 0;
+	}
+	if (ARRAY_ROOM(s->list.task, s->list.n, s->cap))
+		return -ENOMEM;
+	s->list.task[s->list.n++] = t;
+	return 1;
+}
+
+/*
+ * Follow a list from the list_head at head, by its next pointers or (back) its
+ * prev pointers; `off` is where a task has its list_head. Where one way is
+ * interrupted by a task that has just gone, the other one finds the rest.
+ * `known` is a task that was taken in before and may be on the list once.
+ */
+static int lister_follow(struct lister *s, uint64_t head, uint32_t off, uint64_t known, bool back)
+{
+	uint64_t at = head;
+	bool met = false;
+
+	/* Every turn but one takes a new task in, so that it ends. */
+	for (;;) {
+		int ret;
+
+		if (!memory_u64(s->m, at + (back ? 8 : 0), &at) || at % 8 || !(at >> 63))
+			break;
+		if (at == head)
+			return 0;
+		if (at - off == known && !met) {
+			met = true;
+			continue;
+		}
+		ret = lister_take(s, at - off);
+		if (ret < 0)
+			return ret;
+		if (ret == 0)
+			break;
+	}
+	s->list.cut = true;
+	return back ? 0 : lister_follow(s, head, off, known, true);
+}
+
+static int take_threads(struct lister *s, uint64_t leader)
+{
+	const struct linux_task_layout *l = s->l;
+	uint64_t signal;
+
+	if (l->thread_node != LINUX_TASK_NONE && l->signal != LINUX_TASK_NONE &&
+	    l->thread_head != LINUX_TASK_NONE) {
+		/* A process that is just going has no signal any more, nor threads. */
+		if (!memory_u64(s->m, leader + l->signal, &signal) || !(signal >> 63) || signal % 8)
+			return 0;
+		return lister_follow(s, signal + l->thread_head, l->thread_node, leader, false);
+	}
+	if (l->thread_group != LINUX_TASK_NONE)
+		return lister_follow(s, leader + l->thread_group, l->thread_group, leader, false);
+	return 0;
+}
+
+static int list_all(struct lister *s)
+{
+	int ret = lister_take(s, s->l->init_task);
+	size_t leaders;
+
+	if (ret > 0)
+		ret = lister_follow(s, s->l->init_task + s->l->tasks, s->l->tasks, 0, false);
+	leaders = s->list.n;
+	/* The idle tasks of the other CPUs are nowhere: init_task has no threads. */
+	for (size_t i = 1; i < leaders && ret >= 0; i++)
+		ret = take_threads(s, s->list.task[i].task);
+	return ret < 0 ? ret : 0;
+}
+
+int linux_task_list(const struct linux_task_layout *l, const struct memory *m,
+		    struct linux_task_list *out, struct err *e)
+{
+	struct lister s = { .l = l, .m = m };
+	int ret;
+
+	if (!l->init_task || l->tasks == LINUX_TASK_NONE)
+		return err_set(e, ENOENT, "the kernel's list of tasks is not known (no %s)",
+			       l->init_task ? "task_struct.tasks" : "symbol init_task");
+	ret = list_all(&s);
+	table_deinit(&s.seen);
+	if (ret < 0) {
+		linux_task_list_deinit(&s.list);
+		return err_set(e, -ret, "no memory for a list of %zu tasks", s.list.n);
+	}
+	*out = s.list;
+	return 0;
+}
+
+void linux_task_list_deinit(struct linux_task_list *list)
+{
+	free(list->task);
+	*list = (struct linux_task_list){ 0 };
 }

@@ -86,11 +86,6 @@ int linux_task_layout(struct linux_task_layout *out, const struct types *types,
 /* Only where the current task is; fills in current, per_cpu and init_task. */
 int linux_task_find_current(struct linux_task_layout *out, const struct types *types,
 			    const struct symtab *symbols, struct err *e);
-/* Only the members' offsets, by one of the two ways. */
-int linux_task_from_types(struct linux_task_layout *out, const struct types *types, struct err *e);
-int linux_task_from_content(struct linux_task_layout *out, const struct memory *m,
-			    struct err *e); /* out->init_task is set */
-
 struct linux_task {
 	uint64_t task; /* address of its task_struct */
 	uint32_t pid, tgid;
@@ -114,9 +109,6 @@ enum linux_task_doubt {
 	LINUX_TASK_BAD_COMM,
 	LINUX_TASK_BAD_POINTERS, /* group leader or mm are no addresses of the kernel */
 };
-
-/* A few words for messages. */
-const char *linux_task_doubt_name(enum linux_task_doubt d);
 
 /*
  * What may be believed of fields copied elsewhere, such as at a sample. comm

@@ -16,7 +16,7 @@
  * A place counts only if all tasks looked at agree and no second place does. A
  * kernel with shuffled structures (CONFIG_RANDSTRUCT) is thus refused.
  */
-#include "symbolizer/linux/task.h"
+#include "symbolizer/linux/task_find.h"
 
 #include "base/cleanup.h"
 
@@ -47,7 +47,7 @@ struct seen_task {
 	uint8_t *bytes;
 };
 
-struct finder {
+struct task_find_finder {
 	const struct memory *m;
 	struct linux_task_layout l;
 	struct seen_task task[MAX_TASKS]; /* [0] init_task, then pid 1, then kthreadd */
@@ -68,7 +68,7 @@ static int not_found(struct err *e, const char *what, unsigned int fits)
 		       fits, what);
 }
 
-static int load_task(struct finder *f, uint64_t va, enum kind kind)
+static int load_task(struct task_find_finder *f, uint64_t va, enum kind kind)
 {
 	struct seen_task *t = &f->task[f->n];
 
@@ -104,7 +104,7 @@ static bool is_first(const struct seen_task *t, uint64_t off)
 }
 
 /* The next of a family; 0 at the end, or where the family is not in order. */
-static uint64_t next_child(const struct finder *f, uint64_t parent, uint64_t at)
+static uint64_t next_child(const struct task_find_finder *f, uint64_t parent, uint64_t at)
 {
 	uint32_t rp = f->l.real_parent;
 	uint64_t next, prev, child, up, leader;
@@ -120,7 +120,7 @@ static uint64_t next_child(const struct finder *f, uint64_t parent, uint64_t at)
 }
 
 /* The pid of a group's leader where pid is the layout's, 0 when that can't be. */
-static uint32_t leader_pid(const struct finder *f, uint64_t task)
+static uint32_t leader_pid(const struct task_find_finder *f, uint64_t task)
 {
 	uint32_t id[2];
 
@@ -130,7 +130,7 @@ static uint32_t leader_pid(const struct finder *f, uint64_t task)
 	return id[0];
 }
 
-static uint64_t child_with_pid(const struct finder *f, uint64_t parent, uint32_t pid)
+static uint64_t child_with_pid(const struct task_find_finder *f, uint64_t parent, uint32_t pid)
 {
 	uint64_t at = parent + f->l.real_parent + CHILDREN, child;
 
@@ -143,7 +143,7 @@ static uint64_t child_with_pid(const struct finder *f, uint64_t parent, uint32_t
 }
 
 /* real_parent and what is around it, pid 1 and kthreadd. */
-static int find_family(struct finder *f, struct err *e)
+static int find_family(struct task_find_finder *f, struct err *e)
 {
 	uint32_t pid = NONE, rp = NONE;
 	uint64_t one = 0, two = 0;
@@ -188,7 +188,8 @@ static int find_family(struct finder *f, struct err *e)
 }
 
 /* Some of a task's children. */
-static int load_children(struct finder *f, unsigned int parent, unsigned int room, enum kind kind)
+static int load_children(struct task_find_finder *f, unsigned int parent, unsigned int room,
+			 enum kind kind)
 {
 	uint64_t up = f->task[parent].va, at = up + f->l.real_parent + CHILDREN, child;
 
@@ -212,7 +213,7 @@ static int load_children(struct finder *f, unsigned int parent, unsigned int roo
 
 /* -- one member each --------------------------------------------------------------- */
 
-static bool comm_fits(const struct finder *f, uint32_t off)
+static bool comm_fits(const struct task_find_finder *f, uint32_t off)
 {
 	const char *first = (const char *)f->task[0].bytes + off;
 
@@ -225,7 +226,7 @@ static bool comm_fits(const struct finder *f, uint32_t off)
 	return true;
 }
 
-static bool mm_fits(const struct finder *f, uint32_t off)
+static bool mm_fits(const struct task_find_finder *f, uint32_t off)
 {
 	for (unsigned int i = 0; i < f->n; i++) {
 		const struct seen_task *t = &f->task[i];
@@ -241,7 +242,7 @@ static bool mm_fits(const struct finder *f, uint32_t off)
 	return true;
 }
 
-static bool ring_fits(const struct finder *f, uint32_t off)
+static bool ring_fits(const struct task_find_finder *f, uint32_t off)
 {
 	uint64_t head = f->task[0].va + off, at = memory_word(f->task[0].bytes, off), last = head,
 		 prev;
@@ -270,7 +271,7 @@ static bool ring_fits(const struct finder *f, uint32_t off)
 }
 
 /* void *stack, refcount_t usage, unsigned int flags: always in a row. */
-static bool flags_fit(const struct finder *f, uint32_t off)
+static bool flags_fit(const struct task_find_finder *f, uint32_t off)
 {
 	if (off < 12 || off % 8 != 4)
 		return false;
@@ -292,7 +293,7 @@ static bool flags_fit(const struct finder *f, uint32_t off)
 #define TEN_YEARS_NS (315360000 * SECOND_NS)
 
 /* start_time and, behind it, start_boottime (real_start_time before 5.5), both in ns. */
-static bool start_fits(const struct finder *f, uint32_t off)
+static bool start_fits(const struct task_find_finder *f, uint32_t off)
 {
 	uint64_t last = 0,
 		 lead = memory_word(f->task[2].bytes, off + 8) - memory_word(f->task[2].bytes, off);
@@ -321,7 +322,8 @@ static bool start_fits(const struct finder *f, uint32_t off)
  * thread_node: alone on the list whose head is in the signal_struct, behind two
  * or three counters. Kernel threads are single.
  */
-static uint64_t list_head_of_node(const struct finder *f, const struct seen_task *t, uint32_t off)
+static uint64_t list_head_of_node(const struct task_find_finder *f, const struct seen_task *t,
+				  uint32_t off)
 {
 	uint64_t head = memory_word(t->bytes, off), node = t->va + off, next, prev;
 
@@ -335,7 +337,7 @@ static uint64_t list_head_of_node(const struct finder *f, const struct seen_task
 /* sigcnt, live, nr_threads[, quick_threads] */
 #define THREAD_HEAD 16u
 
-static bool threads_fit(const struct finder *f, uint32_t node, uint32_t signal)
+static bool threads_fit(const struct task_find_finder *f, uint32_t node, uint32_t signal)
 {
 	for (unsigned int i = 0; i < f->n; i++) {
 		uint64_t head;
@@ -350,11 +352,11 @@ static bool threads_fit(const struct finder *f, uint32_t node, uint32_t signal)
 }
 
 /* May the member that is looked for lie at this offset of a task? */
-typedef bool fits_fn(const struct finder *f, uint32_t off);
+typedef bool fits_fn(const struct task_find_finder *f, uint32_t off);
 
 /* How many offsets from `from` on fit; *out is the last of them. */
-static unsigned int count_places(const struct finder *f, uint64_t from, uint64_t to, uint32_t step,
-				 fits_fn *fits, uint32_t *out)
+static unsigned int count_places(const struct task_find_finder *f, uint64_t from, uint64_t to,
+				 uint32_t step, fits_fn *fits, uint32_t *out)
 {
 	unsigned int n = 0;
 
@@ -368,7 +370,7 @@ static unsigned int count_places(const struct finder *f, uint64_t from, uint64_t
 }
 
 /* What may stay unknown. */
-static void find_others(struct finder *f)
+static void find_others(struct task_find_finder *f)
 {
 	struct linux_task_layout *l = &f->l;
 	unsigned int fits = 0;
@@ -402,7 +404,7 @@ static void find_others(struct finder *f)
 	}
 }
 
-static int find_all(struct finder *f, struct err *e)
+static int find_all(struct task_find_finder *f, struct err *e)
 {
 	const struct {
 		const char *name;
@@ -444,7 +446,7 @@ static int find_all(struct finder *f, struct err *e)
 
 int linux_task_from_content(struct linux_task_layout *out, const struct memory *m, struct err *e)
 {
-	struct finder f = { .m = m, .l = *out, .len = SPAN };
+	struct task_find_finder f = { .m = m, .l = *out, .len = SPAN };
 	int ret;
 
 	if (!out->init_task)

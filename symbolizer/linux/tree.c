@@ -37,20 +37,24 @@ int linux_tree_layout_init(struct linux_tree_layout *l, const struct types *t, s
 		{ "mount", "mnt_child", &n.mount_child },
 	};
 	struct err ignored = { 0 };
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]) && !r; i++)
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		r = resolve_one(t, want[i].structure, want[i].path, want[i].to, e);
-	if (!r && resolve_one(t, "dentry", "d_children", &n.children, &ignored) == 0) {
-		r = resolve_one(t, "dentry", "d_sib", &n.sibling, e);
-	} else if (!r) {
-		n.ring = true;
-		r = resolve_one(t, "dentry", "d_subdirs", &n.children, e);
-		r = r ? r : resolve_one(t, "dentry", "d_child", &n.sibling, e);
+		if (r)
+			return r;
 	}
-	if (!r)
-		*l = n;
-	return r;
+	n.ring = resolve_one(t, "dentry", "d_children", &n.children, &ignored) != 0;
+	if (n.ring) {
+		r = resolve_one(t, "dentry", "d_subdirs", &n.children, e);
+		if (r)
+			return r;
+	}
+	r = resolve_one(t, "dentry", n.ring ? "d_child" : "d_sib", &n.sibling, e);
+	if (r)
+		return r;
+	*l = n;
+	return 0;
 }
 
 static bool kernel_word(const struct linux_tree *t, uint64_t at, uint64_t *out)

@@ -16,7 +16,7 @@ static const char shstr[] = "\0.note.gnu.build-id\0.text\0.symtab\0.strtab\0.shs
 /* Where the names are in shstr. */
 enum { NAME_NOTE = 1, NAME_TEXT = 20, NAME_SYMTAB = 26, NAME_STRTAB = 34, NAME_SHSTRTAB = 42 };
 
-struct layout {
+struct elfsynth_layout {
 	struct buf *out;
 	const struct userelf *u;
 	unsigned int text[USERELF_MAX_SEGMENTS]; /* segment of each text section */
@@ -37,7 +37,7 @@ static void put_phdr(struct buf *b, uint32_t type, const struct userelf_segment 
 	buf_u64(b, s->align);
 }
 
-static void put_headers(struct layout *l, unsigned int id_len)
+static void put_headers(struct elfsynth_layout *l, unsigned int id_len)
 {
 	static const uint8_t ident[EI_NIDENT] = { 0x7f,	      'E',	   'L',	      'F',
 						  ELFCLASS64, ELFDATA2LSB, EV_CURRENT };
@@ -73,7 +73,7 @@ static void put_headers(struct layout *l, unsigned int id_len)
 }
 
 /* The text section that holds va, or 0. */
-static uint16_t section_of(const struct layout *l, uint64_t va)
+static uint16_t section_of(const struct elfsynth_layout *l, uint64_t va)
 {
 	for (unsigned int i = 0; i < l->ntext; i++) {
 		const struct userelf_segment *s = &l->u->seg[l->text[i]];
@@ -90,7 +90,8 @@ static bool is_code(const struct symbol *s)
 }
 
 /* Global symbols come after all local ones (System V ABI, "Sections", sh_info). */
-static void put_symbols(struct layout *l, const struct symtab *t, bool local, struct buf *names)
+static void put_symbols(struct elfsynth_layout *l, const struct symtab *t, bool local,
+			struct buf *names)
 {
 	for (size_t i = 0; i < symtab_count(t); i++) {
 		const struct symbol *s = symtab_at(t, i);
@@ -128,7 +129,7 @@ static void put_shdr(struct buf *b, const Elf64_Shdr *s)
 	buf_u64(b, s->sh_entsize);
 }
 
-static void put_sections(struct layout *l)
+static void put_sections(struct elfsynth_layout *l)
 {
 	struct buf *b = l->out;
 	Elf64_Shdr s = { 0 };
@@ -177,7 +178,7 @@ static void put_sections(struct layout *l)
 	put_shdr(b, &s);
 }
 
-static void put_all(struct layout *l, const uint8_t *id, unsigned int id_len,
+static void put_all(struct elfsynth_layout *l, const uint8_t *id, unsigned int id_len,
 		    const struct symtab *t, struct buf *names)
 {
 	struct buf *b = l->out;
@@ -207,7 +208,7 @@ static void put_all(struct layout *l, const uint8_t *id, unsigned int id_len,
 int elfsynth_write(struct buf *out, const struct userelf *u, const uint8_t *build_id,
 		   unsigned int build_id_len, const struct symtab *symbols, struct err *e)
 {
-	struct layout l = { .out = out, .u = u };
+	struct elfsynth_layout l = { .out = out, .u = u };
 	struct buf names;
 	bool failed;
 

@@ -83,6 +83,16 @@ const char *filepiece_str(const struct filepiece *p, uint64_t at, size_t max)
 	return (const char *)p->data + at;
 }
 
+bool filepiece_str_start(const struct filepiece *p, uint64_t at, char *dst, size_t n)
+{
+	if (at >= p->len || n > p->len - at || !filepiece_has(p, at, n) ||
+	    memchr(p->data + at, 0, n))
+		return false;
+	memcpy(dst, p->data + at, n);
+	dst[n] = 0;
+	return true;
+}
+
 static size_t read_bytes(void *ctx, uint64_t off, void *dst, size_t len)
 {
 	const struct file_bytes *b = ctx;
@@ -95,7 +105,7 @@ static size_t read_bytes(void *ctx, uint64_t off, void *dst, size_t len)
 	return len;
 }
 
-struct file_source file_source_of_bytes(struct file_bytes *b)
+struct file_source filepiece_source_of_bytes(struct file_bytes *b)
 {
 	return (struct file_source){ .read = read_bytes, .ctx = b, .len = b->len };
 }

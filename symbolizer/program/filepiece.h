@@ -52,6 +52,11 @@ void filepiece_deinit(struct filepiece *p);
 bool filepiece_has(const struct filepiece *p, uint64_t at, uint64_t len);
 /* A string that ends within max bytes and is wholly there, or NULL. */
 const char *filepiece_str(const struct filepiece *p, uint64_t at, size_t max);
+/*
+ * The first n bytes of a longer string, which are all there, in dst with a zero behind them; dst has room for
+ * n + 1 bytes. false: the string is shorter, or part of it is missing.
+ */
+bool filepiece_str_start(const struct filepiece *p, uint64_t at, char *dst, size_t n);
 
 static inline struct cursor filepiece_cursor(const struct filepiece *p)
 {
@@ -66,6 +71,6 @@ struct file_bytes {
 	const uint8_t *data;
 	size_t len;
 };
-struct file_source file_source_of_bytes(struct file_bytes *b);
+struct file_source filepiece_source_of_bytes(struct file_bytes *b);
 
 #endif

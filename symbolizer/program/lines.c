@@ -44,7 +44,7 @@ struct lines {
 
 /* -- sections, before libdw looks at them ------------------------------------------------------ */
 
-struct sections {
+struct lines_sections {
 	bool info, line, packed;
 };
 
@@ -89,7 +89,7 @@ static void read_alt_link(struct lines *l, const struct cursor *body)
 }
 
 static int check_sections(struct lines *l, const struct dwarf_file *file, const char *name,
-			  struct sections *have, struct err *e)
+			  struct lines_sections *have, struct err *e)
 {
 	struct elf64 f;
 	int ret = elf64_open(&f, name, file->data, file->len, e);
@@ -173,8 +173,8 @@ static int find_sections(struct dwarf_file *f, const char *file, struct err *e)
 		if ((is_section(name, "str") || is_section(name, "line_str")) &&
 		    ((const char *)d->d_buf)[d->d_size - 1])
 			return err_set(e, EINVAL,
-				       "%s: section %s is damaged: its last string has no end", file,
-				       name);
+				       "%s: section %s is damaged: its last string has no end",
+				       file, name);
 	}
 	return 0;
 }
@@ -288,7 +288,8 @@ static const char *name_of(const struct lines *l, Dwarf_Die *die)
 	return NULL;
 }
 
-const char *lines_short_name(const struct lines *l, Dwarf_Die *die)
+/* DW_AT_name; NULL: it has none, or one without an end. */
+static const char *lines_short_name(const struct lines *l, Dwarf_Die *die)
 {
 	Dwarf_Attribute a;
 
@@ -329,7 +330,7 @@ static int add_unit(struct lines *l, Dwarf_Die *die, unsigned int version)
 		return 0;
 	if (ARRAY_ROOM(l->unit, l->nunit, l->unit_cap))
 		return -ENOMEM;
-	ret = line_ranges_add_die(&l->ranges, die, (uint32_t)l->nunit);
+	ret = lines_unit_ranges_add_die(&l->ranges, die, (uint32_t)l->nunit);
 	if (ret)
 		return ret;
 	u = &l->unit[l->nunit++];
@@ -365,11 +366,12 @@ static int index_units(struct lines *l, struct err *e)
 	if (l->nunit == 0)
 		return err_set(e, EINVAL, "%s: no unit of debug information can be read: %s",
 			       l->name, l->cut ? dwarf_errmsg(-1) : "there is none");
-	line_ranges_sort(&l->ranges);
+	lines_unit_ranges_sort(&l->ranges);
 	return 0;
 }
 
-int lines_units(struct lines *l, struct line_unit **units, size_t *n, struct err *e)
+/* All units. -EINVAL, -ENOMEM: there are none that can be read. */
+static int lines_units(struct lines *l, struct line_unit **units, size_t *n, struct err *e)
 {
 	if (!l->indexed) {
 		l->indexed = true;
@@ -388,7 +390,7 @@ static int find_unit(struct lines *l, uint64_t va, struct line_unit **u, struct 
 
 	if (ret)
 		return ret;
-	r = line_ranges_find(&l->ranges, va);
+	r = lines_unit_ranges_find(&l->ranges, va);
 	*u = r ? &l->unit[r->owner] : NULL;
 	if (!r && l->cut)
 		return err_set(e, EINVAL,
@@ -455,13 +457,13 @@ int lines_lookup(struct lines *l, uint64_t va, struct line_frame *out, unsigned 
 		return ret;
 	if (u->split)
 		return refuse_split(l, u, e);
-	ret = line_unit_function(u, va, &f);
+	ret = lines_unit_function(u, va, &f);
 	if (ret)
 		return err_set(e, -ret, "%s: debug information around 0x%" PRIx64 ": %s", l->name,
 			       va, ret == -ENOMEM ? "out of memory" : "damaged, or beyond limits");
 	out[0] = (struct line_frame){ 0 };
 	place_instruction(u, va, &out[0]);
-	call = f ? line_function_call(f, va) : LINE_NO_CALL;
+	call = f ? lines_unit_call(f, va) : LINE_NO_CALL;
 	while (call != LINE_NO_CALL) {
 		struct line_call *c = &f->call[call];
 
@@ -479,12 +481,24 @@ int lines_lookup(struct lines *l, uint64_t va, struct line_frame *out, unsigned 
 	return f || out[0].file ? (int)n + 1 : 0;
 }
 
+const char *lines_unit_name(struct lines *l, uint64_t va)
+{
+	struct line_unit *u = NULL;
+	const char *name;
+
+	if (find_unit(l, va, &u, NULL) || !u)
+		return NULL;
+	name = lines_short_name(l, &u->die);
+	/* GCC calls a unit of link-time optimisation "<artificial>". */
+	return name && *name && *name != '<' ? name : NULL;
+}
+
 /* -- interface ---------------------------------------------------------------------------------- */
 
 int lines_open(const uint8_t *data, size_t len, const char *name, struct lines **out, struct err *e)
 {
 	struct lines *l = calloc(1, sizeof(*l));
-	struct sections have = { 0 };
+	struct lines_sections have = { 0 };
 	int ret;
 
 	if (!l || !(l->name = strdup(name)) || !(l->alt_path = strdup(""))) {
@@ -514,7 +528,7 @@ void lines_close(struct lines *l)
 	if (!l)
 		return;
 	for (size_t i = 0; i < l->nunit; i++)
-		line_unit_deinit(&l->unit[i]);
+		lines_unit_deinit(&l->unit[i]);
 	free(l->unit);
 	free(l->ranges.at);
 	file_close(&l->file);
@@ -535,18 +549,106 @@ unsigned int lines_alt(const struct lines *l, uint8_t id[LINES_MAX_ALT_ID], cons
 
 int lines_set_alt(struct lines *l, const uint8_t *data, size_t len, const char *name, struct err *e)
 {
-	struct sections have = { 0 };
+	struct lines_sections have = { 0 };
 	struct dwarf_file f = { .data = data, .len = len };
 	int ret;
 
 	if (l->indexed)
 		return err_set(e, EBUSY, "%s: comes too late", name);
 	ret = check_sections(NULL, &f, name, &have, e);
-	if (ret == 0 && file_take(&f, data, len, have.packed) < 0)
-		ret = err_set(e, ENOMEM, "%s: out of memory", name);
 	if (ret)
 		return ret;
+	if (file_take(&f, data, len, have.packed) < 0)
+		return err_set(e, ENOMEM, "%s: out of memory", name);
 	file_close(&l->alt);
 	l->alt = f;
 	return 0;
+}
+
+/* -- all that a file says ---------------------------------------------------------------- */
+
+struct each {
+	struct lines *l;
+	const struct lines_visitor *v;
+	uint64_t rows;
+};
+
+/* A row reaches to the next one of its sequence, which is in order of addresses. */
+static int each_row(struct each *x, Dwarf_Line *at, Dwarf_Line *next)
+{
+	struct lines_row row = { 0 };
+	Dwarf_Addr lo, hi;
+	bool end = true;
+	int line;
+
+	if (dwarf_lineendsequence(at, &end) != 0 || end || dwarf_lineaddr(at, &lo) != 0 ||
+	    dwarf_lineaddr(next, &hi) != 0 || hi <= lo || dwarf_lineno(at, &line) != 0 || line <= 0)
+		return 0;
+	row.lo = lo;
+	row.hi = hi;
+	row.line = (unsigned int)line;
+	row.file = dwarf_linesrc(at, NULL, NULL);
+	if (x->rows++ >= LINES_MAX_ROWS)
+		return -E2BIG;
+	return row.file ? x->v->row(x->v->ctx, &row) : 0;
+}
+
+static int each_unit_rows(struct each *x, struct line_unit *u, bool *bad)
+{
+	Dwarf_Lines *lines;
+	size_t n;
+	int ret = 0;
+
+	if (dwarf_getsrclines(&u->die, &lines, &n) != 0) {
+		*bad = true;
+		return 0;
+	}
+	for (size_t i = 0; i + 1 < n && !ret; i++)
+		ret = each_row(x, dwarf_onesrcline(lines, i), dwarf_onesrcline(lines, i + 1));
+	return ret;
+}
+
+static int each_function(struct each *x, struct line_unit *u, Dwarf_Die *die)
+{
+	struct lines_function f = { .name = lines_short_name(x->l, die) };
+	Dwarf_Addr entry;
+	Dwarf_Files *files;
+	Dwarf_Attribute a;
+	Dwarf_Word index;
+	size_t n;
+	int line;
+
+	if (!f.name || dwarf_entrypc(die, &entry) != 0 || dwarf_decl_line(die, &line) != 0 ||
+	    line <= 0 || !dwarf_attr_integrate(die, DW_AT_decl_file, &a) ||
+	    dwarf_formudata(&a, &index) != 0 || dwarf_getsrcfiles(&u->die, &files, &n) != 0 ||
+	    index >= n)
+		return 0;
+	f.file = dwarf_filesrc(files, index, NULL, NULL);
+	f.line = (unsigned int)line;
+	f.entry = entry;
+	return f.file ? x->v->function(x->v->ctx, &f) : 0;
+}
+
+int lines_each(struct lines *l, const struct lines_visitor *v, uint64_t *left_out, struct err *e)
+{
+	struct each x = { .l = l, .v = v };
+	struct line_unit *u;
+	size_t n;
+	int ret = lines_units(l, &u, &n, e);
+
+	*left_out = 0;
+	for (size_t i = 0; i < n && !ret; i++) {
+		bool bad = u[i].split;
+
+		if (!bad)
+			ret = each_unit_rows(&x, &u[i], &bad);
+		bad = bad || (v->function && lines_unit_walk(&u[i]) != 0);
+		for (size_t k = 0; v->function && !bad && !ret && k < u[i].nfunction; k++)
+			ret = each_function(&x, &u[i], &u[i].function[k].die);
+		*left_out += bad;
+	}
+	return ret && !e->code
+		       ? err_set(e, -ret, "%s",
+				 ret == -E2BIG ? "more lines than can be kept" : "out of memory")
+		       : ret;
 }

@@ -69,4 +69,45 @@ int lines_set_alt(struct lines *l, const uint8_t *data, size_t len, const char *
 int lines_lookup(struct lines *l, uint64_t va, struct line_frame *out, unsigned int max,
 		 struct err *e);
 
+/*
+ * Returns the source file of the compilation unit that has the code at va, as its compiler was given it: a path,
+ * mostly a relative one. NULL: it is not known. The string belongs to l.
+ */
+const char *lines_unit_name(struct lines *l, uint64_t va);
+
+/*
+ * All that a file's debug information says: each run of instructions with the line that it was
+ * made from, and each function with its own code.
+ *
+ * Strings belong to the struct lines. Split units are left out. One thread.
+ */
+
+#define LINES_MAX_ROWS (64u << 20) /* of all units; the largest kernels have a sixth of that */
+
+struct lines_row {
+	uint64_t lo, hi; /* link-time addresses, [lo, hi) */
+	const char *file;
+	unsigned int line;
+};
+
+struct lines_function {
+	const char *name; /* as it is written */
+	const char *file;
+	unsigned int line; /* where it is declared, from 1 on */
+	uint64_t entry;
+};
+
+struct lines_visitor {
+	void *ctx;
+	/* 0 to go on, or -errno. */
+	int (*row)(void *ctx, const struct lines_row *row);
+	int (*function)(void *ctx, const struct lines_function *f); /* NULL: only rows are read */
+};
+
+/*
+ * Of each unit first the rows, then the functions. *left_out: units whose lines or functions can't be
+ * read. The visitor's error, or -EINVAL, -ENOMEM: no unit can be read.
+ */
+int lines_each(struct lines *l, const struct lines_visitor *v, uint64_t *left_out, struct err *e);
+
 #endif

@@ -13,7 +13,7 @@
 
 /* -- ranges ----------------------------------------------------------------------------- */
 
-int line_ranges_add(struct line_ranges *r, uint64_t lo, uint64_t hi, uint32_t owner)
+int lines_unit_ranges_add(struct line_ranges *r, uint64_t lo, uint64_t hi, uint32_t owner)
 {
 	if (lo >= hi)
 		return 0;
@@ -25,7 +25,7 @@ int line_ranges_add(struct line_ranges *r, uint64_t lo, uint64_t hi, uint32_t ow
 	return 0;
 }
 
-int line_ranges_add_die(struct line_ranges *r, Dwarf_Die *die, uint32_t owner)
+int lines_unit_ranges_add_die(struct line_ranges *r, Dwarf_Die *die, uint32_t owner)
 {
 	Dwarf_Addr base, lo, hi;
 	ptrdiff_t at = 0;
@@ -36,7 +36,7 @@ int line_ranges_add_die(struct line_ranges *r, Dwarf_Die *die, uint32_t owner)
 		at = dwarf_ranges(die, at, &base, &lo, &hi);
 		if (at <= 0)
 			return 0;
-		ret = line_ranges_add(r, lo, hi, owner);
+		ret = lines_unit_ranges_add(r, lo, hi, owner);
 		if (ret)
 			return ret;
 	}
@@ -54,7 +54,7 @@ static int cmp_range(const void *a, const void *b)
 	return x->owner < y->owner ? -1 : x->owner > y->owner;
 }
 
-void line_ranges_sort(struct line_ranges *r)
+void lines_unit_ranges_sort(struct line_ranges *r)
 {
 	uint64_t top = 0;
 
@@ -68,7 +68,7 @@ void line_ranges_sort(struct line_ranges *r)
 	}
 }
 
-const struct line_range *line_ranges_find(const struct line_ranges *r, uint64_t va)
+const struct line_range *lines_unit_ranges_find(const struct line_ranges *r, uint64_t va)
 {
 	const struct line_range *best = NULL;
 	size_t lo = 0, hi = r->n;
@@ -122,15 +122,15 @@ static bool holds_calls(int tag)
  * Calls visit for each entry below top, in file order, level 0 first, and goes into those
  * that `holds` names. visit returns 0 or -errno.
  */
-struct walk {
+struct lines_unit_walk {
 	bool (*holds)(int tag);
-	int (*visit)(struct walk *w, Dwarf_Die *die, int tag, unsigned int level);
+	int (*visit)(struct lines_unit_walk *w, Dwarf_Die *die, int tag, unsigned int level);
 	struct line_unit *unit;
 	struct line_function *function;
 	uint32_t around[LINES_MAX_NESTING + 1]; /* the call that a level is in */
 };
 
-static int walk_below(struct walk *w, Dwarf_Die *top)
+static int walk_below(struct lines_unit_walk *w, Dwarf_Die *top)
 {
 	Dwarf_Die at[LINES_MAX_NESTING];
 	unsigned int level = 0;
@@ -160,7 +160,7 @@ static int walk_below(struct walk *w, Dwarf_Die *top)
 
 /* -- functions ---------------------------------------------------------------------------- */
 
-static int add_function(struct walk *w, Dwarf_Die *die, int tag, unsigned int level)
+static int add_function(struct lines_unit_walk *w, Dwarf_Die *die, int tag, unsigned int level)
 {
 	struct line_unit *u = w->unit;
 	size_t before = u->ranges.n;
@@ -169,7 +169,7 @@ static int add_function(struct walk *w, Dwarf_Die *die, int tag, unsigned int le
 	(void)level;
 	if (tag != DW_TAG_subprogram)
 		return 0;
-	ret = line_ranges_add_die(&u->ranges, die, (uint32_t)u->nfunction);
+	ret = lines_unit_ranges_add_die(&u->ranges, die, (uint32_t)u->nfunction);
 	/* A declaration, or the model of what is inlined elsewhere. */
 	if (ret || u->ranges.n == before)
 		return ret;
@@ -179,7 +179,7 @@ static int add_function(struct walk *w, Dwarf_Die *die, int tag, unsigned int le
 	return 0;
 }
 
-static int add_call(struct walk *w, Dwarf_Die *die, int tag, unsigned int level)
+static int add_call(struct lines_unit_walk *w, Dwarf_Die *die, int tag, unsigned int level)
 {
 	struct line_function *f = w->function;
 	uint32_t parent = w->around[level];
@@ -195,36 +195,38 @@ static int add_call(struct walk *w, Dwarf_Die *die, int tag, unsigned int level)
 		.depth = parent == LINE_NO_CALL ? 0 : f->call[parent].depth + 1,
 	};
 	w->around[level + 1] = (uint32_t)f->ncall;
-	return line_ranges_add_die(&f->ranges, die, (uint32_t)f->ncall++);
+	return lines_unit_ranges_add_die(&f->ranges, die, (uint32_t)f->ncall++);
 }
 
-int line_unit_walk(struct line_unit *u)
+int lines_unit_walk(struct line_unit *u)
 {
-	struct walk w = { .holds = holds_functions, .visit = add_function, .unit = u };
+	struct lines_unit_walk w = { .holds = holds_functions, .visit = add_function, .unit = u };
 
 	if (u->walked)
 		return u->status;
 	u->walked = true;
 	u->status = walk_below(&w, &u->die);
-	line_ranges_sort(&u->ranges);
+	lines_unit_ranges_sort(&u->ranges);
 	return u->status;
 }
 
-int line_unit_function(struct line_unit *u, uint64_t va, struct line_function **out)
+int lines_unit_function(struct line_unit *u, uint64_t va, struct line_function **out)
 {
 	const struct line_range *r;
 	struct line_function *f;
-	int ret = line_unit_walk(u);
+	int ret = lines_unit_walk(u);
 
 	*out = NULL;
 	if (ret)
 		return ret;
-	r = line_ranges_find(&u->ranges, va);
+	r = lines_unit_ranges_find(&u->ranges, va);
 	if (!r || r->owner >= u->nfunction)
 		return 0;
 	f = &u->function[r->owner];
 	if (!f->walked) {
-		struct walk w = { .holds = holds_calls, .visit = add_call, .function = f };
+		struct lines_unit_walk w = { .holds = holds_calls,
+					     .visit = add_call,
+					     .function = f };
 
 		w.around[0] = LINE_NO_CALL;
 		f->walked = true;
@@ -238,7 +240,7 @@ int line_unit_function(struct line_unit *u, uint64_t va, struct line_function **
  * The deepest one. It is not required that the blocks and calls around it cover va, too:
  * GCC moves code out of a block without telling the block.
  */
-uint32_t line_function_call(const struct line_function *f, uint64_t va)
+uint32_t lines_unit_call(const struct line_function *f, uint64_t va)
 {
 	const struct line_range *best = NULL;
 
@@ -255,7 +257,7 @@ uint32_t line_function_call(const struct line_function *f, uint64_t va)
 	return best ? best->owner : LINE_NO_CALL;
 }
 
-void line_unit_deinit(struct line_unit *u)
+void lines_unit_deinit(struct line_unit *u)
 {
 	for (size_t i = 0; i < u->nfunction; i++) {
 		free(u->function[i].call);

@@ -30,12 +30,12 @@ struct line_ranges {
 };
 
 /* -ENOMEM, or -E2BIG beyond LINES_MAX_RANGES. An empty range is left out. */
-int line_ranges_add(struct line_ranges *r, uint64_t lo, uint64_t hi, uint32_t owner);
+int lines_unit_ranges_add(struct line_ranges *r, uint64_t lo, uint64_t hi, uint32_t owner);
 /* Those of a DIE. */
-int line_ranges_add_die(struct line_ranges *r, Dwarf_Die *die, uint32_t owner);
-void line_ranges_sort(struct line_ranges *r);
+int lines_unit_ranges_add_die(struct line_ranges *r, Dwarf_Die *die, uint32_t owner);
+void lines_unit_ranges_sort(struct line_ranges *r);
 /* The smallest sorted range around va, or NULL. */
-const struct line_range *line_ranges_find(const struct line_ranges *r, uint64_t va);
+const struct line_range *lines_unit_ranges_find(const struct line_ranges *r, uint64_t va);
 
 /* An inlined call. */
 struct line_call {
@@ -66,19 +66,14 @@ struct line_unit {
 	struct line_ranges ranges; /* of the functions */
 };
 
-void line_unit_deinit(struct line_unit *u);
-
-/* lines.c: all units. -EINVAL, -ENOMEM: there are none that can be read. */
-int lines_units(struct lines *l, struct line_unit **units, size_t *n, struct err *e);
-/* lines.c: DW_AT_name; NULL: it has none, or one without an end. */
-const char *lines_short_name(const struct lines *l, Dwarf_Die *die);
+void lines_unit_deinit(struct line_unit *u);
 
 /* u->function is there afterwards. -EINVAL, -ENOMEM. */
-int line_unit_walk(struct line_unit *u);
+int lines_unit_walk(struct line_unit *u);
 
 /* The function at va, with its calls; NULL when none is known. -EINVAL, -ENOMEM. */
-int line_unit_function(struct line_unit *u, uint64_t va, struct line_function **out);
+int lines_unit_function(struct line_unit *u, uint64_t va, struct line_function **out);
 /* The innermost inlined call of f at va, or LINE_NO_CALL. */
-uint32_t line_function_call(const struct line_function *f, uint64_t va);
+uint32_t lines_unit_call(const struct line_function *f, uint64_t va);
 
 #endif

@@ -323,27 +323,6 @@ int perfmap_parse(struct perfmap **out, const char *name, const uint8_t *data, s
 	return 0;
 }
 
-const struct symbol *perfmap_lookup(const struct perfmap *m, uint64_t addr, uint64_t *off)
-{
-	size_t lo = 0, hi = m->npieces;
-	const struct symbol *s;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->start[mid] <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || m->owner[lo - 1] == NONE)
-		return NULL;
-	s = &m->sym[m->owner[lo - 1]];
-	if (off)
-		*off = addr - s->addr;
-	return s;
-}
-
 bool perfmap_in_doubt(const struct perfmap *m, const struct symbol *s)
 {
 	return m->doubt[s - m->sym];

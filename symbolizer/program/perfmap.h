@@ -39,8 +39,13 @@ int perfmap_parse(struct perfmap **out, const char *name, const uint8_t *data, s
 		  struct perfmap_info *info, struct err *e);
 void perfmap_destroy(struct perfmap *m);
 
-/* What the last line about addr said, or NULL; off (may be NULL) is from its START. */
-const struct symbol *perfmap_lookup(const struct perfmap *m, uint64_t addr, uint64_t *off);
+/*
+ * Pieces in order of address: what the last line about all that lies in [*start, *end)
+ * said; NULL: none. i < perfmap_pieces(m). A symbol has several where others lie over it.
+ */
+size_t perfmap_pieces(const struct perfmap *m);
+const struct symbol *perfmap_piece(const struct perfmap *m, size_t i, uint64_t *start,
+				   uint64_t *end);
 
 /*
  * Is s, one of the above, of bytes that an earlier line gave another function? Not another one are two
@@ -49,13 +54,5 @@ const struct symbol *perfmap_lookup(const struct perfmap *m, uint64_t addr, uint
  */
 #define PERFMAP_MAX_OVER 16u
 bool perfmap_in_doubt(const struct perfmap *m, const struct symbol *s);
-
-/*
- * The same as pieces in order of address: all that lies in [*start, *end) has this
- * answer; NULL: none. i < perfmap_pieces(m). A symbol has several where others lie over it.
- */
-size_t perfmap_pieces(const struct perfmap *m);
-const struct symbol *perfmap_piece(const struct perfmap *m, size_t i, uint64_t *start,
-				   uint64_t *end);
 
 #endif

@@ -102,4 +102,16 @@ int userelf_object(const struct userelf *u, const char *name, uint64_t *va);
 /* "read", "absent", ...: for messages and JSON. */
 const char *userelf_part_name(enum userelf_part p);
 
+/*
+ * Files of symbols alone (elfsynth.h, objcopy --only-keep-debug) have segments and
+ * sections of the right sizes without bytes; sections of type SHT_NOBITS tell.
+ * Source of the format: System V ABI, "Sections".
+ */
+/*
+ * Bytes at the file's address va, at most len: how many there are from *out on.
+ * 0: none, or the file has no bytes of its code. data is what u was opened on.
+ */
+size_t userelf_text_at(const struct userelf *u, const uint8_t *data, size_t data_len, uint64_t va,
+		       size_t len, const uint8_t **out);
+
 #endif

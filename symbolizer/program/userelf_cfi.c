@@ -3,7 +3,7 @@
 
 #include "symbolizer/cfi/sframe.h"
 #include "symbolizer/program/gopclntab.h"
-#include "symbolizer/program/userelf_load.h"
+#include "symbolizer/program/userelf_syms.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,11 +54,11 @@ static size_t read_section(void *ctx, uint64_t va, void *dst, size_t len)
 	return read_at(&c->u, c->off + va, dst, len);
 }
 
-struct sections {
+struct userelf_cfi_sections {
 	struct filepiece headers, names;
 };
 
-static bool cfi_section(const struct sections *s, const char *name, Elf64_Shdr *out)
+static bool cfi_section(const struct userelf_cfi_sections *s, const char *name, Elf64_Shdr *out)
 {
 	for (size_t at = 0; at + sizeof(*out) <= s->headers.len; at += sizeof(*out)) {
 		const char *is;
@@ -74,7 +74,7 @@ static bool cfi_section(const struct sections *s, const char *name, Elf64_Shdr *
 	return false;
 }
 
-static enum cfi_found open_section(struct userelf_cfi *c, const struct sections *s)
+static enum cfi_found open_section(struct userelf_cfi *c, const struct userelf_cfi_sections *s)
 {
 	struct cfi_section x;
 	Elf64_Shdr h;
@@ -90,7 +90,7 @@ static enum cfi_found open_section(struct userelf_cfi *c, const struct sections 
 }
 
 /* A Go program's own table; its place in one that can be loaded anywhere is among the relocated. */
-static enum cfi_found open_go(struct userelf_cfi *c, const struct sections *s)
+static enum cfi_found open_go(struct userelf_cfi *c, const struct userelf_cfi_sections *s)
 {
 	Elf64_Shdr h, text;
 
@@ -110,7 +110,7 @@ static enum cfi_found open_sframe(struct userelf_cfi *c, uint64_t va, uint64_t l
 	return found == CFI_BAD ? CFI_NONE : found;
 }
 
-static enum cfi_found open_more(struct userelf_cfi *c, const struct sections *s)
+static enum cfi_found open_more(struct userelf_cfi *c, const struct userelf_cfi_sections *s)
 {
 	enum cfi_found go = open_go(c, s), sframe = CFI_NONE;
 	Elf64_Shdr h;
@@ -124,7 +124,7 @@ static enum cfi_found open_more(struct userelf_cfi *c, const struct sections *s)
 static enum cfi_found open_sections(struct userelf_cfi *c)
 {
 	const struct userelf *u = &c->u;
-	struct sections s = { 0 };
+	struct userelf_cfi_sections s = { 0 };
 	enum cfi_found found = CFI_NONE, more;
 	Elf64_Shdr h;
 
@@ -232,6 +232,11 @@ static enum cfi_found row_by_sframe(const struct userelf_cfi *c, uint64_t va, st
 	if (cfa)
 		row->cfa = cfa;
 	return found;
+}
+
+enum cfi_found userelf_cfi_end(const struct userelf_cfi *c, uint64_t va, uint64_t *end)
+{
+	return c->have_table ? cfi_table_end(&c->table, va, end) : CFI_NONE;
 }
 
 enum cfi_found userelf_cfi_row(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row)

@@ -30,6 +30,8 @@ void userelf_cfi_destroy(struct userelf_cfi *c);
 
 /* As userelf_va_of(), of the file that was opened. */
 bool userelf_cfi_va(const struct userelf_cfi *c, uint64_t file_off, uint64_t *va);
+/* Stores where the FDE ends that describes this address of the file's own in *end; as cfi_table_end(). */
+enum cfi_found userelf_cfi_end(const struct userelf_cfi *c, uint64_t va, uint64_t *end);
 /* The rules for the instruction at this address of the file's own; as cfi_table_row(). */
 enum cfi_found userelf_cfi_row(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row);
 

@@ -9,7 +9,7 @@
  * with endbr64 and .plt.sec). The relocation of the slot says whom it leads to:
  * with lazy binding, without, in whatever order the linker put them.
  */
-#include "symbolizer/program/userelf_load.h"
+#include "symbolizer/program/userelf_plt.h"
 
 #include "base/array.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of a user file: which tables are read, and what counts as a function. */
-#include "symbolizer/program/userelf.h"
+#include "symbolizer/program/userelf_syms.h"
 
 #include "symbolizer/program/gopclntab.h"
-#include "symbolizer/program/userelf_load.h"
+#include "symbolizer/program/userelf_cfi.h"
+#include "symbolizer/program/userelf_dynamic.h"
+#include "symbolizer/program/userelf_plt.h"
 
 #include <errno.h>
 #include <lzma.h>
@@ -70,10 +72,8 @@ bool userelf_table_sym(const struct userelf_table *t, uint32_t i, Elf64_Sym *s)
 	return !c.bad;
 }
 
-bool userelf_add(struct userelf_load *l, uint64_t va, uint64_t size, char type, const char *name)
+static bool was_added(struct userelf_load *l, int ret)
 {
-	int ret = symtab_add(l->t, va, size, type, name);
-
 	if (ret == -ENOMEM)
 		l->no_memory = true;
 	if (ret == -E2BIG && !l->full) {
@@ -81,6 +81,28 @@ bool userelf_add(struct userelf_load *l, uint64_t va, uint64_t size, char type, 
 		userelf_why(l, "more than %zu names; the rest is left out", symtab_count(l->t));
 	}
 	return ret == 0;
+}
+
+bool userelf_add(struct userelf_load *l, uint64_t va, uint64_t size, char type, const char *name)
+{
+	return was_added(l, symtab_add(l->t, va, size, type, name));
+}
+
+/*
+ * A function without a size, of a table that lacks the static ones: these may lie behind it, up to
+ * the next name. It ends where its call frame information does; without any, its first byte is all
+ * that is known to be its own.
+ */
+static bool add_unsized(struct userelf_load *l, uint64_t va, char type, const char *name)
+{
+	uint64_t end = 0;
+
+	if (!l->asked_cfi && userelf_cfi_open(&l->cfi, l->u) != CFI_FOUND)
+		l->cfi = NULL;
+	l->asked_cfi = true;
+	if (!l->cfi || userelf_cfi_end(l->cfi, va, &end) != CFI_FOUND || end <= va)
+		end = va + 1;
+	return was_added(l, symtab_add_bounded(l->t, va, end - va, type, name));
 }
 
 /*
@@ -111,6 +133,19 @@ static char letter(const Elf64_Sym *s)
 	}
 }
 
+/* Local symbols are of the file that an STT_FILE symbol before them has; without a name its effect ends. */
+static void userelf_set_file(struct userelf_load *l, const struct userelf_table *t,
+			     const Elf64_Sym *s)
+{
+	const char *file = NULL;
+
+	if (ELF64_ST_TYPE(s->st_info) == STT_FILE)
+		file = s->st_name ? filepiece_str(&t->str, s->st_name, SYMTAB_MAX_NAME + 1) : NULL;
+	else if (ELF64_ST_BIND(s->st_info) == STB_LOCAL)
+		return;
+	(void)symtab_set_file(l->t, file); /* one that cannot be kept is not known */
+}
+
 /*
  * In a table with holes an unsized symbol could be stretched over functions that
  * are missing, so it is left out. A linker may have put the default version into
@@ -119,7 +154,7 @@ static char letter(const Elf64_Sym *s)
 static uint32_t add_table(struct userelf_load *l, const struct userelf_table *t)
 {
 	bool holes = t->sym.nmissing || t->str.nmissing;
-	char cut[SYMTAB_MAX_NAME + 1];
+	char cut[SYMTAB_MAX_NAME + 2];
 	uint32_t added = 0;
 
 	for (uint32_t i = 1; i < t->count && !l->no_memory && !l->full; i++) {
@@ -130,20 +165,30 @@ static uint32_t add_table(struct userelf_load *l, const struct userelf_table *t)
 			l->n.lost++;
 			continue;
 		}
+		userelf_set_file(l, t, &s);
 		if (!is_function(l->u, &s) || s.st_name == 0)
 			continue;
 		name = filepiece_str(&t->str, s.st_name, SYMTAB_MAX_NAME + 1);
+		/* symtab_add() marks that there is more of it. */
+		if (!name && filepiece_str_start(&t->str, s.st_name, cut, SYMTAB_MAX_NAME + 1))
+			name = cut;
 		if (!name || (holes && s.st_size == 0)) {
 			l->n.lost++;
 			continue;
 		}
 		version = strstr(name, "@@");
 		if (version && version != name) {
-			snprintf(cut, sizeof(cut), "%.*s", (int)(version - name), name);
+			memmove(cut, name, (size_t)(version - name));
+			cut[version - name] = 0;
 			name = cut;
 		}
-		added += *name && userelf_add(l, s.st_value, s.st_size, letter(&s), name);
+		if (!*name)
+			continue;
+		added += s.st_size || l->whole
+				 ? userelf_add(l, s.st_value, s.st_size, letter(&s), name)
+				 : add_unsized(l, s.st_value, letter(&s), name);
 	}
+	(void)symtab_set_file(l->t, NULL);
 	return added;
 }
 
@@ -194,6 +239,7 @@ static void load_symtab(struct userelf_load *l, const Elf64_Shdr *s)
 	struct userelf_table t = { 0 };
 
 	l->n.symtab = read_table(l, s, ".symtab", &t);
+	l->whole |= l->n.symtab == USERELF_READ;
 	if (l->n.symtab == USERELF_READ)
 		l->n.from_symtab = add_table(l, &t);
 	table_deinit(&t);
@@ -283,7 +329,7 @@ static void load_debugdata(struct userelf_load *l, const Elf64_Shdr *s)
 		plain = unpack_xz(packed.data, packed.len, &bytes.len);
 	filepiece_deinit(&packed);
 	bytes.data = plain;
-	src = file_source_of_bytes(&bytes);
+	src = filepiece_source_of_bytes(&bytes);
 	u = plain ? malloc(sizeof(*u)) : NULL;
 	if (u && userelf_open(u, l->u->name, &src, NULL) == 0) {
 		inner.u = u;
@@ -298,6 +344,7 @@ static void load_debugdata(struct userelf_load *l, const Elf64_Shdr *s)
 			break;
 		}
 	}
+	l->whole |= inner.whole;
 	l->no_memory |= inner.no_memory;
 	l->full |= inner.full;
 	filepiece_deinit(&inner.shdrs);
@@ -390,6 +437,7 @@ int userelf_symbols(const struct userelf *u, struct symtab **out, struct userelf
 	if (!l.t)
 		return err_set(e, ENOMEM, "%s: no memory for symbols", u->name);
 	load_all(&l);
+	userelf_cfi_destroy(l.cfi);
 	table_deinit(&l.dyn);
 	filepiece_deinit(&l.shdrs);
 	filepiece_deinit(&l.shstr);

@@ -274,6 +274,27 @@ static int check_strings(const struct btf *b, const char *name, struct err *e)
 			: "are not closed");
 }
 
+/* Looks at every record, and makes what answers are found by. */
+static int check_all(struct btf *b, const char *name, struct err *e)
+{
+	int ret = check_strings(b, name, e);
+
+	if (ret)
+		return ret;
+	ret = index_records(b, name, e);
+	if (ret)
+		return ret;
+	for (uint32_t id = 1; id <= b->n; id++) {
+		ret = check_references(b, id, name, e);
+		if (ret)
+			return ret;
+	}
+	ret = check_nesting(b, name, e);
+	if (ret)
+		return ret;
+	return index_names(b, name, e);
+}
+
 int btf_open(struct btf **out, const uint8_t *bytes, size_t len, const char *name, struct err *e)
 {
 	struct header h = read_header(bytes, len);
@@ -290,12 +311,7 @@ int btf_open(struct btf **out, const uint8_t *bytes, size_t len, const char *nam
 	b->types_len = h.type_len;
 	b->strings = (const char *)bytes + h.len + h.str_off;
 	b->strings_len = h.str_len;
-	ret = check_strings(b, name, e);
-	ret = ret ? ret : index_records(b, name, e);
-	for (uint32_t id = 1; ret == 0 && id <= b->n; id++)
-		ret = check_references(b, id, name, e);
-	ret = ret ? ret : check_nesting(b, name, e);
-	ret = ret ? ret : index_names(b, name, e);
+	ret = check_all(b, name, e);
 	if (ret < 0) {
 		btf_destroy(b);
 		return ret;

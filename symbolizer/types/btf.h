@@ -21,7 +21,6 @@
 
 #include "base/err.h"
 #include "symbolizer/core/kimage.h"
-#include "symbolizer/types/types.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,12 +51,5 @@ void btf_destroy(struct btf *b);
 uint32_t btf_count(const struct btf *b);
 /* Bytes that it takes, header included. */
 size_t btf_size(const struct btf *b);
-
-/*
- * Answers (symbolizer/types/types.h); valid as long as b is. Of several structures with
- * one name, the first one that has the member answers. pahole, which writes it, makes
- * one array of an array of arrays: [n] counts the innermost elements.
- */
-struct types btf_types(const struct btf *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Answers out of checked BTF: references are right and nothing holds itself. */
-#include "symbolizer/types/btf.h"
+#include "symbolizer/types/btf_types.h"
 
 #include "symbolizer/types/btf_record.h"
 #include "symbolizer/types/path.h"
@@ -12,13 +12,13 @@
 #define MAX_VISITS (1u << 14)
 
 /* A place in a structure. */
-struct place {
+struct btf_types_place {
 	uint32_t type;
 	uint64_t bits;	    /* from the start of the structure */
 	uint32_t bit_count; /* a bit field's */
 };
 
-struct search {
+struct btf_types_search {
 	const struct btf *b;
 	const struct types_step *step;
 	unsigned int *visits;
@@ -69,12 +69,12 @@ static int size_of(const struct btf *b, uint32_t id, uint64_t *out)
 	return *out > UINT32_MAX ? -EINVAL : 0;
 }
 
-static struct place member_place(const struct btf_record *r, uint32_t i, uint64_t bits)
+static struct btf_types_place member_place(const struct btf_record *r, uint32_t i, uint64_t bits)
 {
 	const uint8_t *p = r->items + (size_t)i * 12;
 	uint32_t off = btf_u32(p + 8);
 
-	return (struct place){
+	return (struct btf_types_place){
 		.type = btf_u32(p + 4),
 		.bits = bits + (r->kind_flag ? off & 0xffffff : off),
 		.bit_count = r->kind_flag ? off >> 24 : 0,
@@ -82,14 +82,14 @@ static struct place member_place(const struct btf_record *r, uint32_t i, uint64_
 }
 
 /* The member of this name in r, which begins at bits; anonymous ones are looked into. */
-static int find_member(struct search *s, const struct btf_record *r, uint64_t bits,
-		       struct place *out)
+static int find_member(struct btf_types_search *s, const struct btf_record *r, uint64_t bits,
+		       struct btf_types_place *out)
 {
 	if (r->kind != BTF_STRUCT && r->kind != BTF_UNION)
 		return -ENOENT;
 	for (uint32_t i = 0; i < r->vlen; i++) {
 		const char *name = s->b->strings + btf_u32(r->items + (size_t)i * 12);
-		struct place p = member_place(r, i, bits);
+		struct btf_types_place p = member_place(r, i, bits);
 		struct btf_record inner;
 		int ret;
 
@@ -109,7 +109,8 @@ static int find_member(struct search *s, const struct btf_record *r, uint64_t bi
 	return -ENOENT;
 }
 
-static int find_element(const struct btf *b, const struct types_step *step, struct place *p)
+static int find_element(const struct btf *b, const struct types_step *step,
+			struct btf_types_place *p)
 {
 	struct btf_record r = bare_type(b, p->type);
 	uint64_t size;
@@ -132,7 +133,7 @@ static int find_element(const struct btf *b, const struct types_step *step, stru
  * Before kind_flag (4.20) a bit field had an integer type of its own: BTF_INT
  * is followed by encoding:8 (the upper four unused), offset:8, :8, bits:8.
  */
-static void old_bit_field(const struct btf *b, struct place *p)
+static void old_bit_field(const struct btf *b, struct btf_types_place *p)
 {
 	struct btf_record r = bare_type(b, p->type);
 	uint32_t v;
@@ -146,7 +147,7 @@ static void old_bit_field(const struct btf *b, struct place *p)
 	p->bit_count = v & 0xff;
 }
 
-static int btf_types_describe(const struct btf *b, struct place *p, uint32_t struct_size,
+static int btf_types_describe(const struct btf *b, struct btf_types_place *p, uint32_t struct_size,
 			      struct type_member *out)
 {
 	uint64_t size;
@@ -162,8 +163,8 @@ static int member_of(const struct btf *b, uint32_t id, const char *path, unsigne
 		     struct type_member *out)
 {
 	struct types_step step;
-	struct search s = { .b = b, .step = &step, .visits = visits };
-	struct place p = { .type = id };
+	struct btf_types_search s = { .b = b, .step = &step, .visits = visits };
+	struct btf_types_place p = { .type = id };
 	int ret;
 
 	for (ret = types_path_name(&path, &step); ret > 0; ret = types_path_next(&path, &step)) {

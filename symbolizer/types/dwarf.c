@@ -27,7 +27,7 @@
 /* Of distinct structures and of enumerators a kernel with everything has some 100,000. */
 #define MAX_INDEX (4u << 20)
 
-struct entry {
+struct dwarf_entry {
 	const char *name; /* in the file */
 	uint64_t value;	  /* a structure: where its DIE is; an enumerator: its value */
 	uint64_t size;	  /* a structure's */
@@ -36,12 +36,11 @@ struct entry {
 
 /* A table of entries, filled unit by unit. */
 struct index {
-	struct entry *entry;
+	struct dwarf_entry *entry;
 	uint32_t n, cap;
 	uint32_t *bucket, mask; /* the first entry with this hash */
 	Dwarf_Off next_unit;
 	bool complete;
-	unsigned int units;
 };
 
 struct types_dwarf {
@@ -51,13 +50,13 @@ struct types_dwarf {
 };
 
 /* A place in a structure. */
-struct place {
+struct dwarf_place {
 	Dwarf_Die type;
 	uint64_t bits; /* from the start of the structure */
 	uint32_t bit_count;
 };
 
-struct search {
+struct dwarf_search {
 	const struct types_step *step;
 	unsigned int visits, depth;
 };
@@ -70,7 +69,7 @@ struct search {
 static int index_grow(struct index *x)
 {
 	uint32_t cap = x->cap ? 2 * x->cap : 4096;
-	struct entry *entry;
+	struct dwarf_entry *entry;
 	uint32_t *bucket;
 
 	if (cap > MAX_INDEX)
@@ -111,13 +110,13 @@ static int index_add(struct index *x, const char *name, uint64_t value, uint64_t
 	for (; *link; link = &x->entry[*link - 1].next)
 		if (x->entry[*link - 1].size == size && !strcmp(x->entry[*link - 1].name, name))
 			return 0;
-	x->entry[x->n] = (struct entry){ .name = name, .value = value, .size = size };
+	x->entry[x->n] = (struct dwarf_entry){ .name = name, .value = value, .size = size };
 	*link = ++x->n;
 	return 0;
 }
 
 /* The next entry of this name behind *at, 0: from the first; or NULL. */
-static const struct entry *index_next(const struct index *x, const char *name, uint32_t *at)
+static const struct dwarf_entry *index_next(const struct index *x, const char *name, uint32_t *at)
 {
 	uint32_t i = *at    ? x->entry[*at - 1].next
 		     : x->n ? x->bucket[hash_text32(name, INDEX_HASH_LEN) & x->mask]
@@ -296,7 +295,6 @@ static int read_unit(struct types_dwarf *d, struct index *x, visit_fn visit)
 		return ret < 0 ? -EINVAL : 0;
 	}
 	x->next_unit = next;
-	x->units++;
 	if (!dwarf_offdie(d->dw, off + header, &unit) || dwarf_child(&unit, &die) != 0)
 		return 1;
 	do {
@@ -312,7 +310,7 @@ static int read_unit(struct types_dwarf *d, struct index *x, visit_fn visit)
 /* -- answers ----------------------------------------------------------------------- */
 
 /* Where a member begins in its structure, in bits, and how many a bit field has. */
-static int member_place(Dwarf_Die *m, struct place *p)
+static int member_place(Dwarf_Die *m, struct dwarf_place *p)
 {
 	uint64_t bytes = 0, bits = 0, count = 0, size = 0;
 	Dwarf_Attribute a;
@@ -349,7 +347,7 @@ static int member_place(Dwarf_Die *m, struct place *p)
 }
 
 /* The member of this name in *p, which becomes its place. */
-static int find_member(struct search *s, struct place *p)
+static int find_member(struct dwarf_search *s, struct dwarf_place *p)
 {
 	int tag = dwarf_tag(&p->type), ret;
 	Dwarf_Die m;
@@ -362,7 +360,7 @@ static int find_member(struct search *s, struct place *p)
 	s->depth++;
 	do {
 		const char *name = dwarf_tag(&m) == DW_TAG_member ? dwarf_diename(&m) : "";
-		struct place inner = *p;
+		struct dwarf_place inner = *p;
 
 		if (++s->visits > MAX_VISITS)
 			return -EINVAL;
@@ -382,7 +380,7 @@ static int find_member(struct search *s, struct place *p)
 	return -ENOENT;
 }
 
-static int find_element(const struct types_step *step, struct place *p)
+static int find_element(const struct types_step *step, struct dwarf_place *p)
 {
 	uint64_t count, size;
 	int ret;
@@ -390,11 +388,13 @@ static int find_element(const struct types_step *step, struct place *p)
 	if (dwarf_tag(&p->type) != DW_TAG_array_type)
 		return -ENOENT;
 	ret = count_elements(&p->type, &count);
-	if (ret == 0 && step->index >= count)
-		ret = -ENOENT;
-	if (ret == 0 && !type_of(&p->type, &p->type))
-		ret = -EINVAL;
-	ret = ret ? ret : size_of(&p->type, &size);
+	if (ret < 0)
+		return ret;
+	if (step->index >= count)
+		return -ENOENT;
+	if (!type_of(&p->type, &p->type))
+		return -EINVAL;
+	ret = size_of(&p->type, &size);
 	if (ret < 0)
 		return ret;
 	size *= step->index; /* both below 2^32 */
@@ -404,7 +404,7 @@ static int find_element(const struct types_step *step, struct place *p)
 	return 0;
 }
 
-static int dwarf_describe(struct place *p, uint64_t struct_size, struct type_member *out)
+static int dwarf_describe(struct dwarf_place *p, uint64_t struct_size, struct type_member *out)
 {
 	uint64_t size;
 	int ret = size_of(&p->type, &size);
@@ -412,12 +412,12 @@ static int dwarf_describe(struct place *p, uint64_t struct_size, struct type_mem
 	return ret < 0 ? ret : types_member_at(p->bits, p->bit_count, size, struct_size, out);
 }
 
-static int member_of(struct types_dwarf *d, const struct entry *x, const char *path,
+static int member_of(struct types_dwarf *d, const struct dwarf_entry *x, const char *path,
 		     struct type_member *out)
 {
 	struct types_step step;
-	struct search s = { .step = &step };
-	struct place p = { 0 };
+	struct dwarf_search s = { .step = &step };
+	struct dwarf_place p = { 0 };
 	int ret;
 
 	if (!dwarf_offdie(d->dw, x->value, &p.type))
@@ -438,7 +438,7 @@ static int types_member(void *ctx, const char *structure, const char *path, stru
 	uint32_t at = 0;
 
 	do {
-		const struct entry *s;
+		const struct dwarf_entry *s;
 
 		while ((s = index_next(x, structure, &at))) {
 			int one = member_of(d, s, path, out);
@@ -454,7 +454,7 @@ static int types_member(void *ctx, const char *structure, const char *path, stru
 }
 
 static int find_entry(struct types_dwarf *d, struct index *x, visit_fn visit, const char *name,
-		      const struct entry **out)
+		      const struct dwarf_entry **out)
 {
 	int more;
 
@@ -472,7 +472,7 @@ static int find_entry(struct types_dwarf *d, struct index *x, visit_fn visit, co
 static int types_size(void *ctx, const char *structure, uint64_t *out)
 {
 	struct types_dwarf *d = ctx;
-	const struct entry *s;
+	const struct dwarf_entry *s;
 	int ret = find_entry(d, &d->structures, take_structure, structure, &s);
 
 	if (ret == 0)
@@ -483,7 +483,7 @@ static int types_size(void *ctx, const char *structure, uint64_t *out)
 static int types_enumerator(void *ctx, const char *name, int64_t *out)
 {
 	struct types_dwarf *d = ctx;
-	const struct entry *v;
+	const struct dwarf_entry *v;
 	int ret = find_entry(d, &d->enumerators, take_enumerators, name, &v);
 
 	if (ret == 0)
@@ -499,11 +499,6 @@ struct types types_dwarf_types(struct types_dwarf *d)
 		.enumerator = types_enumerator,
 		.ctx = d,
 	};
-}
-
-unsigned int types_dwarf_units_read(const struct types_dwarf *d)
-{
-	return d->structures.units + d->enumerators.units;
 }
 
 /* -- opening ------------------------------------------------------------------------- */
@@ -536,7 +531,9 @@ int types_dwarf_open(struct types_dwarf **out, const uint8_t *elf, size_t len, c
 	struct elf64 f;
 	int ret = elf64_open(&f, name, elf, len, e);
 
-	ret = ret ? ret : check_sections(&f, e);
+	if (ret < 0)
+		return ret;
+	ret = check_sections(&f, e);
 	if (ret < 0)
 		return ret;
 	elf_version(EV_CURRENT);

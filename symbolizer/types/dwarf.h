@@ -39,7 +39,4 @@ void types_dwarf_destroy(struct types_dwarf *d);
  */
 struct types types_dwarf_types(struct types_dwarf *d);
 
-/* Compilation units that were read so far. */
-unsigned int types_dwarf_units_read(const struct types_dwarf *d);
-
 #endif

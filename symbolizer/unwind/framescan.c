@@ -13,14 +13,14 @@
 #define MAX_LINEAR 8192u
 
 /* A moving view of the text, so that not each instruction costs a call. */
-struct window {
+struct framescan_window {
 	const struct unwinder *u;
 	uint64_t va;
 	size_t len;
 	uint8_t bytes[128];
 };
 
-static bool decode_at(struct window *w, uint64_t va, struct insn *i)
+static bool decode_at(struct framescan_window *w, uint64_t va, struct insn *i)
 {
 	uint64_t off = va - w->va;
 
@@ -46,7 +46,7 @@ struct scanner {
 	const struct code *code;
 	const struct unwind_region *here; /* where the way that is followed was last */
 	const struct scan_regs *regs;
-	struct window win;
+	struct framescan_window win;
 	bool over_calls;
 	unsigned int steps, nways, nseen;
 	struct way way[MAX_WAYS];
@@ -61,7 +61,7 @@ static bool is_fentry(struct scanner *s, uint64_t va, unsigned int len)
 	struct insn next;
 	uint8_t head[4];
 
-	sym = code_symbol(s->code, va, &off);
+	sym = framescan_symbol(s->code, va, &off);
 	if (sym)
 		return off == 0 ||
 		       (off == 4 &&
@@ -181,7 +181,7 @@ static bool framescan_is_fill(const struct scanner *s, uint64_t va, unsigned int
 static bool in_text(struct scanner *s, uint64_t va)
 {
 	if (!s->here || va < s->here->start || va >= s->here->end)
-		s->here = code_at(s->code, va);
+		s->here = framescan_code_at(s->code, va);
 	return s->here;
 }
 
@@ -194,11 +194,11 @@ static bool starts_behind_call(struct scanner *s, uint64_t call, uint64_t va)
 {
 	static const uint8_t endbr[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	uint64_t at = va, off;
-	const struct symbol *sym = code_symbol(s->code, va, &off);
+	const struct symbol *sym = framescan_symbol(s->code, va, &off);
 	struct insn i;
 
 	if (sym)
-		return off == 0 && sym != code_symbol(s->code, call, &off);
+		return off == 0 && sym != framescan_symbol(s->code, call, &off);
 	while (at % 16 && decode_at(&s->win, at, &i) && framescan_is_fill(s, at, i.len))
 		at += i.len;
 	if (at % 16 || !decode_at(&s->win, at, &i))
@@ -229,7 +229,7 @@ static struct scan framescan_follow(struct scanner *s, struct way w)
 			s->way[s->nways++].va = (uint64_t)i.value;
 		} else if (i.kind == INSN_JMP) {
 			w.va = (uint64_t)i.value;
-			if (!scan_first_visit(s->seen, &s->nseen, MAX_SEEN, w.va))
+			if (!framescan_first_visit(s->seen, &s->nseen, MAX_SEEN, w.va))
 				break;
 		}
 	}
@@ -254,7 +254,7 @@ struct scan framescan(const struct code *c, const struct scan_regs *r, enum scan
 	while (out.kind == SCAN_UNKNOWN && s.nways && s.steps < MAX_STEPS) {
 		struct way w = s.way[--s.nways];
 
-		if (scan_first_visit(s.seen, &s.nseen, MAX_SEEN, w.va))
+		if (framescan_first_visit(s.seen, &s.nseen, MAX_SEEN, w.va))
 			out = framescan_follow(&s, w);
 	}
 	return out;
@@ -263,7 +263,7 @@ struct scan framescan(const struct code *c, const struct scan_regs *r, enum scan
 /* Text of the function from its start, decoded in address order up to `to`. */
 static bool has_prologue(const struct unwinder *u, uint64_t start, uint64_t to)
 {
-	struct window w = { .u = u };
+	struct framescan_window w = { .u = u };
 	bool pushed = false;
 
 	if (to - start > MAX_LINEAR)
@@ -282,7 +282,7 @@ static bool has_prologue(const struct unwinder *u, uint64_t start, uint64_t to)
 	return false;
 }
 
-enum frame_owner frame_owner(const struct code *c, uint64_t va, unsigned int back)
+enum framescan_owner framescan_owner(const struct code *c, uint64_t va, unsigned int back)
 {
 	const struct unwinder *u = c->u;
 	const struct symbol *sym;
@@ -291,7 +291,7 @@ enum frame_owner frame_owner(const struct code *c, uint64_t va, unsigned int bac
 	unsigned int push;
 	size_t n;
 
-	sym = code_symbol(c, va - back, &off);
+	sym = framescan_symbol(c, va - back, &off);
 	if (!sym)
 		return OWNER_UNKNOWN;
 	n = u->read_text(u->ctx, sym->addr, head, sizeof(head));
@@ -306,13 +306,13 @@ enum frame_owner frame_owner(const struct code *c, uint64_t va, unsigned int bac
 struct scan framescan_linear(const struct code *c, uint64_t va)
 {
 	const struct scan unknown = { .kind = SCAN_UNKNOWN };
-	struct window w = { .u = c->u };
+	struct framescan_window w = { .u = c->u };
 	const struct symbol *sym;
 	uint64_t off, at;
 	int64_t delta = 0;
 	bool framed = false, pushed = false, down = false, ended = false;
 
-	sym = code_symbol(c, va, &off);
+	sym = framescan_symbol(c, va, &off);
 	if (!sym || off > MAX_LINEAR || strstr(sym->name, ".cold"))
 		return unknown;
 	for (at = sym->addr; at < va;) {

@@ -30,7 +30,7 @@ struct code {
 };
 
 /* What va lies in, or NULL. Mostly it is own. */
-static inline const struct unwind_region *code_at(const struct code *c, uint64_t va)
+static inline const struct unwind_region *framescan_code_at(const struct code *c, uint64_t va)
 {
 	if (va - c->own.start < c->own.end - c->own.start)
 		return &c->own;
@@ -38,9 +38,10 @@ static inline const struct unwind_region *code_at(const struct code *c, uint64_t
 }
 
 /* The symbol that covers va, or NULL; off may be NULL, as with symtab_lookup. */
-static inline const struct symbol *code_symbol(const struct code *c, uint64_t va, uint64_t *off)
+static inline const struct symbol *framescan_symbol(const struct code *c, uint64_t va,
+						    uint64_t *off)
 {
-	const struct unwind_region *r = code_at(c, va);
+	const struct unwind_region *r = framescan_code_at(c, va);
 
 	return r && r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
 }
@@ -68,7 +69,8 @@ enum scan_calls {
 struct scan framescan(const struct code *c, const struct scan_regs *r, enum scan_calls calls);
 
 /* Is va in none of the *n places seen so far? Then it is one; false also where max are. */
-static inline bool scan_first_visit(uint64_t *seen, unsigned int *n, unsigned int max, uint64_t va)
+static inline bool framescan_first_visit(uint64_t *seen, unsigned int *n, unsigned int max,
+					 uint64_t va)
 {
 	for (unsigned int i = 0; i < *n; i++)
 		if (seen[i] == va)
@@ -79,7 +81,7 @@ static inline bool scan_first_visit(uint64_t *seen, unsigned int *n, unsigned in
 	return true;
 }
 
-enum frame_owner {
+enum framescan_owner {
 	OWNER_UNKNOWN, /* no symbol covers it */
 	OWNER_FRAME,   /* the function sets up a frame before va */
 	OWNER_NONE,    /* it does not */
@@ -87,7 +89,7 @@ enum frame_owner {
 };
 
 /* Does the function that covers va - back keep a frame there? */
-enum frame_owner frame_owner(const struct code *c, uint64_t va, unsigned int back);
+enum framescan_owner framescan_owner(const struct code *c, uint64_t va, unsigned int back);
 
 /*
  * For code whose ways onward all end in an indirect jump, which may be a switch

@@ -97,15 +97,6 @@ struct orc_tables {
 
 struct orc;
 
-/* false: the entries make no sense in any form. */
-bool orc_format_find(struct orc_format *out, const struct orc_tables *t);
-/* "4.14", "7.1": the first kernel with these numbers; "found in the code". */
-const char *orc_format_registers(const struct orc_format *f);
-/* A form of kernels that were: numbers 0 are 4.14's, 1 are 7.1's. */
-void orc_format_known(struct orc_format *f, enum orc_layout layout, unsigned int numbers);
-/* May an entry count from sp, and have rbp by bp (both enum orc_reg)? */
-bool orc_format_good_regs(unsigned int sp, unsigned int bp);
-
 /*
  * -EINVAL when the entries make no sense in any form or most of their addresses are
  * not in the text, -E2BIG over a cap, -ENOMEM. Entries for addresses outside of the text
@@ -135,8 +126,7 @@ uint64_t orc_slide_of(const struct orc *o);
 size_t orc_count(const struct orc *o);
 /* i-th entry by address. */
 const struct orc_entry *orc_at(const struct orc *o, size_t i, uint64_t *va);
-/* How many of the table's entries were left out, and where the last one kept is. */
-size_t orc_outside(const struct orc *o);
+/* Where the last entry is. */
 uint64_t orc_last(const struct orc *o);
 enum orc_layout orc_layout(const struct orc *o);
 const struct orc_format *orc_format_of(const struct orc *o);
@@ -151,5 +141,54 @@ const char *orc_layout_name(enum orc_layout l);
  * orc_slide() the answer is for the moved kernel; k is the image as linked.
  */
 uint64_t orc_irq_stack_ptr(const struct orc *o, const struct kimage *k, bool *percpu);
+
+/*
+ * orc_memo: the return addresses of the kernel that were seen to follow a call, with the ORC entry of
+ * that call.
+ *
+ * Without it each frame costs a look into the regions, the table's index, the table, the page
+ * tables and the text: most of them lines of memory that nobody else has asked for. An answer is
+ * kept where it was yes alone. Text that is patched later does not make it wrong: a stack that has
+ * the address is one of a call that was made. Who changes which code or table is where clears it.
+ *
+ * One thread. 1 MiB, of which only what is used is ever touched.
+ */
+
+#define ORC_MEMO_SLOTS (1u << 16)
+
+struct orc_memo_slot {
+	uint64_t ret; /* 0: free */
+	struct orc_entry entry;
+};
+
+struct orc_memo {
+	struct orc_memo_slot slot[ORC_MEMO_SLOTS];
+};
+
+struct orc_memo *orc_memo_create(void); /* NULL: no memory */
+void orc_memo_destroy(struct orc_memo *m);
+void orc_memo_clear(struct orc_memo *m);
+
+static inline struct orc_memo_slot *orc_memo_at(struct orc_memo *m, uint64_t ret)
+{
+	return &m->slot[ret * UINT64_C(0x9e3779b97f4a7c15) >> (64 - 16)];
+}
+
+/* NULL: not known. m may be NULL. Valid until the next orc_memo_keep(). */
+static inline const struct orc_entry *orc_memo_find(struct orc_memo *m, uint64_t ret)
+{
+	const struct orc_memo_slot *s;
+
+	if (!m || !ret)
+		return NULL;
+	s = orc_memo_at(m, ret);
+	return s->ret == ret ? &s->entry : NULL;
+}
+
+static inline void orc_memo_keep(struct orc_memo *m, uint64_t ret, const struct orc_entry *entry)
+{
+	if (m)
+		*orc_memo_at(m, ret) = (struct orc_memo_slot){ ret, *entry };
+}
 
 #endif

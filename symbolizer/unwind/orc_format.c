@@ -4,7 +4,7 @@
  * which register each number stands for, are found by what the entries say and by
  * the code that they speak of; no kernel's version is asked for.
  */
-#include "symbolizer/unwind/orc.h"
+#include "symbolizer/unwind/orc_format.h"
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
@@ -43,12 +43,6 @@ const char *orc_format_registers(const struct orc_format *f)
 		if (!memcmp(f->reg, known_regs[i], ORC_NUMBERS))
 			return known_names[i];
 	return "found in the code";
-}
-
-void orc_format_known(struct orc_format *f, enum orc_layout layout, unsigned int numbers)
-{
-	f->layout = layout;
-	memcpy(f->reg, known_regs[numbers < ARRAY_SIZE(known_regs) ? numbers : 0], ORC_NUMBERS);
 }
 
 /* -- what the code says ---------------------------------------------------------- */

@@ -2,8 +2,13 @@
 #include "symbolizer/unwind/unwind.h"
 
 #include "base/linux_regs.h"
-#include "symbolizer/unwind/framescan.h"
 #include "symbolizer/core/insn.h"
+#include "symbolizer/unwind/framescan.h"
+#include "symbolizer/unwind/unwind32.h"
+#include "symbolizer/unwind/unwind_cfi.h"
+#include "symbolizer/unwind/unwind_orc.h"
+#include "symbolizer/unwind/unwind_search.h"
+#include "symbolizer/unwind/unwind_user.h"
 #include "symbolizer/unwind/walk.h"
 
 #include <string.h>
@@ -20,357 +25,6 @@ const struct unwind_region *unwind_region_at(const struct unwind_region *r, size
 		n -= half;
 	}
 	return va >= r->start && va < r->end ? r : NULL;
-}
-
-enum step walk_finish(struct walk *w, enum stack_end end)
-{
-	/* However whole it looks: something on the way was only searched for. */
-	if (w->guessed &&
-	    (end == STACK_END_ROOT || end == STACK_END_USER || end == STACK_END_START))
-		end = STACK_END_SCANNED;
-	if (w->code.user)
-		w->out->user_end = (uint8_t)end;
-	/* What the program's frames come to does not make the kernel's incomplete. */
-	if (!w->code.user || w->out->n_kernel == 0)
-		w->out->end = (uint8_t)end;
-	return STEP_END;
-}
-
-bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, enum walk_ip is)
-{
-	struct stack *o = w->out;
-
-	if (o->n == STACK_MAX_FRAMES) {
-		walk_finish(w, STACK_END_DEPTH);
-		return false;
-	}
-	o->ip[o->n] = ip;
-	o->quality[o->n] = (uint8_t)q;
-	/* No call is before the first instruction of the code that a signal's handler returns to. */
-	o->exact[o->n] = is == WALK_IP_EXACT || ip == w->signal_return;
-	o->n++;
-	if (!w->code.user)
-		o->n_kernel = o->n;
-	return true;
-}
-
-/* Copy n stack bytes at va; returns their slice, or -1 when they were not copied. */
-int walk_read(const struct walk *w, uint64_t va, void *dst, size_t n)
-{
-	const struct sample *s = w->s;
-
-	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
-		const struct sample_slice *sl = &s->slice[i];
-		uint64_t rel = va - sl->va;
-
-		if (va >= sl->va && rel <= sl->len && n <= sl->len - rel) {
-			/* Mostly a word: that is one instruction. */
-			if (n == 8)
-				memcpy(dst, s->stack + sl->off + rel, 8);
-			else
-				memcpy(dst, s->stack + sl->off + rel, n);
-			return i;
-		}
-	}
-	return -1;
-}
-
-/*
- * Why a read failed: a slice that ends short of it means that the chain goes on
- * where nothing was copied; an address that is no plausible stack means that
- * the chain is broken.
- */
-enum stack_end walk_missing(const struct walk *w, uint64_t va)
-{
-	const struct sample *s = w->s;
-
-	if (s->nslices == 0)
-		return STACK_END_CUT;
-	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
-		const struct sample_slice *sl = &s->slice[i];
-
-		/* 64 KiB above: no stack that we know is larger. */
-		if (va >= sl->va && va - sl->va < sl->len + 65536ull)
-			return STACK_END_CUT;
-	}
-	return STACK_END_BAD_CHAIN;
-}
-
-/* Text patched at boot (arch/x86/kernel/alternative.c) no longer ends its calls where the image does. */
-static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n, uint64_t ret)
-{
-	const struct symbol *sym;
-	uint64_t target, off;
-	uint8_t rel[8];
-
-	if (w->code.user || n < 5)
-		return false;
-	/* call *mem (6 or 7 bytes) became call rel32 (5) and a nop */
-	if (p[n - 5] == 0xff && (p[n - 4] == 0x15 || (p[n - 4] == 0x14 && p[n - 3] == 0x25)))
-		return true;
-	/* call __x86_indirect_thunk_reg (5 bytes) became call *reg (2 or 3) and a nop */
-	for (unsigned int k = 2; k <= 3; k++) {
-		if (p[n - k] != 0xe8 || w->u->read_text(w->u->ctx, ret - k + 1, rel, 4) < 4)
-			continue;
-		target = ret - k + 5 +
-			 (uint64_t)(int64_t)(int32_t)(rel[0] | rel[1] << 8 | rel[2] << 16 |
-						      (uint32_t)rel[3] << 24);
-		sym = code_symbol(&w->code, target, &off);
-		if (sym && off == 0 && !strncmp(sym->name, "__x86_indirect_", 15))
-			return true;
-	}
-	return false;
-}
-
-/* A program's, which does not run what is there. Its bytes may look like a call, as any may. */
-static bool is_on_stack(const struct walk *w, uint64_t va)
-{
-	const struct sample *s = w->s;
-
-	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++)
-		if (va - s->slice[i].va < s->slice[i].len)
-			return true;
-	return false;
-}
-
-enum cfi_call walk_call_before(const struct walk *w, uint64_t ret, uint64_t *target)
-{
-	const struct unwind_region *text = code_at(&w->code, ret - 1);
-	uint64_t from = ret - 8;
-	uint8_t p[8];
-	size_t n;
-
-	if (!text || (w->program && is_on_stack(w, ret)))
-		return CFI_NO_CALL;
-	if (ret - text->start < 8)
-		from = text->start;
-	n = w->u->read_text(w->u->ctx, from, p, (size_t)(ret - from));
-	if (n < ret - from)
-		return CFI_CALL_UNKNOWN;
-	if (insn_call_before(ret, p, n, target) && (!*target || code_at(&w->code, *target)))
-		return CFI_CALL;
-	*target = 0;
-	return patched_call_before(w, p, n, ret) ? CFI_CALL : CFI_NO_CALL;
-}
-
-bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
-{
-	enum cfi_call call = walk_call_before(w, ret, target);
-
-	return call == CFI_CALL || (call == CFI_NO_CALL && w->program && !is_on_stack(w, ret) &&
-				    walk_java_return(w, ret));
-}
-
-/*
- * head_64.S starts the first C function of each CPU with lretq, from a pushed
- * return address: the outermost frame.
- */
-static bool is_start_of_cpu(const struct walk *w, uint64_t ret)
-{
-	uint8_t p[2];
-
-	return !w->code.user && ret > w->code.own.start + 2 && ret <= w->code.own.end &&
-	       w->u->read_text(w->u->ctx, ret - 2, p, 2) == 2 && p[0] == 0x48 && p[1] == 0xcb;
-}
-
-static void enter_user(struct walk *w)
-{
-	w->code.user = true;
-	w->code.own.start = w->u->user_start;
-	w->code.own.end = w->u->user_end;
-	w->code.own.orc = NULL;
-}
-
-/* Is it the ring-3 part of the kernel's own image? */
-static bool in_user_text(const struct unwinder *u, uint64_t rip)
-{
-	return rip >= u->user_start && rip < u->user_end;
-}
-
-/* Frames of 32-bit programs are not unwound. */
-static bool is_program(const struct unwinder *u, uint64_t rip, uint64_t cs)
-{
-	return u->programs.read && cs == LINUX_USER_CS64 && !(rip >> LINUX_USER_BITS);
-}
-
-/* The text may be anywhere; what is there is read as it is checked. */
-static void enter_program(struct walk *w)
-{
-	w->program = w->code.user = true;
-	w->code.own =
-		(struct unwind_region){ .start = 4096, .end = UINT64_C(1) << LINUX_USER_BITS };
-}
-
-/* Continue at an interrupted place: its registers are all known. */
-static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
-{
-	if (cs & 3) {
-		if (w->code.user)
-			return walk_finish(w, STACK_END_BAD_CHAIN);
-		walk_finish(w, STACK_END_USER);
-		if (in_user_text(w->u, r->rip))
-			enter_user(w);
-		else if (is_program(w->u, r->rip, cs))
-			enter_program(w);
-		else
-			return STEP_END;
-	} else if (r->rip == 0) {
-		/* The empty pt_regs at the end of a kernel thread's stack. */
-		return walk_finish(w, STACK_END_ROOT);
-	} else if (w->code.user || (!w->u->orc && !code_at(&w->code, r->rip))) {
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	} else if (w->u->orc && !(r->rip >> 63)) {
-		/* ORC leads to registers that are there, also those of code it does not know. */
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	}
-	if (!walk_push(w, r->rip, FRAME_REGS, WALK_IP_EXACT))
-		return STEP_END;
-	return STEP_ON;
-}
-
-/* A register of a struct pt_regs, unless it was popped already: then it is live. */
-static void take_reg(uint64_t *reg, const uint8_t *b, unsigned int off, uint64_t popped)
-{
-	if (off >= popped)
-		memcpy(reg, b + off, 8);
-}
-
-enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
-{
-	uint64_t popped = 0, cs;
-	uint8_t b[LINUX_REGS_LEN];
-	int slice;
-
-	if (at % 8 || w->code.user)
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	/* On the way out entry code pops them one by one; below rsp nothing was copied. */
-	if (r->whole && at < r->rsp && r->rsp - at <= PT_IP)
-		popped = r->rsp - at;
-	slice = walk_read(w, at + popped, b + popped, sizeof(b) - popped);
-	if (slice < 0)
-		return walk_finish(w, walk_missing(w, at + sizeof(b) - 1));
-	if (at + popped < w->floor[slice])
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	w->floor[slice] = at + sizeof(b);
-	take_reg(&r->r13, b, PT_R13, popped);
-	take_reg(&r->rbp, b, PT_BP, popped);
-	take_reg(&r->r10, b, PT_R10, popped);
-	take_reg(&r->rax, b, PT_AX, popped);
-	take_reg(&r->rdx, b, PT_DX, popped);
-	take_reg(&r->rdi, b, PT_DI, popped);
-	r->whole = true;
-	memcpy(&r->rip, b + PT_IP, 8);
-	memcpy(&r->rsp, b + PT_SP, 8);
-	memcpy(&cs, b + PT_CS, 8);
-	if (linux_selector(cs) & 3)
-		walk_regs_of_pt_regs(w, b, popped);
-	return resume(w, r, linux_selector(cs));
-}
-
-enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
-{
-	uint64_t cs, sp;
-	uint8_t b[LINUX_IRET_LEN];
-	int slice;
-
-	if (at % 8 || w->code.user)
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	slice = walk_read(w, at, b, sizeof(b));
-	if (slice < 0)
-		return walk_finish(w, walk_missing(w, at + sizeof(b) - 1));
-	memcpy(&r->rip, b + IRET_IP, 8);
-	memcpy(&cs, b + IRET_CS, 8);
-	cs = linux_selector(cs);
-	memcpy(&sp, b + IRET_SP, 8);
-	/*
-	 * The processor aligns rsp to 16 and pushes (SDM vol. 3, 6.14.2), or has
-	 * switched stacks. Anything else is not an interrupt frame.
-	 */
-	if (at < w->floor[slice] ||
-	    (!(cs & 3) && (sp & ~15ull) != at + LINUX_IRET_LEN && walk_read(w, sp, b, 8) == slice))
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	w->floor[slice] = at + LINUX_IRET_LEN;
-	r->rsp = sp;
-	w->regs.known = 0;
-	r->r10 = 0; /* unknown */
-	r->whole = false;
-	return resume(w, r, cs);
-}
-
-/*
- * Read the return address at `at` and accept it as a caller: the registers
- * become those after the return. rbp is the caller's, as found.
- */
-static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uint64_t rbp,
-			   enum frame_quality q)
-{
-	uint64_t ret, target;
-	int slice;
-
-	if (at % 8)
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	slice = walk_read(w, at, &ret, 8);
-	if (slice < 0)
-		return walk_finish(w, walk_missing(w, at + 7));
-	if (at < w->floor[slice])
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	walk_traced(w, at, &ret);
-	/* Away from a frame a zero alone is weak evidence: it may be any local. */
-	if (ret == 0)
-		return walk_finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT
-								: STACK_END_BAD_CHAIN);
-	if (!walk_is_return(w, ret, &target) && !walk_signal_return(w, ret)) {
-		if (rbp != 0 || !is_start_of_cpu(w, ret))
-			return walk_finish(w, STACK_END_BAD_CHAIN);
-	}
-	w->floor[slice] = at + 8;
-	r->rip = ret;
-	r->rsp = at + 8;
-	r->whole = false;
-	r->rbp = rbp;
-	r->r10 = 0;
-	return walk_push(w, ret, q, WALK_IP_RETURN) ? STEP_ON : STEP_END;
-}
-
-enum step walk_frame(struct walk *w, struct scan_regs *r)
-{
-	uint64_t fp = r->rbp, saved;
-	int slice;
-
-	if (fp == 0)
-		return walk_finish(w, STACK_END_ROOT);
-	if (fp & 1)
-		return walk_cross_pt_regs(w, r, r->rbp - 1);
-	if (fp % 8)
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	slice = walk_read(w, fp, &saved, 8);
-	if (slice < 0)
-		return walk_finish(w, walk_missing(w, fp + 15));
-	if (fp < w->floor[slice])
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	return return_to(w, r, fp + 8, saved, FRAME_FP);
-}
-
-enum step walk_scan(struct walk *w, struct scan_regs *r, const struct scan *sc)
-{
-	uint64_t rbp = r->rbp;
-
-	if (sc->kind != SCAN_FRAME && sc->rbp_saved &&
-	    walk_read(w, r->rsp + (uint64_t)sc->rbp_off, &rbp, 8) < 0)
-		return walk_finish(w, walk_missing(w, r->rsp + (uint64_t)sc->rbp_off + 7));
-	switch (sc->kind) {
-	case SCAN_FRAME:
-		return walk_frame(w, r);
-	case SCAN_AT_RSP:
-		return return_to(w, r, r->rsp + (uint64_t)sc->off, rbp, FRAME_LEAF);
-	case SCAN_AT_R10:
-		return return_to(w, r, r->r10 - 8, rbp, FRAME_LEAF);
-	case SCAN_IRET:
-		r->rbp = rbp;
-		return walk_cross_iret(w, r, r->rsp + (uint64_t)sc->off);
-	default:
-		return walk_finish(w, STACK_END_BAD_CHAIN);
-	}
 }
 
 /* Code without a frame of its own: the way to its return tells, or nothing does. */
@@ -393,7 +47,7 @@ static enum step step_frameless(struct walk *w, struct scan_regs *r)
 
 static bool has_names(const struct walk *w, uint64_t va)
 {
-	const struct unwind_region *text = code_at(&w->code, va);
+	const struct unwind_region *text = framescan_code_at(&w->code, va);
 
 	return text && text->symbols;
 }
@@ -415,7 +69,7 @@ static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 		if (far.kind == SCAN_AT_RSP && far.by_return)
 			sc = far;
 	} else if (sc.kind == SCAN_FRAME && sc.weak &&
-		   frame_owner(&w->code, r->rip, 0) == OWNER_NONE) {
+		   framescan_owner(&w->code, r->rip, 0) == OWNER_NONE) {
 		return step_frameless(w, r);
 	}
 	return walk_scan(w, r, &sc);
@@ -426,7 +80,7 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 {
 	struct scan sc;
 
-	switch (frame_owner(&w->code, r->rip, 1)) {
+	switch (framescan_owner(&w->code, r->rip, 1)) {
 	case OWNER_FRAME:
 	case OWNER_PART:
 		return walk_frame(w, r);
@@ -455,9 +109,9 @@ static bool at_system_call(struct walk *w, struct scan_regs *r)
 {
 	uint64_t rip = w->s->regs.gpr[GPR_RCX];
 
-	if (!is_program(w->u, rip, w->s->regs.cs))
+	if (!walk_is_program(w->u, rip, w->s->regs.cs))
 		return false;
-	enter_program(w);
+	walk_enter_program(w);
 	walk_regs_of_sample(w);
 	r->rip = rip;
 	return walk_push(w, rip, FRAME_REGS, WALK_IP_EXACT);
@@ -481,7 +135,7 @@ static bool stands_at(const struct unwinder *u, const struct sample *s)
 /* Does the code that ORC does not know have frames that rbp leads to? */
 static bool keeps_frames(const struct walk *w, uint64_t rip)
 {
-	const struct unwind_region *text = code_at(&w->code, rip);
+	const struct unwind_region *text = framescan_code_at(&w->code, rip);
 
 	return text && (text->form == UNWIND_FORM_FRAMES || w->u->frame_pointers);
 }
@@ -531,15 +185,15 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 	out->end = STACK_END_BAD_CHAIN;
 	out->user_end = 0;
 	if (s->mode == SAMPLE_USER) {
-		if (!in_user_text(u, r.rip) && is_program(u, r.rip, s->regs.cs))
-			enter_program(&w);
+		if (!walk_in_user_text(u, r.rip) && walk_is_program(u, r.rip, s->regs.cs))
+			walk_enter_program(&w);
 		else
-			enter_user(&w);
+			walk_enter_user(&w);
 		walk_regs_of_sample(&w);
 	}
 	(void)walk_push(&w, r.rip, FRAME_REGS, stands_at(u, s) ? WALK_IP_EXACT : WALK_IP_RETURN);
 	if (is_32bit(s)) {
-		if (u->frame_pointers32 && code_at(&w.code, r.rip))
+		if (u->frame_pointers32 && framescan_code_at(&w.code, r.rip))
 			walk_32(&w);
 		else
 			out->end = u->frame_pointers32 ? STACK_END_NO_TEXT : STACK_END_NO_FP;
@@ -556,7 +210,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		out->end = STACK_END_NO_FP;
 		return;
 	}
-	if (!w.program && !orc && !code_at(&w.code, r.rip)) {
+	if (!w.program && !orc && !framescan_code_at(&w.code, r.rip)) {
 		out->end = w.code.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
 		return;
 	}
@@ -577,16 +231,16 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			return;
 		}
 		if (u->orc && !w.code.user) {
-			st = step_orc(&w, &r);
+			st = walk_step_orc(&w, &r);
 			if (st != STEP_UNKNOWN)
 				continue;
 			if (!keeps_frames(&w, out->exact[out->n - 1] ? r.rip : r.rip - 1)) {
-				st = step_scanned(&w, &r);
+				st = walk_step_scanned(&w, &r);
 				continue;
 			}
 		}
 		if (search && !w.code.user)
-			st = step_searched(&w, &r);
+			st = walk_step_searched(&w, &r);
 		else if (out->exact[out->n - 1])
 			st = step_interrupted(&w, &r);
 		else

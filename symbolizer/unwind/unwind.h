@@ -37,7 +37,6 @@
 #include "symbolizer/core/memory.h"
 #include "symbolizer/cfi/cfi_cache.h"
 #include "symbolizer/unwind/orc.h"
-#include "symbolizer/unwind/orc_memo.h"
 #include "symbolizer/core/stack.h"
 
 /*
@@ -137,7 +136,7 @@ static inline enum unwind_way unwind_way(const struct unwinder *u)
 
 /*
  * Any thread that has u's memo, if any, for itself; no allocation. out->n >= 1 always: ip[0] is the sampled rip.
- * s must have passed sample_check when it comes from outside.
+ * The counts and slices of s lie within its stack_len, as capture makes them.
  */
 void unwind(const struct unwinder *u, const struct sample *s, struct stack *out);
 

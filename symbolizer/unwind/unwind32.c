@@ -9,8 +9,9 @@
  * lies in the kernel's text and follows a call, and frames go upward only. Interrupt
  * frames are not crossed.
  */
+#include "symbolizer/unwind/unwind32.h"
+
 #include "symbolizer/core/insn.h"
-#include "symbolizer/unwind/walk.h"
 
 #define OP_POP_EBP 0x5d
 #define OP_RET 0xc3
@@ -43,7 +44,7 @@ static enum progress unwind32_look(const struct walk *w, uint64_t eip)
 	size_t n;
 
 	/* Without a symbol nobody can say. */
-	if (!code_symbol(&w->code, eip, &off))
+	if (!framescan_symbol(&w->code, eip, &off))
 		return IN_FRAME;
 	n = w->u->read_text(w->u->ctx, eip - off, p, sizeof(p));
 	if (!insn_prologue32(p, n, &push, &mov))

@@ -8,9 +8,10 @@
  * it does not (the C library's return from a signal handler, the first function of a
  * context that was made). What fails leaves the frame to the reading of its code.
  */
-#include "symbolizer/unwind/walk.h"
+#include "symbolizer/unwind/unwind_cfi.h"
 
 #include "base/linux_regs.h"
+#include "symbolizer/unwind/unwind_special.h"
 
 #include <string.h>
 

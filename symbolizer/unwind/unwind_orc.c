@@ -11,11 +11,12 @@
  * boundary that code can be stopped at; a few leave code that differs inside
  * (alternatives with pushes have ORC entries of their own, objtool makes them).
  */
-#include "symbolizer/unwind/walk.h"
+#include "symbolizer/unwind/unwind_orc.h"
 
 #include "base/linux_regs.h"
 #include "symbolizer/core/insn.h"
 #include "symbolizer/unwind/orc.h"
+#include "symbolizer/unwind/unwind_special.h"
 
 #include <string.h>
 
@@ -30,13 +31,13 @@
 
 static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
 {
-	const struct unwind_region *text = code_at(&w->code, va);
+	const struct unwind_region *text = framescan_code_at(&w->code, va);
 	const struct orc_entry *x;
 
 	/* As orc_ftrace_find() in the kernel's own unwinder: by the place that was copied. */
 	if (text && text->form == UNWIND_FORM_COPY) {
 		va = text->copy_of + (va - text->start);
-		text = code_at(&w->code, va);
+		text = framescan_code_at(&w->code, va);
 	}
 	x = text && text->orc ? orc_lookup(text->orc, va) : NULL;
 	return x && x->type != ORC_UNDEFINED ? x : NULL;
@@ -146,7 +147,7 @@ static bool is_ret(const struct walk *w, uint64_t rip)
 		return true;
 	if (n < sizeof(p) || p[0] != 0xe9 || !insn_decode(&i, rip, p, n))
 		return false;
-	sym = code_symbol(&w->code, (uint64_t)i.value, &off);
+	sym = framescan_symbol(&w->code, (uint64_t)i.value, &off);
 	return !sym || strstr(sym->name, "return_thunk");
 }
 
@@ -225,7 +226,7 @@ static bool is_call_before(const struct walk *w, uint64_t ret)
 		return true;
 	if (!walk_is_return(w, ret, &target))
 		return false;
-	text = code_at(&w->code, ret - 1);
+	text = framescan_code_at(&w->code, ret - 1);
 	x = entry_of(w, ret - 1);
 	if (x && text->form == UNWIND_FORM_PLAIN)
 		orc_memo_keep(w->u->memo, ret, x);
@@ -284,7 +285,7 @@ static const struct orc_entry *entry_ahead(const struct walk *w, uint64_t va)
 	uint8_t text[MAX_AHEAD * INSN_MAX_LEN];
 	size_t len, at = 0;
 
-	if (!code_at(&w->code, va))
+	if (!framescan_code_at(&w->code, va))
 		return NULL;
 	len = w->u->read_text(w->u->ctx, va, text, sizeof(text));
 	for (unsigned int n = 0; n < MAX_AHEAD && at < len; n++) {
@@ -321,7 +322,7 @@ static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
 	*end = STACK_END_BAD_CHAIN;
 	if (f[0] == 0 && f[1] == 0)
 		return true;
-	cs = linux_selector(f[1]);
+	cs = linux_regs_selector(f[1]);
 	/* A program that has not run yet has the flags that the kernel made up (start_thread). */
 	return (cs == KERNEL_CS && (f[2] & RFLAGS_FIXED)) || cs == LINUX_USER_CS64 ||
 	       cs == USER32_CS;
@@ -333,7 +334,7 @@ static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
  */
 static bool is_call_of_probe(const struct walk *w, const struct scan_regs *r)
 {
-	const struct unwind_region *text = code_at(&w->code, r->rip - 1);
+	const struct unwind_region *text = framescan_code_at(&w->code, r->rip - 1);
 
 	return text && text->form == UNWIND_FORM_REGS;
 }
@@ -352,7 +353,7 @@ static bool is_behind_error_entry(const struct walk *w, uint64_t rip, bool exact
 			 !memcmp(p, mov_rax_rsp, sizeof(p)));
 }
 
-enum step step_orc(struct walk *w, struct scan_regs *r)
+enum step walk_step_orc(struct walk *w, struct scan_regs *r)
 {
 	bool exact = w->out->exact[w->out->n - 1];
 	const struct orc_entry *x = exact ? NULL : orc_memo_find(w->u->memo, r->rip);
@@ -417,7 +418,7 @@ enum step step_orc(struct walk *w, struct scan_regs *r)
 /* May the call before a return address have led to the code at ip? */
 static bool calls_this(const struct walk *w, uint64_t target, uint64_t ip)
 {
-	const struct unwind_region *text = code_at(&w->code, ip);
+	const struct unwind_region *text = framescan_code_at(&w->code, ip);
 	const struct symbol *here, *there;
 	uint64_t off;
 
@@ -430,7 +431,7 @@ static bool calls_this(const struct walk *w, uint64_t target, uint64_t ip)
 		return text->orc && target <= ip && target >= text->start &&
 		       orc_lookup(text->orc, target) == orc_lookup(text->orc, ip);
 	here = symtab_lookup(text->symbols, ip, NULL);
-	there = code_symbol(&w->code, target, &off);
+	there = framescan_symbol(&w->code, target, &off);
 	return here && here == there && off == 0;
 }
 
@@ -451,10 +452,10 @@ static enum step accept_scanned(struct walk *w, struct scan_regs *r, int slice, 
  * made at run time of which no list of the kernel tells. That mostly has a frame and an rbp
  * that leads to it.
  */
-enum step step_scanned(struct walk *w, struct scan_regs *r)
+enum step walk_step_scanned(struct walk *w, struct scan_regs *r)
 {
 	uint64_t ip = w->out->exact[w->out->n - 1] ? r->rip : r->rip - 1, frame[2], target;
-	const struct unwind_region *text = code_at(&w->code, ip);
+	const struct unwind_region *text = framescan_code_at(&w->code, ip);
 	int slice;
 
 	/* Before the kernel's mappings are there, nothing is at its address. */

@@ -8,7 +8,7 @@
  * a call of this very function. Either way it must be a return address, and a stack that
  * was found so ends as `scanned`, never as complete.
  */
-#include "symbolizer/unwind/walk.h"
+#include "symbolizer/unwind/unwind_search.h"
 
 #include "base/linux_regs.h"
 #include "symbolizer/core/insn.h"
@@ -30,7 +30,7 @@ struct search_way {
 	bool popped;
 };
 
-struct search {
+struct unwind_search_search {
 	struct walk *w;
 	const struct scan_regs *r;
 	const struct symbol *here; /* the function at rip */
@@ -42,10 +42,10 @@ struct search {
 /* What a way came to. */
 enum search_end { SEARCH_NOWHERE, SEARCH_RETURN, SEARCH_IRET };
 
-static bool search_is_start(const struct search *s, uint64_t va)
+static bool search_is_start(const struct unwind_search_search *s, uint64_t va)
 {
 	uint64_t off;
-	const struct symbol *sym = code_symbol(&s->w->code, va, &off);
+	const struct symbol *sym = framescan_symbol(&s->w->code, va, &off);
 
 	return sym && sym != s->here && off == 0;
 }
@@ -87,11 +87,11 @@ static bool search_move(struct search_way *x, const struct insn *i, const struct
 	return x->delta < MAX_FRAME && x->delta > -MAX_FRAME;
 }
 
-static enum search_end search_follow(struct search *s, struct search_way *x)
+static enum search_end search_follow(struct unwind_search_search *s, struct search_way *x)
 {
 	const struct unwinder *u = s->w->u;
 
-	while (s->steps++ < MAX_STEPS && code_at(&s->w->code, x->va)) {
+	while (s->steps++ < MAX_STEPS && framescan_code_at(&s->w->code, x->va)) {
 		uint8_t p[INSN_MAX_LEN];
 		struct insn i;
 
@@ -112,7 +112,7 @@ static enum search_end search_follow(struct search *s, struct search_way *x)
 			if (x->delta >= 0 && search_is_start(s, (uint64_t)i.value))
 				return SEARCH_RETURN;
 			x->va = (uint64_t)i.value;
-			if (!scan_first_visit(s->seen, &s->nseen, MAX_SEEN, x->va))
+			if (!framescan_first_visit(s->seen, &s->nseen, MAX_SEEN, x->va))
 				return SEARCH_NOWHERE;
 		}
 	}
@@ -131,8 +131,8 @@ static enum step search_accept(struct walk *w, struct scan_regs *r, uint64_t at,
 }
 
 /* Is the word at `at` where a call came from? *direct: one of the function here. */
-static int search_return_at(const struct search *s, uint64_t at, uint64_t *ret, bool *direct,
-			    bool *elsewhere)
+static int search_return_at(const struct unwind_search_search *s, uint64_t at, uint64_t *ret,
+			    bool *direct, bool *elsewhere)
 {
 	uint64_t target;
 	int slice = at % 8 ? -1 : walk_read(s->w, at, ret, 8);
@@ -154,14 +154,16 @@ static bool search_is_iret(const struct walk *w, uint64_t at)
 		return false;
 	if (linux_regs_at_end((const uint8_t *)(f + 5), sizeof(f), sizeof(f), &user))
 		return true;
-	return code_at(&w->code, f[0]) && !(linux_selector(f[1]) & 3) && (f[2] & 2) && f[3] >> 63;
+	return framescan_code_at(&w->code, f[0]) && !(linux_regs_selector(f[1]) & 3) &&
+	       (f[2] & 2) && f[3] >> 63;
 }
 
 /*
  * By the code. A call of another function than this one before the return address is a last
  * resort: that one may have jumped here, or the way may be wrong.
  */
-static enum step search_by_code(struct search *s, struct scan_regs *r, bool elsewhere_too)
+static enum step search_by_code(struct unwind_search_search *s, struct scan_regs *r,
+				bool elsewhere_too)
 {
 	struct walk *w = s->w;
 
@@ -174,7 +176,7 @@ static enum step search_by_code(struct search *s, struct scan_regs *r, bool else
 		uint64_t at, ret, rbp = r->rbp;
 		int slice;
 
-		if (!scan_first_visit(s->seen, &s->nseen, MAX_SEEN, x.va))
+		if (!framescan_first_visit(s->seen, &s->nseen, MAX_SEEN, x.va))
 			continue;
 		end = search_follow(s, &x);
 		at = r->rsp + (uint64_t)x.delta;
@@ -198,7 +200,7 @@ static enum step search_by_code(struct search *s, struct scan_regs *r, bool else
 }
 
 /* By the stack, and from an interrupt stack's end on by the one that was there before. */
-static enum step search_stack(struct search *s, struct scan_regs *r)
+static enum step search_stack(struct unwind_search_search *s, struct scan_regs *r)
 {
 	const struct walk *w = s->w;
 	uint64_t at = (r->rsp + 7) & ~7ull;
@@ -249,13 +251,15 @@ static enum step search_end_of_stack(struct walk *w, struct scan_regs *r)
 	return walk_finish(w, STACK_END_NO_FP);
 }
 
-enum step step_searched(struct walk *w, struct scan_regs *r)
+enum step walk_step_searched(struct walk *w, struct scan_regs *r)
 {
 	uint64_t ip = w->out->exact[w->out->n - 1] ? r->rip : r->rip - 1;
-	struct search s = { .w = w, .r = r, .here = code_symbol(&w->code, ip, NULL) };
+	struct unwind_search_search s = { .w = w,
+					  .r = r,
+					  .here = framescan_symbol(&w->code, ip, NULL) };
 	enum step step;
 
-	if (!code_at(&w->code, ip))
+	if (!framescan_code_at(&w->code, ip))
 		return walk_finish(w, STACK_END_NO_TEXT);
 	step = search_by_code(&s, r, false);
 	step = step == STEP_UNKNOWN ? search_stack(&s, r) : step;

@@ -14,13 +14,16 @@
  * Where the way ends, the stack is whole only if there is evidence (user_start.h): rbp
  * is 0 in the middle of many a stack, as code without frame pointers uses it for numbers.
  */
+#include "symbolizer/unwind/unwind_user.h"
+
+#include "symbolizer/unwind/unwind_cfi.h"
+#include "symbolizer/unwind/unwind_special.h"
 #include "symbolizer/unwind/user_start.h"
-#include "symbolizer/unwind/walk.h"
 
 #include <string.h>
 
 /* The text of one program, as the scans want to read it. */
-struct program {
+struct unwind_user_program {
 	const struct memory *memory;
 	const struct unwind_cfi *cfi;
 	uint64_t space;
@@ -28,7 +31,7 @@ struct program {
 
 static size_t read_program(void *ctx, uint64_t va, void *dst, size_t len)
 {
-	const struct program *p = ctx;
+	const struct unwind_user_program *p = ctx;
 	size_t n = p->memory->read(p->memory->ctx, p->space, va, dst, len);
 
 	/* A process has no page of its file's text until it runs there, and none once it has ended. */
@@ -161,7 +164,7 @@ static void set_regs(struct walk *w, const struct scan_regs *r)
 void walk_program(struct walk *w, struct scan_regs *r)
 {
 	const struct unwinder *all = w->u;
-	struct program p = {
+	struct unwind_user_program p = {
 		.memory = &all->programs,
 		.cfi = &all->cfi,
 		.space = w->s->regs.cr3,

@@ -3,6 +3,7 @@
 
 #include "base/linux_regs.h"
 #include "symbolizer/core/insn.h"
+#include "symbolizer/unwind/unwind_user.h"
 
 #include <string.h>
 

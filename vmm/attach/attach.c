@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/attach.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "vmm/attach/attach_host.h"
-#include "vmm/attach/attach_state.h"
+#include "vmm/attach/attach_hold.h"
+#include "vmm/attach/attach_rest.h"
+#include "vmm/attach/attach_sample.h"
+#include "vmm/attach/foreign.h"
+#include "vmm/attach/slots_kvm.h"
+#include "vmm/kvm.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 /* -- the tracer's thread --------------------------------------------------------------- */
@@ -73,19 +80,38 @@ static void close_peek(struct attach *a)
 	a->peek = NULL;
 }
 
+static int tracer_prepare(struct attach *a, struct err *e)
+{
+	int ret = load_programs(a, e);
+
+	/* From the first thread that is seized to the end of this one. */
+	attach_guard_watch(&a->guard);
+	if (ret)
+		return ret;
+	ret = attach_hold(a, e);
+	if (ret)
+		return ret;
+	ret = attach_host_open(a, e);
+	return ret ? ret : aim_peek(a, e);
+}
+
+/* Stores how long samples were taken. */
+static void note_time(struct attach *a)
+{
+	const uint64_t first = atomic_load(&a->vm->first_entry_ns);
+
+	a->facts.sampling_ns = first ? clock_mono_ns() - first : 0;
+}
+
 static void *tracer_main(void *arg)
 {
 	struct attach *a = arg;
-	int ret;
+	const int ret = tracer_prepare(a, &a->err);
 
-	ret = load_programs(a, &a->err);
-	ret = ret ? ret : attach_hold(a, &a->err);
-	ret = ret ? ret : attach_host_open(a, &a->err);
-	ret = ret ? ret : aim_peek(a, &a->err);
 	sem_post(&a->ready);
 	if (!ret) {
-		attach_stand_by(a);
 		attach_sample(a);
+		note_time(a);
 	}
 	a->facts.reads = a->capture.calls;
 	close_peek(a);
@@ -113,8 +139,7 @@ static int open_descriptors(struct attach *a, struct err *e)
 	sigaction(SIGCHLD, &usual, &a->old_child);
 	pthread_sigmask(SIG_BLOCK, &child, NULL);
 	a->child_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return a->child_fd < 0 || a->wake_fd < 0
+	return a->child_fd < 0 || sampler_open(&a->sampler)
 		       ? err_set(e, errno, "cannot open a descriptor: %s", strerror(errno))
 		       : 0;
 }
@@ -135,9 +160,8 @@ static int start_tracer(struct attach *a, struct err *e)
 static void op_wake(struct vm *vm)
 {
 	const struct attach *a = vm->attached;
-	uint64_t one = 1;
 
-	(void)!write(a->wake_fd, &one, sizeof(one));
+	sampler_wake(&a->sampler);
 }
 
 static int op_start(struct vm *vm, struct err *e)
@@ -145,8 +169,7 @@ static int op_start(struct vm *vm, struct err *e)
 	struct attach *a = vm->attached;
 
 	(void)e;
-	atomic_store(&a->go, true);
-	op_wake(vm);
+	sampler_go(&a->sampler);
 	return 0;
 }
 
@@ -169,11 +192,28 @@ static void op_join(struct vm *vm)
 	a->started = false;
 }
 
+bool attach_join_for(struct vm *vm, unsigned int ms)
+{
+	struct attach *a = vm->attached;
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_nsec += (long)(ms % 1000) * 1000000;
+	end.tv_sec += ms / 1000 + end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	if (a->started && pthread_timedjoin_np(a->thread, NULL, &end))
+		return false;
+	a->started = false;
+	return true;
+}
+
 /* Its thread does not run. */
 static void attach_free(struct attach *a)
 {
-	if (a->wake_fd >= 0)
-		close(a->wake_fd);
+	attach_guard_stop(&a->guard);
+	attach_reader_destroy(a->reader);
+	resident_close(&a->resident);
+	sampler_close(&a->sampler);
 	if (a->child_fd >= 0) {
 		close(a->child_fd);
 		sigaction(SIGCHLD, &a->old_child, NULL);
@@ -191,8 +231,7 @@ static void op_destroy(struct vm *vm)
 	/* It was never told to begin: the loop ends before its first sample. */
 	if (a->started) {
 		atomic_store(&vm->stop, true);
-		atomic_store(&a->go, true);
-		op_wake(vm);
+		sampler_go(&a->sampler);
 		op_join(vm);
 	}
 	attach_free(a);
@@ -217,6 +256,8 @@ static void op_facts(const struct vm *vm, struct attach_facts *out)
 	out->proofs = 0u + a->proof.text + a->proof.stack + a->proof.idt + a->proof.handlers +
 		      a->proof.gdt;
 	out->partial = a->proof.partial;
+	out->brought = a->reader ? atomic_load(&a->reader->brought) : 0;
+	out->absent_names = a->reader ? atomic_load(&a->reader->absent) : 0;
 }
 
 static pid_t op_vcpu_tid(const struct vm *vm, unsigned int vcpu)
@@ -252,31 +293,52 @@ static bool host_tells_nested(void)
 	return tells;
 }
 
-int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e)
+/* Capture reads while a vCPU is stopped: only what is in memory. */
+static size_t capture_present(void *resident, uint64_t host, size_t len)
+{
+	return resident_bytes(resident, host, len);
+}
+
+/* After a process has been looked at: before that it is not known to be a machine. */
+static int attach_begin(struct attach *a, struct err *e)
+{
+	int ret = open_descriptors(a, e);
+
+	if (ret)
+		return ret;
+	ret = attach_guard_start(&a->guard, e);
+	if (ret)
+		return ret;
+	resident_open(&a->resident, a->cfg.pid);
+	gmem_remote_only_present(&a->capture, capture_present, &a->resident);
+	a->reader = attach_reader_create(&a->consumer, a->cfg.pid, e);
+	return a->reader ? start_tracer(a, e) : -e->code;
+}
+
+int attach_open(struct vm **out, const struct attach_config *cfg, struct err *e)
 {
 	struct attach *a = calloc(1, sizeof(*a));
 	struct vm *vm;
 	int ret;
 
 	if (!a)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	a->cfg = *cfg;
-	a->wake_fd = a->child_fd = -1;
+	a->sampler.wake_fd = a->child_fd = a->guard.pipe_fd = -1;
+	a->resident.pagemap = a->resident.smaps = a->resident.mountinfo = -1;
 	sem_init(&a->ready, 0, 0);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->changed, NULL);
 	gmem_remote_init(&a->capture, cfg->pid);
-	gmem_remote_init(&a->consumer, cfg->pid);
 	ret = process_look(&a->process, cfg->pid, e);
-	vm = ret ? NULL : machine_new_foreign(&attach_ops, a, cfg, a->process.nvcpus, e);
+	vm = ret ? NULL : foreign_machine_new(&attach_ops, a, cfg, a->process.nvcpus, e);
 	if (!vm) {
 		attach_free(a);
 		return -e->code;
 	}
 	a->vm = vm;
 	vm->nested_flag = host_tells_nested();
-	ret = open_descriptors(a, e);
-	ret = ret ? ret : start_tracer(a, e);
+	ret = attach_begin(a, e);
 	if (ret) {
 		op_join(vm);
 		vm_destroy(vm);

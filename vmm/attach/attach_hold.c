@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/attach/attach_state.h"
+#include "vmm/attach/attach_hold.h"
 
 #include "base/clock.h"
-#include "vmm/attach/patience.h"
+#include "base/patience.h"
+#include "vmm/attach/slots_kvm.h"
+#include "vmm/capture/capture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,36 +34,62 @@ static void attach_nap(uint64_t ns)
 		;
 }
 
-static struct process_vcpu *vcpu_of_fd(struct process *p, int fd)
-{
-	for (unsigned int i = 0; i < p->nvcpus; i++)
-		if (p->vcpu[i].fd == fd)
-			return &p->vcpu[i];
-	return NULL;
-}
-
 /* Those that are found already wait for us with every signal. */
 static void attend_found(struct attach *a)
 {
+	attach_guard_beat(&a->guard);
 	for (unsigned int i = 0; i < a->process.nvcpus; i++)
 		if (a->tracee[i].tid && tracer_has_stopped(&a->tracee[i]))
 			tracer_release(&a->tracee[i]);
+	attach_attend_strays(a);
 }
 
-/* Which vCPU does this thread run? -1: none, as far as is seen. */
+static bool hold_is_over(const struct attach *a)
+{
+	return a->cfg.is_over && a->cfg.is_over(a->cfg.between_ctx);
+}
+
+/* Returns the index of the vCPU with this descriptor, or -1. */
+static int number_of(struct attach *a, int fd)
+{
+	const struct process_vcpu *v = process_vcpu_of(&a->process, fd);
+
+	return v ? (int)(v - a->process.vcpu) : -1;
+}
+
+/* Returns the index of the vCPU that this thread runs, or -1 if it was not seen to run one. */
 static int vcpu_of_thread(struct attach *a, struct tracee *t, struct patience *left)
 {
-	struct process_vcpu *v;
 	int fd, ret;
 
+	/* One that sleeps in KVM_RUN shows which vCPU it runs, without a stop. */
+	fd = process_vcpu_fd(&a->process, t->tid);
+	if (fd >= 0)
+		return number_of(a, fd);
 	/* One that gets no processor stops when it has one. */
-	while ((ret = tracer_hold(t, FIND_HOLD_NS)) == -EAGAIN &&
+	while ((ret = tracer_hold(t, FIND_HOLD_NS)) == -EAGAIN && !hold_is_over(a) &&
 	       patience_is_left(left, clock_mono_ns(), FIND_NS))
 		attend_found(a);
+	/* It has fallen asleep in KVM_RUN meanwhile, and a stop does not wake it: it waits for a page. */
+	if (ret == -EAGAIN)
+		return number_of(a, process_vcpu_fd(&a->process, t->tid));
 	if (ret || tracer_place_of(t, &fd) == TRACER_ELSEWHERE)
 		return -1;
-	v = vcpu_of_fd(&a->process, fd);
-	return v ? (int)(v - a->process.vcpu) : -1;
+	return number_of(a, fd);
+}
+
+/*
+ * Returns whether another descriptor with the number of vCPU i was found to run. Where the kernel does not tell copies of a
+ * descriptor (kcmp(2)), i is a copy. kept: the first so many are those that were found before i.
+ */
+static bool is_copy(const struct attach *a, unsigned int i, unsigned int kept)
+{
+	const struct process *p = &a->process;
+	bool found = kept && p->vcpu[kept - 1].id == p->vcpu[i].id;
+
+	for (unsigned int k = i + 1; k < p->nvcpus && p->vcpu[k].id == p->vcpu[i].id; k++)
+		found |= a->tracee[k].tid != 0;
+	return found;
 }
 
 /* vCPUs that are there but are not run (not plugged in, or of a VM that is only kept) don't count. */
@@ -74,7 +102,7 @@ static int keep_found(struct attach *a, struct err *e)
 		struct tracee t = a->tracee[i];
 
 		if (!t.tid) {
-			a->facts.not_running++;
+			a->facts.not_running += !is_copy(a, i, n);
 			continue;
 		}
 		a->tracee[i].tid = 0;
@@ -84,8 +112,8 @@ static int keep_found(struct attach *a, struct err *e)
 		a->ntracees = n + 1;
 		if (n && p->vcpu[n].id == p->vcpu[n - 1].id)
 			return err_set(e, ENOTSUP,
-				       "process %d (%s) runs several virtual machines: that is not "
-				       "supported",
+				       "process %d (%s) runs several virtual machines, which "
+				       "cannot be told apart",
 				       (int)p->pid, p->name);
 		n++;
 	}
@@ -102,6 +130,32 @@ static bool may_be_vcpu(const struct process *p, pid_t tid, bool unsure)
 	enum process_activity activity = process_activity(p, tid);
 
 	return activity == PROCESS_GUEST || (activity == PROCESS_RUNS && unsure);
+}
+
+/*
+ * Lets a thread go that is no vCPU. If it does not stop for that now, it is let go at its next stop, and
+ * true is returned: until then it is ours.
+ */
+static bool attach_give_back(struct attach *a, struct tracee *t)
+{
+	unsigned int i = 0;
+
+	if (!tracer_detach(t))
+		return false;
+	while (i < a->nstrays && a->stray[i].tid)
+		i++;
+	if (i == ATTACH_MAX_STRAYS)
+		return false;
+	a->stray[i] = *t;
+	a->nstrays += i == a->nstrays;
+	return true;
+}
+
+void attach_attend_strays(struct attach *a)
+{
+	for (unsigned int i = 0; i < a->nstrays; i++)
+		if (a->stray[i].tid && tracer_has_stopped(&a->stray[i]))
+			(void)tracer_detach(&a->stray[i]);
 }
 
 /* One look at all threads that are not known yet. Those in KVM_RUN are ours to hold from now on. */
@@ -130,7 +184,8 @@ static unsigned int find_more(struct attach *a, struct patience *left, unsigned 
 			p->thread[i] = 0;
 			found++;
 		} else {
-			tracer_detach(&t);
+			if (attach_give_back(a, &t))
+				p->thread[i] = 0;
 		}
 	}
 	return found;
@@ -143,7 +198,8 @@ static int find_threads(struct attach *a, struct err *e)
 	unsigned int found = 0;
 	uint64_t limit = FIND_NS;
 
-	while (found < p->nvcpus && patience_is_left(&left, clock_mono_ns(), limit)) {
+	while (found < p->nvcpus && !hold_is_over(a) &&
+	       patience_is_left(&left, clock_mono_ns(), limit)) {
 		unsigned int before = found;
 
 		err_clear(e);
@@ -188,13 +244,16 @@ int attach_begin_page(struct attach *a, unsigned int i, struct err *e)
 
 static int map_pages(struct attach *a, struct err *e)
 {
-	int ret = 0;
+	for (unsigned int i = 0; i < a->process.nvcpus; i++) {
+		int ret = regs_page_map(&a->page[i], a->cfg.pid, a->process.vcpu[i].fd, e);
 
-	for (unsigned int i = 0; !ret && i < a->process.nvcpus; i++) {
-		ret = regs_page_map(&a->page[i], a->cfg.pid, a->process.vcpu[i].fd, e);
-		ret = ret ? ret : attach_begin_page(a, i, e);
+		if (ret)
+			return ret;
+		ret = attach_begin_page(a, i, e);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 static void take_witness(const struct kvm_run *page, struct slots_witness *w)
@@ -229,6 +288,13 @@ static int find_by_witness(struct attach *a, const struct gmem *told, bool parti
 	return slots_find(&a->capture_mem, &a->process, w, &a->proof, e);
 }
 
+static int no_registers(const struct attach *a, struct err *e)
+{
+	err_clear(e);
+	return err_set(e, EAGAIN, "process %d (%s): its vCPUs give no registers", (int)a->cfg.pid,
+		       a->process.name);
+}
+
 /* Each vCPU in turn is asked until one's registers prove where the memory is. */
 static int find_memory(struct attach *a, struct err *e)
 {
@@ -238,19 +304,22 @@ static int find_memory(struct attach *a, struct err *e)
 	struct patience left = { 0 };
 	unsigned int looks = 0, silent = 0, naps;
 	bool partial = false;
-	int ret = -EAGAIN;
+	int ret = no_registers(a, e);
 
 	a->capture_mem.remote = &a->capture;
-	for (unsigned int i = 0; patience_is_left(&left, clock_mono_ns(), PROVE_NS);
+	for (unsigned int i = 0;
+	     !hold_is_over(a) && patience_is_left(&left, clock_mono_ns(), PROVE_NS);
 	     i = (i + 1) % vm->nvcpus) {
 		struct slots_witness w;
+		enum attach_seen seen;
 
-		err_clear(e);
-		ret = err_set(e, EAGAIN, "process %d (%s): its vCPUs give no registers",
-			      (int)a->cfg.pid, a->process.name);
+		attach_guard_beat(&a->guard);
+		ret = no_registers(a, e);
 		read_slots(a, &told, &partial, &why);
 		silent++;
-		if (!tracer_hold(&a->tracee[i], FIND_HOLD_NS)) {
+		seen = attach_look_at(a, i);
+		if (seen != ATTACH_SEEN_AWAY && seen != ATTACH_SEEN_WAITING &&
+		    !tracer_hold(&a->tracee[i], FIND_HOLD_NS)) {
 			if (regs_page_is_fresh(a->page[i])) {
 				err_clear(e);
 				take_witness(a->page[i], &w);
@@ -275,11 +344,49 @@ static int find_memory(struct attach *a, struct err *e)
 	return 0;
 }
 
+/* Leaves the vCPUs of the machine that was asked for. */
+static int choose_machine(struct attach *a, struct err *e)
+{
+	struct process *p = &a->process;
+	const unsigned int wanted = a->cfg.machine;
+	struct err why = { 0 };
+	int n;
+
+	if (wanted <= 1 && !process_has_several(p))
+		return 0;
+	if (!a->slots.object)
+		return err_set(e, ENOTSUP,
+			       "process %d (%s) runs several virtual machines, and only BPF tells "
+			       "whose a vCPU is: %s",
+			       (int)p->pid, p->name,
+			       *a->facts.memory_why_not ? a->facts.memory_why_not
+							: "--technique ptrace does without");
+	n = slots_number_machines(p, &a->slots, &why);
+	if (n < 0)
+		return err_set(e, ENOTSUP, "%s", why.text);
+	if (wanted > (unsigned int)n)
+		return err_set(e, ENOENT,
+			       "process %d (%s) runs %d virtual machines: there is no number %u",
+			       (int)p->pid, p->name, n, wanted);
+	if (!wanted && n > 1)
+		return err_set(e, ENOTUNIQ,
+			       "process %d (%s) runs %d virtual machines: choose one, --vm 1 to "
+			       "--vm %d, in the order in which they were made",
+			       (int)p->pid, p->name, n, n);
+	process_keep_machine(p, wanted ? wanted : 1);
+	return 0;
+}
+
 int attach_hold(struct attach *a, struct err *e)
 {
-	int ret = find_threads(a, e);
+	int ret = choose_machine(a, e);
 
-	ret = ret ? ret : map_pages(a, e);
+	ret = ret ? ret : find_threads(a, e);
+
+	if (ret)
+		return ret;
+	attach_look_open(a);
+	ret = map_pages(a, e);
 	return ret ? ret : find_memory(a, e);
 }
 
@@ -292,7 +399,10 @@ void attach_let_go(struct attach *a)
 			regs_page_end(a->page[i]);
 		regs_page_unmap(a->page[i]);
 		a->page[i] = NULL;
-		tracer_detach(&a->tracee[i]);
+		tracer_let_go(&a->tracee[i]);
 	}
-	a->ntracees = 0;
+	for (unsigned int i = 0; i < a->nstrays; i++)
+		tracer_let_go(&a->stray[i]);
+	attach_look_close(a);
+	a->ntracees = a->nstrays = 0;
 }

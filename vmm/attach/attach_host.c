@@ -2,6 +2,10 @@
 #include "vmm/attach/attach_host.h"
 
 #include "base/clock.h"
+#include "vmm/attach/attach_sample.h"
+#include "vmm/capture/capture.h"
+#include "vmm/capture/counter.h"
+#include "vmm/capture/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +28,15 @@ struct host_times {
 struct attach_host {
 	struct counter counter;
 	struct tracer_own own; /* its signal */
-	int schedstat, syscall, wchan; /* of /proc/PID/task/TID */
+	int schedstat;	       /* descriptor of /proc/PID/task/TID/schedstat */
 	struct host_times seen, now;
-	uint64_t on_seen;		   /* of ran: samples stand for it */
-	uint64_t asleep;		   /* it was, and where is not known yet */
-	int64_t rest;			   /* below 0: of the next account, too much is known */
-	uint64_t off[SAMPLE_WHERES];	   /* no sample stands for it yet */
+	uint64_t on_seen;	     /* part of seen.ran that samples stand for */
+	uint64_t asleep;	     /* time asleep whose cause is not known yet */
+	int64_t rest;		     /* below 0: of the next account, too much is known */
+	uint64_t off[SAMPLE_WHERES]; /* no sample stands for it yet */
 	uint64_t waits_since;
-	enum sample_where at;		   /* when its deadline came: HALTED, WAITING, STOPPED, IN_VMM; else UNTOLD */
+	enum sample_where
+		at; /* when its deadline came: HALTED, WAITING, STOPPED, IN_VMM; else UNTOLD */
 };
 
 static int open_proc(const struct attach *a, unsigned int i, const char *name)
@@ -75,8 +80,6 @@ static int open_one(struct attach *a, unsigned int i, struct err *e)
 		  : counter_open_on(&h->counter, t->tid, &a->cfg.event.counter, &rule, h->own.signo,
 				    &why);
 	h->schedstat = open_proc(a, i, "schedstat");
-	h->syscall = open_proc(a, i, "syscall");
-	h->wchan = open_proc(a, i, "wchan");
 	host_look(h, clock_mono_ns());
 	/* A kernel without CONFIG_SCHED_INFO has none, or noughts. */
 	if (!ret && !h->now.ran)
@@ -95,9 +98,9 @@ int attach_host_open(struct attach *a, struct err *e)
 		return 0;
 	a->host = calloc(a->ntracees, sizeof(*a->host));
 	if (!a->host)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (unsigned int i = 0; i < a->ntracees; i++)
-		a->host[i].schedstat = a->host[i].syscall = a->host[i].wchan = -1;
+		a->host[i].schedstat = -1;
 	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
 		ret = open_one(a, i, e);
 	return ret;
@@ -106,12 +109,9 @@ int attach_host_open(struct attach *a, struct err *e)
 void attach_host_close(struct attach *a)
 {
 	for (unsigned int i = 0; a->host && i < a->vm->nvcpus; i++) {
-		const int fds[] = { a->host[i].schedstat, a->host[i].syscall, a->host[i].wchan };
-
 		counter_close(&a->host[i].counter);
-		for (unsigned int k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
-			if (fds[k] >= 0)
-				close(fds[k]);
+		if (a->host[i].schedstat >= 0)
+			close(a->host[i].schedstat);
 	}
 	free(a->host);
 	a->host = NULL;
@@ -166,37 +166,29 @@ void attach_host_begin(struct attach *a, unsigned int i, uint64_t now)
 
 /* -- off its processor ---------------------------------------------------------------------- */
 
-static bool starts(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
 /* Where it sleeps; UNTOLD: it does not, or it can't be seen. */
-static enum sample_where asleep_at(const struct attach *a, unsigned int i)
+static enum sample_where asleep_at(const struct attach *a, unsigned int i, enum attach_seen seen)
 {
-	const struct attach_host *h = &a->host[i];
-	char text[256], wchan[64];
-	unsigned long nr, request;
-
-	if (sscanf(read_proc(h->syscall, text, sizeof(text)), "%lu %*x %lx", &nr, &request) != 2)
-		return SAMPLE_UNTOLD;
-	read_proc(h->wchan, wchan, sizeof(wchan));
-	/* At the counter's signal, which we have not seen yet. */
-	if (starts(wchan, "ptrace_"))
+	switch (seen) {
+	case ATTACH_SEEN_HALTED:
+		return SAMPLE_HALTED;
+	case ATTACH_SEEN_WAITING:
+		return SAMPLE_WAITING;
+	case ATTACH_SEEN_STOPPED: /* at the counter's signal, which we have not seen yet */
 		return SAMPLE_STOPPED;
-	if (nr == SYS_ioctl && request == KVM_RUN)
-		return starts(wchan, "kvm_vcpu_block") || starts(wchan, "kvm_vcpu_halt")
-			       ? SAMPLE_HALTED
-			       : SAMPLE_WAITING;
-	/* Where KVM has no APIC, its VMM waits for the end of a halt. */
-	return a->page[i]->exit_reason == KVM_EXIT_HLT ? SAMPLE_HALTED : SAMPLE_IN_VMM;
+	case ATTACH_SEEN_AWAY:
+		/* Where KVM has no APIC, its VMM waits for the end of a halt. */
+		return a->page[i]->exit_reason == KVM_EXIT_HLT ? SAMPLE_HALTED : SAMPLE_IN_VMM;
+	default:
+		return SAMPLE_UNTOLD;
+	}
 }
 
-bool attach_host_is_due(struct attach *a, unsigned int i)
+static bool is_due(struct attach *a, unsigned int i, enum attach_seen seen)
 {
 	struct attach_host *h = &a->host[i];
 
-	h->at = asleep_at(a, i);
+	h->at = asleep_at(a, i, seen);
 	host_look(h, clock_mono_ns());
 	if (h->at != SAMPLE_UNTOLD || h->asleep > ASLEEP_MOST * a->trigger[i].period_ns ||
 	    h->off[SAMPLE_RUNNABLE] + h->now.delay - h->seen.delay >=
@@ -207,21 +199,25 @@ bool attach_host_is_due(struct attach *a, unsigned int i)
 }
 
 /* The page has what the guest is at, but for one that has not run since the last sample. */
-static bool host_sample(struct attach *a, unsigned int i, const struct capture_cause *cause)
+static bool host_sample(struct attach *a, unsigned int i, const struct attach_regs *regs,
+			const struct capture_cause *cause)
 {
 	struct vcpu *v = &a->vm->vcpu[i];
-	struct capture_view view = capture_view_of_run(a->page[i], &a->capture_mem);
+	struct capture_view view =
+		regs ? attach_look_view(a, regs) : capture_view_of_run(a->page[i], &a->capture_mem);
 
-	if (regs_page_is_fresh(a->page[i]))
+	if (regs || regs_page_is_fresh(a->page[i]))
 		return capture_sample_of(v, &view, cause);
 	ring_drop(&v->ring);
 	return false;
 }
 
-static void take_off(struct attach *a, unsigned int i, uint64_t now, uint32_t missed)
+/* Makes samples of the time off the processor until now, with these registers or those of the vCPU's page. */
+static void take_off(struct attach *a, unsigned int i, const struct attach_regs *regs,
+		     uint32_t missed)
 {
 	struct attach_host *h = &a->host[i];
-	const uint64_t period = a->trigger[i].period_ns;
+	const uint64_t period = a->trigger[i].period_ns, now = h->now.wall;
 
 	if (h->at != SAMPLE_UNTOLD || h->asleep > ASLEEP_MOST * period) {
 		h->off[h->at] += h->asleep;
@@ -245,12 +241,67 @@ static void take_off(struct attach *a, unsigned int i, uint64_t now, uint32_t mi
 		if (h->off[w] < period / SOURCE_HOST_PART)
 			continue;
 		missed = 0;
-		if (!host_sample(a, i, &cause))
+		if (!host_sample(a, i, regs, &cause))
 			continue;
 		h->off[w] = 0;
 		if (waits)
 			h->waits_since = now;
 	}
+}
+
+/* A thread that sleeps: no figure of it changes but the time. */
+static void account_asleep(struct attach *a, unsigned int i, enum sample_where where)
+{
+	struct attach_host *h = &a->host[i];
+
+	account_off(h, clock_mono_ns(), 0);
+	h->off[where] += h->asleep;
+	h->asleep = 0;
+}
+
+static bool look_away(struct attach *a, unsigned int i, uint32_t missed)
+{
+	struct attach_host *h = &a->host[i];
+	struct attach_regs now;
+
+	if (!attach_look_regs(a, i, &now))
+		return true;
+	account_off(h, clock_mono_ns(), 0);
+	if (h->at == SAMPLE_IN_VMM && attach_look_is_paused(a, i, &now, h->now.wall)) {
+		h->asleep = 0;
+		attach_look_leave(a, i, ATTACH_LEFT_PAUSED, 1 + missed);
+		return true;
+	}
+	a->facts.in_vmm += h->at == SAMPLE_IN_VMM;
+	attach_begin_reads(a, i);
+	take_off(a, i, &now, missed);
+	attach_end_reads(a);
+	return true;
+}
+
+bool attach_host_look(struct attach *a, unsigned int i, enum attach_seen seen)
+{
+	const struct attach_regs *halted;
+
+	attach_look_note(a, i, seen);
+	if (!is_due(a, i, seen))
+		return true;
+	if (seen == ATTACH_SEEN_RUNNING || seen == ATTACH_SEEN_STOPPED)
+		return false;
+	if (seen == ATTACH_SEEN_AWAY)
+		return look_away(a, i, trigger_advance(&a->trigger[i], clock_mono_ns()));
+	halted = seen == ATTACH_SEEN_HALTED ? attach_look_halted(a, i) : NULL;
+	if (seen == ATTACH_SEEN_HALTED && !halted)
+		return false;
+	account_asleep(a, i, a->host[i].at);
+	/* Its sample comes when it goes on: then its registers are known. */
+	if (seen == ATTACH_SEEN_WAITING) {
+		trigger_advance(&a->trigger[i], a->host[i].now.wall);
+	} else {
+		take_off(a, i, halted, trigger_advance(&a->trigger[i], a->host[i].now.wall));
+		attach_end_reads(a);
+	}
+	return true;
 }
 
 /* -- on its processor ----------------------------------------------------------------------- */
@@ -263,9 +314,9 @@ static void take_on(struct attach *a, unsigned int i, enum tracer_place place, u
 	struct capture_cause cause = { .now = now, .reason = SAMPLE_HOST, .host = &host };
 	uint64_t there = h->now.ran - h->on_seen;
 
-	host.where = h->counter.in_guest	  ? SAMPLE_IN_GUEST
+	host.where = h->counter.in_guest	 ? SAMPLE_IN_GUEST
 		     : place == TRACER_ELSEWHERE ? SAMPLE_IN_VMM
-						  : SAMPLE_IN_KVM;
+						 : SAMPLE_IN_KVM;
 	if (host.where == SAMPLE_IN_VMM)
 		host.exit = source_exit_of(a->page[i], &host.exit_addr);
 	if (host.where != SAMPLE_IN_GUEST)
@@ -273,7 +324,7 @@ static void take_on(struct attach *a, unsigned int i, enum tracer_place place, u
 	memcpy(host.ip, h->counter.chain, host.n * sizeof(host.ip[0]));
 	if (counter_take(&h->counter, &cause.weight, &cause.missed)) {
 		cause.weight = source_host_weight(cause.weight, there, a->trigger[i].period_ns);
-		if (cause.weight && host_sample(a, i, &cause))
+		if (cause.weight && host_sample(a, i, NULL, &cause))
 			h->on_seen += cause.weight;
 	}
 	counter_note(&h->counter, &v->stats.counter[0]);
@@ -290,7 +341,7 @@ void attach_host_take(struct attach *a, unsigned int i)
 	int fd;
 	const enum tracer_place place = tracer_place_of(t, &fd);
 
-	gmem_remote_expect(&a->capture, &a->expected[i]);
+	attach_begin_reads(a, i);
 	/* Where KVM has not stored into the page since the last sample, the guest has not run. */
 	attach_unmark(a, i);
 	a->facts.by_ptrace++;
@@ -300,14 +351,17 @@ void attach_host_take(struct attach *a, unsigned int i)
 	if (t->by_own) {
 		if (fresh)
 			take_on(a, i, place, now);
-		if (a->armed)
+		if (a->sampler.armed)
 			counter_go_on(&h->counter);
 	} else {
-		take_off(a, i, now, trigger_advance(&a->trigger[i], now));
+		take_off(a, i, NULL, trigger_advance(&a->trigger[i], now));
+		if (place != TRACER_ELSEWHERE)
+			(void)attach_look_stopped(a, i, a->seen[i]);
 		/* An overflow whose signal never came. */
 		if (h->now.ran - h->on_seen > ON_LOST * a->trigger[i].period_ns)
 			counter_go_on(&h->counter);
 	}
+	attach_end_reads(a);
 	attach_mark(a, i);
 	tracer_release(t);
 	stopped = clock_mono_ns() - now;

@@ -3,8 +3,7 @@
  * attach_host: samples of all of a foreign vCPU thread's time, with the host's side (the event host).
  *
  * On its processor: a counter of the thread's time, whose overflow the kernel signals to the thread itself. It stops
- * there, as it is traced, at the very moment. Off it: at deadlines of wall-clock time it is looked at, and asked
- * to stop where there is something to account for. Weights add up to elapsed time, less the last period.
+ * there, as it is traced, at the very moment. Off it: at deadlines of wall-clock time it is looked at (attach_look.h). Weights add up to elapsed time, less the last period.
  * The tracer's thread alone.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_HOST_H
@@ -18,8 +17,8 @@ void attach_host_close(struct attach *a);
 
 /* vCPU i is sampled from now on, with the trigger's period. */
 void attach_host_begin(struct attach *a, unsigned int i, uint64_t now);
-/* Its deadline has come. true: it has to be stopped. */
-bool attach_host_is_due(struct attach *a, unsigned int i);
+/* Its deadline has come, and its thread was seen so: takes what is due. false: it has to be stopped for that. */
+bool attach_host_look(struct attach *a, unsigned int i, enum attach_seen seen);
 /* It is held: take what is due, and let it go on. */
 void attach_host_take(struct attach *a, unsigned int i);
 

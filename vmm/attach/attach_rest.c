@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * While this process is stopped (Ctrl-Z) it must trace no thread of the other one: a traced thread
- * stops at every signal and waits for its tracer. The thread that is going to stop this process
- * asks for a rest. It begins when the tracer has detached from all threads, and ends when it has
- * seized them again.
- */
-#include "vmm/attach/attach_state.h"
+#include "vmm/attach/attach_rest.h"
+
+#include "vmm/attach/attach_hold.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 static void rest_set_phase(struct attach *a, enum attach_phase phase)
 {
@@ -64,15 +59,18 @@ void attach_rest_if_asked(struct attach *a)
 		return;
 	for (unsigned int i = 0; i < a->ntracees; i++)
 		rest_detach(a, i);
+	/* Nothing is traced any more, and this process may be stopped for as long as anybody likes. */
+	attach_guard_unwatch(&a->guard);
 	pthread_mutex_lock(&a->lock);
 	rest_set_phase(a, ATTACH_RESTS);
 	while (atomic_load(&a->phase) == ATTACH_RESTS)
 		pthread_cond_wait(&a->changed, &a->lock);
 	pthread_mutex_unlock(&a->lock);
+	attach_guard_watch(&a->guard);
 	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
 		ret = rest_seize(a, i, &e);
 	/* No sample stands for the periods that have passed: as if the event was not armed. */
-	a->armed = false;
+	a->sampler.armed = false;
 	if (ret)
 		machine_end(a->vm, VM_END_ERROR, NULL, NULL, &e);
 }
@@ -86,12 +84,10 @@ void attach_end_rests(struct attach *a)
 
 void attach_ask_for_rest(struct attach *a)
 {
-	uint64_t one = 1;
-
 	pthread_mutex_lock(&a->lock);
 	if (atomic_load(&a->phase) == ATTACH_WORKS)
 		rest_set_phase(a, ATTACH_TO_REST);
-	(void)!write(a->wake_fd, &one, sizeof(one));
+	sampler_wake(&a->sampler);
 	while (atomic_load(&a->phase) == ATTACH_TO_REST)
 		pthread_cond_wait(&a->changed, &a->lock);
 	pthread_mutex_unlock(&a->lock);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/attach/attach_state.h"
+#include "vmm/attach/attach_sample.h"
 
 #include "base/clock.h"
 #include "base/count.h"
+#include "vmm/attach/attach_hold.h"
 #include "vmm/attach/attach_host.h"
+#include "vmm/attach/attach_rest.h"
+#include "vmm/capture/capture.h"
 
-#include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -14,53 +16,17 @@
 /* A thread without a processor is looked at so often for so long, and then asked to stop. */
 #define AGAIN_NS 500000u
 #define PATIENCE_NS 50000000u
-/* A sampler without deadlines looks at control so often. */
-#define IDLE_POLL_NS 100000000u
 /* So often all threads are looked at even if no SIGCHLD tells of them: no stop may go unseen. */
 #define ATTEND_NS 20000000u
-
-/* Follow what control asks for; returns whether samples are taken at all. */
-static bool attach_follow(struct attach *a)
-{
-	struct vm *vm = a->vm;
-	uint64_t period = vm_period(vm, 0), now = clock_mono_ns();
-	unsigned int seen = atomic_load_explicit(&vm->control.changes, memory_order_acquire);
-	bool armed = vm_event_is_armed(vm, 0), again = armed && !a->armed;
-
-	a->armed = armed;
-	for (unsigned int i = 0; i < vm->nvcpus; i++) {
-		struct vcpu *v = &vm->vcpu[i];
-		struct trigger *t = &a->trigger[i];
-
-		if (v->control_seen == seen && t->period_ns == period && !again)
-			continue;
-		v->control_seen = seen;
-		v->stack_max = atomic_load_explicit(&vm->control.stack_max, memory_order_relaxed);
-		/* No sample stands for the time in which the event was not armed. */
-		if (t->period_ns == period && !again)
-			continue;
-		t->period_ns = v->source[0].period = period;
-		t->jitter = a->cfg.event.jitter;
-		t->rng = t->rng ? t->rng : (now * 0x9e3779b97f4a7c15ull + i) | 1;
-		t->start_ns = now;
-		t->period_no = 0;
-		trigger_advance(t, now);
-		if (a->host && armed)
-			attach_host_begin(a, i, now);
-	}
-	return armed;
-}
 
 /* Of a sample that is taken now; t is moved on to the next deadline. *late: how late it is. */
 static struct capture_cause attach_cause(struct trigger *t, uint64_t *late)
 {
-	struct capture_cause cause = { .now = clock_mono_ns(), .reason = SAMPLE_TIMER };
+	const uint64_t now = clock_mono_ns();
 
 	/* Control may have moved the deadline since the thread was asked. */
-	*late = cause.now > t->deadline_ns ? cause.now - t->deadline_ns : 0;
-	cause.missed = trigger_advance(t, cause.now);
-	cause.weight = (1 + (uint64_t)cause.missed) * t->period_ns;
-	return cause;
+	*late = sampler_late(t, now);
+	return sampler_cause(t, now, now);
 }
 
 /* Is there anything to choose? */
@@ -98,18 +64,64 @@ static void attach_postpone(struct attach *a, unsigned int i)
 	a->again[i] = clock_mono_ns() + wait;
 }
 
+void attach_begin_sample(struct attach *a, unsigned int i, struct capture_cause *cause)
+{
+	uint64_t late;
+
+	*cause = attach_cause(&a->trigger[i], &late);
+	note_cause(&a->vm->vcpu[i], cause, late);
+	note_choice(a, i, cause->missed, false);
+}
+
+void attach_begin_reads(struct attach *a, unsigned int i)
+{
+	a->absent_before = a->capture.absent;
+	gmem_remote_expect(&a->capture, &a->expected[i]);
+}
+
+void attach_end_reads(struct attach *a)
+{
+	a->facts.absent += a->capture.absent != a->absent_before;
+}
+
+void attach_postpone_look(struct attach *a, unsigned int i)
+{
+	const uint64_t period = a->trigger[i].period_ns;
+
+	a->again[i] = clock_mono_ns() + (period < PATIENCE_NS ? period : PATIENCE_NS);
+}
+
+/* A vCPU whose thread is held. */
+static void capture_stopped(struct attach *a, unsigned int i, enum tracer_place place,
+			    const struct capture_cause *cause)
+{
+	struct vcpu *v = &a->vm->vcpu[i];
+	struct capture_view view;
+
+	a->facts.in_vmm += place == TRACER_ELSEWHERE;
+	if (!regs_page_is_fresh(a->page[i])) {
+		ring_drop(&v->ring);
+		return;
+	}
+	if (place != TRACER_ELSEWHERE && attach_look_stopped(a, i, a->seen[i])) {
+		attach_look_leave(a, i, ATTACH_LEFT_UNSTARTED, 1 + cause->missed);
+		return;
+	}
+	view = capture_view_of_run(a->page[i], &a->capture_mem);
+	capture_sample_of(v, &view, cause);
+}
+
 /* The thread has stopped: take the sample that is due, and let the thread go on. */
 static void attach_take_sample(struct attach *a, unsigned int i)
 {
 	struct vcpu *v = &a->vm->vcpu[i];
 	const struct kvm_run *page = a->page[i];
 	struct tracee *tracee = &a->tracee[i];
-	uint64_t late;
 	struct capture_cause cause;
-	struct capture_view view;
 	enum tracer_place place;
 	int fd;
 
+	a->facts.thread_stops++;
 	if (a->host) {
 		attach_host_take(a, i);
 		return;
@@ -122,24 +134,19 @@ static void attach_take_sample(struct attach *a, unsigned int i)
 	}
 	if (a->too_soon[i])
 		a->too_soon[i]--;
-	cause = attach_cause(&a->trigger[i], &late);
-	note_cause(v, &cause, late);
-	note_choice(a, i, cause.missed, false);
+	attach_begin_sample(a, i, &cause);
+	attach_begin_reads(a, i);
 	a->facts.by_ptrace++;
-	gmem_remote_expect(&a->capture, &a->expected[i]);
 	/* Elsewhere the page holds what the guest was at when it left, perhaps a sample ago. */
-	if (place == TRACER_ELSEWHERE) {
-		a->facts.in_vmm++;
+	if (place == TRACER_ELSEWHERE)
 		attach_unmark(a, i);
-	} else if (a->peek && regs_page_is_fresh(page)) {
+	else if (a->peek && regs_page_is_fresh(page))
 		pvm_peek_ops()->compare(a->peek, i, page);
-	}
-	if (regs_page_is_fresh(page)) {
-		view = capture_view_of_run(page, &a->capture_mem);
-		capture_sample_of(v, &view, &cause);
-	} else {
-		ring_drop(&v->ring);
-	}
+	if (place == TRACER_ELSEWHERE && attach_look_stopped_away(a, i))
+		attach_look_leave(a, i, ATTACH_LEFT_PAUSED, 1 + cause.missed);
+	else
+		capture_stopped(a, i, place, &cause);
+	attach_end_reads(a);
 	attach_mark(a, i);
 	tracer_release(tracee);
 	hist_add(&v->stats.stop_ns, clock_mono_ns() - cause.now);
@@ -148,9 +155,16 @@ static void attach_take_sample(struct attach *a, unsigned int i)
 static void attach_attend(struct attach *a)
 {
 	a->attended_ns = clock_mono_ns();
-	for (unsigned int i = 0; i < a->ntracees; i++)
-		if (tracer_has_stopped(&a->tracee[i]))
+	for (unsigned int i = 0; i < a->ntracees; i++) {
+		if (!tracer_has_stopped(&a->tracee[i]))
+			continue;
+		/* The period is 0 until control was followed: then this is a late stop of the search. */
+		if (a->trigger[i].period_ns)
 			attach_take_sample(a, i);
+		else
+			tracer_release(&a->tracee[i]);
+	}
+	attach_attend_strays(a);
 }
 
 /*
@@ -185,8 +199,19 @@ static bool peek_sample(struct attach *a, unsigned int i)
 	note_choice(a, i, cause.missed, true);
 	a->trigger[i] = t;
 	a->facts.by_bpf++;
+	a->look[i].away_ns = 0;
 	hist_add(&v->stats.stop_ns, taken_ns);
 	return true;
+}
+
+/* Takes the sample that is due of a thread that sleeps, or postpones it; false: the thread is to be stopped. */
+static bool look_sample(struct attach *a, unsigned int i)
+{
+	/* A stop that was asked for is yet to come. */
+	if (a->tracee[i].asked)
+		return false;
+	a->seen[i] = attach_look_at(a, i);
+	return a->host ? attach_host_look(a, i, a->seen[i]) : attach_look_sample(a, i, a->seen[i]);
 }
 
 /*
@@ -197,12 +222,12 @@ static void attach_try(struct attach *a, unsigned int i)
 {
 	struct tracee *t = &a->tracee[i];
 
-	if (a->host && !attach_host_is_due(a, i))
-		return;
 	a->first[i] = is_choosing(a) ? choice_next(&a->choice) : CHOICE_BPF;
-	if (a->first[i] == CHOICE_BPF && peek_sample(a, i))
+	if (!a->host && a->first[i] == CHOICE_BPF && peek_sample(a, i))
 		return;
 	a->again[i] = 0;
+	if (look_sample(a, i))
+		return;
 	if (tracer_ask(t) < 0)
 		return;
 	for (unsigned int k = 0; k < LOOKS; k++)
@@ -231,29 +256,45 @@ static int next_vcpu(const struct attach *a)
 	return best;
 }
 
-/*
- * Until then, or until something happens to a thread that we hold. Also where that has passed: others'
- * stops are seen to before the next thread is asked.
- */
-static void attach_wait_until(struct attach *a, uint64_t deadline)
-{
-	struct pollfd p[2] = { { .fd = a->child_fd, .events = POLLIN },
-			       { .fd = a->wake_fd, .events = POLLIN } };
-	struct signalfd_siginfo info;
-	uint64_t now = clock_mono_ns(), word;
-	uint64_t left = deadline > now ? deadline - now : 0;
-	struct timespec ts;
+/* -- the driver of the sampler ---------------------------------------------------------------- */
 
-	left = left < ATTEND_NS ? left : ATTEND_NS;
-	ts = (struct timespec){ .tv_nsec = (long)left };
-	if (ppoll(p, 2, &ts, NULL) > 0) {
-		while (read(a->child_fd, &info, sizeof(info)) == sizeof(info))
-			;
-		(void)!read(a->wake_fd, &word, sizeof(word));
-	} else if (clock_mono_ns() - a->attended_ns < ATTEND_NS) {
-		return;
-	}
-	attach_attend(a);
+/* Before samples are wanted no thread is held, but the signals of all go through us: so turns are taken until vm->stop. */
+static bool attach_begin_turn(void *ctx)
+{
+	struct attach *a = ctx;
+	struct vm *vm = a->vm;
+	const bool stop = atomic_load(&vm->stop);
+
+	if ((stop || atomic_load(&a->sampler.go)) && !atomic_load(&vm->first_entry_ns))
+		atomic_store(&vm->first_entry_ns, clock_mono_ns());
+	if (stop)
+		return false;
+	/* Periods begin anew, and signals of counters are known as ours again, before a stop is looked for. */
+	attach_rest_if_asked(a);
+	return true;
+}
+
+static void attach_restarted(void *ctx, unsigned int i, uint64_t now)
+{
+	struct attach *a = ctx;
+
+	if (a->host)
+		attach_host_begin(a, i, now);
+}
+
+static uint64_t attach_next_due(const void *ctx)
+{
+	const struct attach *a = ctx;
+	const int i = next_vcpu(a);
+
+	return i < 0 ? SAMPLER_NEVER : attach_due(a, (unsigned int)i);
+}
+
+static void attach_take(void *ctx)
+{
+	struct attach *a = ctx;
+
+	attach_try(a, (unsigned int)next_vcpu(a));
 }
 
 static bool attach_all_gone(const struct attach *a)
@@ -264,36 +305,56 @@ static bool attach_all_gone(const struct attach *a)
 	return true;
 }
 
-void attach_stand_by(struct attach *a)
+/*
+ * Until then, or until something happens to a thread that we hold. Also where that has passed: others'
+ * stops are seen to before the next thread is asked.
+ */
+static void attach_wait_until(struct attach *a, uint64_t when)
 {
-	while (!atomic_load(&a->go)) {
-		attach_rest_if_asked(a);
-		attach_wait_until(a, clock_mono_ns() + IDLE_POLL_NS);
+	const uint64_t latest = clock_mono_ns() + ATTEND_NS;
+	struct signalfd_siginfo info;
+
+	attach_guard_beat(&a->guard);
+	if (sampler_wait(&a->sampler, a->child_fd, when < latest ? when : latest)) {
+		while (read(a->child_fd, &info, sizeof(info)) == sizeof(info))
+			;
+	} else if (clock_mono_ns() - a->attended_ns < ATTEND_NS) {
+		return;
 	}
+	attach_attend(a);
+}
+
+static void attach_end_turn(void *ctx, uint64_t when)
+{
+	struct attach *a = ctx;
+
+	if (atomic_load(&a->vm->stop))
+		return;
+	if (atomic_load(&a->sampler.go)) {
+		if (attach_all_gone(a)) {
+			machine_end(a->vm, VM_END_GONE, NULL, NULL, NULL);
+			return;
+		}
+		if (a->cfg.between)
+			a->cfg.between(a->cfg.between_ctx);
+	}
+	attach_wait_until(a, when);
 }
 
 void attach_sample(struct attach *a)
 {
-	struct vm *vm = a->vm;
+	static const struct sampler_driver driver = {
+		.begin = attach_begin_turn,
+		.restarted = attach_restarted,
+		.due = attach_next_due,
+		.take = attach_take,
+		.end = attach_end_turn,
+	};
 
-	atomic_store(&vm->first_entry_ns, clock_mono_ns());
-	while (!atomic_load_explicit(&vm->stop, memory_order_relaxed)) {
-		uint64_t when;
-		bool armed;
-		int i;
-
-		attach_rest_if_asked(a);
-		armed = attach_follow(a);
-		i = next_vcpu(a);
-		when = armed && i >= 0 ? attach_due(a, (unsigned int)i)
-				       : clock_mono_ns() + IDLE_POLL_NS;
-		attach_wait_until(a, when);
-		/* Threads, deadlines and control may have changed meanwhile. */
-		armed = attach_follow(a);
-		i = next_vcpu(a);
-		if (armed && i >= 0 && attach_due(a, (unsigned int)i) <= clock_mono_ns())
-			attach_try(a, (unsigned int)i);
-		if (attach_all_gone(a))
-			machine_end(vm, VM_END_GONE, NULL, NULL, NULL);
-	}
+	a->sampler.driver = &driver;
+	a->sampler.ctx = a;
+	a->sampler.vm = a->vm;
+	a->sampler.trigger = a->trigger;
+	a->sampler.ntriggers = a->vm->nvcpus;
+	sampler_run(&a->sampler);
 }

@@ -2,29 +2,32 @@
 /*
  * foreign: what all machines have in common that are not ours to run.
  */
+#include "vmm/attach/foreign.h"
+
 #include "base/clock.h"
 #include "vmm/attach/attach.h"
 #include "vmm/machine.h"
+#include "vmm/control.h"
+#include "vmm/attach/attach_facts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
-struct vm *machine_new_foreign(const struct machine_ops *ops, void *attached,
+struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
 			       const struct attach_config *cfg, unsigned int n, struct err *e)
 {
 	struct vm *vm;
 
 	if (posix_memalign((void **)&vm, 64, sizeof(*vm) + n * sizeof(vm->vcpu[0]))) {
-		err_set(e, ENOMEM, "out of memory");
+		err_nomem(e);
 		return NULL;
 	}
 	memset(vm, 0, sizeof(*vm) + n * sizeof(vm->vcpu[0]));
-	vm->cfg = (struct vm_config){
+	vm->cfg = (struct vm_sampling){
 		.host = cfg->host,
 		.quirks = cfg->quirks,
-		.vcpus = n,
 		.event = { cfg->event },
 		.nevents = 1,
 		.idle_start = cfg->idle_start,
@@ -45,11 +48,11 @@ struct vm *machine_new_foreign(const struct machine_ops *ops, void *attached,
 		v->vm = vm;
 		v->fd = -1;
 		v->foreign = true;
-		if (ring_init(&v->ring, cfg->ring_size) < 0)
+		if (cfg->ring_size && ring_init(&v->ring, cfg->ring_size) < 0)
 			err_set(e, ENOMEM, "vCPU %u: no memory for a ring of %zu bytes", i,
 				cfg->ring_size);
 	}
-	control_init(vm);
+	vm_control_init(vm);
 	if (e->code) {
 		machine_free(vm);
 		return NULL;
@@ -59,18 +62,18 @@ struct vm *machine_new_foreign(const struct machine_ops *ops, void *attached,
 	return vm;
 }
 
-void vm_attach_facts(const struct vm *vm, struct attach_facts *out)
+void foreign_facts(const struct vm *vm, struct attach_facts *out)
 {
 	vm->ops->facts(vm, out);
 	out->vcpus = vm->nvcpus;
 }
 
-void vm_attach_rest(struct vm *vm)
+void foreign_rest(struct vm *vm)
 {
 	vm->ops->rest(vm);
 }
 
-void vm_attach_resume(struct vm *vm)
+void foreign_resume(struct vm *vm)
 {
 	vm->ops->resume(vm);
 }

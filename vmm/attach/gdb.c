@@ -7,29 +7,34 @@
  * for a moment, as reads come in bursts. The lock guards the connection and all that follows
  * from it; it is not held where another lock is taken.
  */
+#include "vmm/attach/gdb.h"
+
 #include "vmm/attach/attach.h"
 
 #include "base/clock.h"
 #include "base/count.h"
 #include "base/thread.h"
 #include "vmm/attach/gdb_link.h"
-#include "vmm/gmem_remote.h"
+#include "vmm/attach/sampler.h"
+#include "base/gmem_remote.h"
 #include "vmm/machine.h"
+#include "vmm/attach/attach_facts.h"
+#include "vmm/attach/foreign.h"
+#include "vmm/capture/capture.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* How long it goes on standing after a read, as the next one follows soon. */
 #define LINGER_NS 500000u
-/* A sampler without deadlines looks at control so often. */
-#define IDLE_POLL_NS 100000000u
 /* Descriptor tables move once, early in boot: they are asked for at each of so many samples. */
 #define TABLES_EACH 64u
+/* After an end that nobody waits for. */
+#define END_HURRY_MS 5000
 
 struct gdb {
 	struct vm *vm;
@@ -39,27 +44,20 @@ struct gdb {
 	struct kvm_run *run;		      /* one for each vCPU: registers alone */
 	struct gmem_remote capture, consumer; /* one for each thread that reads */
 	struct gmem capture_mem, consumer_mem;
+	struct sampler sampler;
 	struct trigger trigger; /* on the machine's clock, which stands when it stands */
-	unsigned int control_seen, samples;
-	bool armed;
+	unsigned int samples;
 	uint64_t linger_until; /* under the lock; it stands for the consumer */
 	uint64_t memory_stops; /* under the lock */
 	struct err err;	       /* of the connection; under the lock */
 	pthread_t thread;
 	bool started, joined;
-	int wake_fd;
-	sem_t ended; /* no more samples */
-	atomic_bool go, quit;
+	bool is_bound, told_end; /* the thread's own */
+	sem_t ended;		 /* no more samples */
+	atomic_bool quit;
 };
 
 /* -- memory ------------------------------------------------------------------------------ */
-
-static void gdb_wake(struct gdb *g)
-{
-	uint64_t one = 1;
-
-	(void)!write(g->wake_fd, &one, sizeof(one));
-}
 
 /* A thread that ends while it has it gives it to the next one. */
 static void init_lock(pthread_mutex_t *lock)
@@ -124,41 +122,11 @@ static int fetch_for_consumer(struct gmem_remote *r, uint64_t host, void *dst, s
 	g->linger_until = clock_mono_ns() + LINGER_NS;
 	pthread_mutex_unlock(&g->lock);
 	if (ran)
-		gdb_wake(g);
+		sampler_wake(&g->sampler);
 	return ret;
 }
 
 /* -- sampling ------------------------------------------------------------------------------ */
-
-/* Returns whether samples are taken at all. */
-static bool gdb_follow(struct gdb *g, uint64_t now)
-{
-	struct vm *vm = g->vm;
-	unsigned int seen = atomic_load_explicit(&vm->control.changes, memory_order_acquire);
-	uint64_t period = vm_period(vm, 0);
-	bool armed = vm_event_is_armed(vm, 0), was_armed = g->armed;
-	struct trigger *t = &g->trigger;
-
-	g->armed = armed;
-	if (g->control_seen == seen && t->period_ns == period)
-		return armed;
-	g->control_seen = seen;
-	for (unsigned int i = 0; i < vm->nvcpus; i++) {
-		vm->vcpu[i].stack_max =
-			atomic_load_explicit(&vm->control.stack_max, memory_order_relaxed);
-		vm->vcpu[i].source[0].period = period;
-	}
-	/* No sample stands for the time in which the event was not armed. */
-	if (t->period_ns == period && armed == was_armed)
-		return armed;
-	t->period_ns = period;
-	t->jitter = g->cfg.event.jitter;
-	t->rng = t->rng ? t->rng : (clock_mono_ns() * 0x9e3779b97f4a7c15ull) | 1;
-	t->start_ns = now;
-	t->period_no = 0;
-	trigger_advance(t, now);
-	return armed;
-}
 
 static int sample_vcpu(struct gdb *g, unsigned int i, const struct capture_cause *cause)
 {
@@ -185,17 +153,16 @@ static int sample_vcpu(struct gdb *g, unsigned int i, const struct capture_cause
 	return g->err.code ? -g->err.code : 0;
 }
 
-static int gdb_take_samples(struct gdb *g)
+static void gdb_take(void *ctx)
 {
-	struct capture_cause cause = { .reason = SAMPLE_TIMER };
+	struct gdb *g = ctx;
+	struct capture_cause cause;
 	struct vm *vm = g->vm;
-	uint64_t asked = clock_mono_ns(), late = gdb_link_time(&g->link, asked);
+	uint64_t late = sampler_late(&g->trigger, gdb_link_time(&g->link, clock_mono_ns())), now;
 	int ret = gdb_link_stop(&g->link, &g->err);
 
-	late -= late < g->trigger.deadline_ns ? late : g->trigger.deadline_ns;
-	cause.now = clock_mono_ns();
-	cause.missed = trigger_advance(&g->trigger, gdb_link_time(&g->link, cause.now));
-	cause.weight = (1 + (uint64_t)cause.missed) * g->trigger.period_ns;
+	now = clock_mono_ns();
+	cause = sampler_cause(&g->trigger, now, gdb_link_time(&g->link, now));
 	if (!ret && g->samples++ % TABLES_EACH == 0)
 		ret = gdb_link_tables(&g->link, &g->err);
 	gmem_remote_forget(&g->capture);
@@ -206,31 +173,6 @@ static int gdb_take_samples(struct gdb *g)
 		hist_add(&vm->vcpu[i].stats.latency_ns, late);
 		hist_add(&vm->vcpu[i].stats.stop_ns, clock_mono_ns() - cause.now);
 	}
-	return ret;
-}
-
-/* One turn under the lock; returns when to come again. */
-static uint64_t gdb_turn(struct gdb *g, bool sampling)
-{
-	uint64_t now = clock_mono_ns(), time;
-
-	if (gdb_link_look(&g->link, &g->err) || g->link.dead || g->link.let_alone)
-		return now + IDLE_POLL_NS;
-	if (!g->link.running) {
-		if (now < g->linger_until)
-			return g->linger_until;
-		if (gdb_link_go(&g->link, &g->err))
-			return now;
-	}
-	if (!sampling)
-		return now + IDLE_POLL_NS;
-	time = gdb_link_time(&g->link, now);
-	if (!gdb_follow(g, time))
-		return now + IDLE_POLL_NS;
-	if (time < g->trigger.deadline_ns)
-		return now + (g->trigger.deadline_ns - time);
-	(void)gdb_take_samples(g);
-	return now;
 }
 
 /* What is to be told to the others once the lock is free. */
@@ -244,42 +186,89 @@ static void end_on_trouble(struct gdb *g, bool let_alone, const struct err *err)
 		machine_end(g->vm, VM_END_ERROR, NULL, NULL, err);
 }
 
-static void gdb_wait_until(struct gdb *g, uint64_t when, bool running)
-{
-	struct pollfd p[2] = { { .fd = g->wake_fd, .events = POLLIN },
-			       { .fd = running ? g->link.rsp.fd : -1, .events = POLLIN } };
-	uint64_t now = clock_mono_ns(), word, left = when > now ? when - now : 0;
-	struct timespec ts = { (time_t)(left / NSEC_PER_SEC), (long)(left % NSEC_PER_SEC) };
+/* -- the driver of the sampler ---------------------------------------------------------------- */
 
-	if (left && ppoll(p, 2, &ts, NULL) > 0 && p[0].revents)
-		(void)!read(g->wake_fd, &word, sizeof(word));
+/* A turn is under the lock. The consumer may still have questions after the last sample: so turns go on. */
+static bool gdb_begin_turn(void *ctx)
+{
+	struct gdb *g = ctx;
+	const bool go = atomic_load(&g->sampler.go);
+
+	if (atomic_load(&g->quit))
+		return false;
+	if (go && !g->is_bound) {
+		g->is_bound = true;
+		thread_bind(THREAD_GDB);
+	}
+	if (go && !g->told_end && atomic_load(&g->vm->stop)) {
+		g->told_end = true;
+		sem_post(&g->ended);
+	}
+	gdb_lock(g);
+	return true;
 }
+
+/* It runs on first, unless it stands for the consumer. */
+static bool gdb_is_ready(void *ctx, uint64_t now, uint64_t *when)
+{
+	struct gdb *g = ctx;
+
+	if (gdb_link_look(&g->link, &g->err) || g->link.dead || g->link.let_alone)
+		return false;
+	if (g->link.running)
+		return true;
+	if (now < g->linger_until) {
+		*when = g->linger_until;
+		return false;
+	}
+	if (!gdb_link_go(&g->link, &g->err))
+		return true;
+	*when = now;
+	return false;
+}
+
+static uint64_t gdb_time(const void *ctx, uint64_t now)
+{
+	const struct gdb *g = ctx;
+
+	return gdb_link_time(&g->link, now);
+}
+
+static uint64_t gdb_due(const void *ctx)
+{
+	const struct gdb *g = ctx;
+
+	/* A machine that a sample has left standing goes on in the next turn, which is then due at once. */
+	return g->link.running ? g->trigger.deadline_ns : 0;
+}
+
+static void gdb_end_turn(void *ctx, uint64_t when)
+{
+	struct gdb *g = ctx;
+	const bool let_alone = g->link.let_alone;
+	const bool running = g->link.running && !g->link.dead && !let_alone;
+	const struct err err = g->err;
+
+	pthread_mutex_unlock(&g->lock);
+	if (atomic_load(&g->sampler.go) && !atomic_load(&g->vm->stop))
+		end_on_trouble(g, let_alone, &err);
+	sampler_wait(&g->sampler, running ? g->link.rsp.fd : -1, when);
+}
+
+static const struct sampler_driver gdb_driver = {
+	.begin = gdb_begin_turn,
+	.is_ready = gdb_is_ready,
+	.time = gdb_time,
+	.due = gdb_due,
+	.take = gdb_take,
+	.end = gdb_end_turn,
+};
 
 static void *gdb_main(void *arg)
 {
 	struct gdb *g = arg;
-	bool ended = false;
 
-	while (!atomic_load(&g->quit)) {
-		bool stop = atomic_load(&g->vm->stop), running, let_alone;
-		struct err err;
-		uint64_t when;
-
-		/* The consumer may still have questions: so this goes on. */
-		if (stop && !ended && atomic_load(&g->go)) {
-			ended = true;
-			sem_post(&g->ended);
-		}
-		gdb_lock(g);
-		when = gdb_turn(g, atomic_load(&g->go) && !stop);
-		running = g->link.running && !g->link.dead && !g->link.let_alone;
-		let_alone = g->link.let_alone;
-		err = g->err;
-		pthread_mutex_unlock(&g->lock);
-		if (!stop && atomic_load(&g->go))
-			end_on_trouble(g, let_alone, &err);
-		gdb_wait_until(g, when, running);
-	}
+	sampler_run(&g->sampler);
 	return NULL;
 }
 
@@ -288,17 +277,25 @@ static void *gdb_main(void *arg)
 static int op_start(struct vm *vm, struct err *e)
 {
 	struct gdb *g = vm->attached;
+	int ret = thread_bind_prepare(THREAD_GDB);
 
-	(void)e;
+	if (ret)
+		return err_set(e, ret, "cannot bind a thread: %s", strerror(ret));
 	atomic_store(&vm->first_entry_ns, clock_mono_ns());
-	atomic_store(&g->go, true);
-	gdb_wake(g);
+	sampler_go(&g->sampler);
 	return 0;
 }
 
 static void op_wake(struct vm *vm)
 {
-	gdb_wake(vm->attached);
+	struct gdb *g = vm->attached;
+
+	/* Names are still looked for in the guest's memory, of a stub that answers. */
+	if (atomic_load(&vm->stop))
+		gdb_link_hurry(&g->link, vm_result(vm)->reason == VM_END_INTERRUPTED
+						 ? RSP_HURRY_MS
+						 : END_HURRY_MS);
+	sampler_wake(&g->sampler);
 }
 
 /* Keeps the lock until op_resume(), so that no other thread stops the machine meanwhile. */
@@ -316,16 +313,16 @@ static void op_resume(struct vm *vm)
 	struct gdb *g = vm->attached;
 
 	/* No sample stands for the periods that have passed meanwhile. */
-	g->trigger.period_ns = 0;
+	g->sampler.armed = false;
 	pthread_mutex_unlock(&g->lock);
-	gdb_wake(g);
+	sampler_wake(&g->sampler);
 }
 
 static void op_join(struct vm *vm)
 {
 	struct gdb *g = vm->attached;
 
-	while (g->started && atomic_load(&g->go) && !g->joined)
+	while (g->started && atomic_load(&g->sampler.go) && !g->joined)
 		g->joined = sem_wait(&g->ended) == 0;
 }
 
@@ -333,12 +330,11 @@ static void gdb_free(struct gdb *g)
 {
 	atomic_store(&g->quit, true);
 	if (g->started) {
-		gdb_wake(g);
+		sampler_wake(&g->sampler);
 		pthread_join(g->thread, NULL);
 	}
 	gdb_link_close(&g->link);
-	if (g->wake_fd >= 0)
-		close(g->wake_fd);
+	sampler_close(&g->sampler);
 	sem_destroy(&g->ended);
 	pthread_mutex_destroy(&g->lock);
 	free(g->run);
@@ -412,32 +408,45 @@ static int start_thread(struct gdb *g, struct err *e)
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
 }
 
-int vm_attach_gdb(struct vm **out, const struct attach_config *cfg, struct err *e)
+static int gdb_connect(struct gdb *g, struct err *e)
+{
+	int ret = sampler_open(&g->sampler);
+
+	if (ret)
+		return err_set(e, -ret, "eventfd: %s", strerror(-ret));
+	ret = gdb_link_open(&g->link, g->cfg.gdb, e);
+	if (ret)
+		return ret;
+	g->run = calloc(g->link.nthreads, sizeof(*g->run));
+	return g->run ? 0 : err_nomem(e);
+}
+
+int gdb_open(struct vm **out, const struct attach_config *cfg, struct err *e)
 {
 	struct gdb *g = calloc(1, sizeof(*g));
 	struct vm *vm;
 	int ret;
 
 	if (!g)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	g->cfg = *cfg;
 	g->link.rsp.fd = -1;
 	init_lock(&g->lock);
 	sem_init(&g->ended, 0, 0);
 	gmem_remote_init_by(&g->capture, fetch_for_capture, g);
 	gmem_remote_init_by(&g->consumer, fetch_for_consumer, g);
-	g->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = g->wake_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
-	ret = ret ? ret : gdb_link_open(&g->link, cfg->gdb, e);
-	g->run = ret ? NULL : calloc(g->link.nthreads, sizeof(*g->run));
-	if (!ret && !g->run)
-		ret = err_set(e, ENOMEM, "out of memory");
-	vm = ret ? NULL : machine_new_foreign(&gdb_ops, g, cfg, g->link.nthreads, e);
+	ret = gdb_connect(g, e);
+	vm = ret ? NULL : foreign_machine_new(&gdb_ops, g, cfg, g->link.nthreads, e);
 	if (!vm) {
 		gdb_free(g);
 		return -e->code;
 	}
 	g->vm = vm;
+	g->sampler.driver = &gdb_driver;
+	g->sampler.ctx = g;
+	g->sampler.vm = vm;
+	g->sampler.trigger = &g->trigger;
+	g->sampler.ntriggers = 1;
 	ret = gdb_prepare(g, e);
 	ret = ret ? ret : start_thread(g, e);
 	if (ret) {

@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/gdb_guard.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define ANSWER_MS 2000
+/* From its start to its end at most; a stub that answers does so within some ms. */
+#define DETACH_MS 500
+#define DETACH_LOOK_MS 50
+/* Then it is left alone: it holds the connection and a pipe, nothing else, and ends by itself. No list has kill(2). */
+#define STOP_MS 1000
+#define STOP_NAP_NS 2000000
 
 /* Everything but these two, which may be one another's neighbours. */
 static void close_others(int a, int b)
@@ -36,13 +45,17 @@ static void detach(int fd)
 {
 	static const char words[] = "\003#00+$D#44";
 	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t end = clock_mono_ns() + DETACH_MS * UINT64_C(1000000);
 	char answer[4096];
 
-	(void)!send(fd, words, sizeof(words) - 1, MSG_NOSIGNAL);
+	(void)!send(fd, words, sizeof(words) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	shutdown(fd, SHUT_WR);
-	while (poll(&p, 1, ANSWER_MS) > 0)
-		if (read(fd, answer, sizeof(answer)) <= 0)
+	while (clock_mono_ns() < end) {
+		ssize_t n = poll(&p, 1, DETACH_LOOK_MS) > 0 ? read(fd, answer, sizeof(answer)) : 1;
+
+		if (n == 0 || (n < 0 && errno != EAGAIN))
 			return;
+	}
 }
 
 /* A copy of a process with threads: no more than system calls from here on. */
@@ -90,8 +103,21 @@ int gdb_guard_start(struct gdb_guard *g, int socket_fd, struct err *e)
 	return 0;
 }
 
+/* False: it still runs. */
+static bool gdb_guard_has_ended(const struct gdb_guard *g)
+{
+	pid_t got;
+
+	do
+		got = waitpid(g->pid, NULL, WNOHANG);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
 void gdb_guard_stop(struct gdb_guard *g, enum gdb_guard_end end)
 {
+	uint64_t last = clock_mono_ns() + STOP_MS * UINT64_C(1000000);
+	const struct timespec nap = { .tv_nsec = STOP_NAP_NS };
 	const char word = 1;
 
 	if (!g->pid)
@@ -99,7 +125,7 @@ void gdb_guard_stop(struct gdb_guard *g, enum gdb_guard_end end)
 	if (end == GDB_GUARD_DOES_NOTHING)
 		(void)!write(g->pipe_fd, &word, 1);
 	close(g->pipe_fd);
-	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	while (!gdb_guard_has_ended(g) && clock_mono_ns() < last)
+		nanosleep(&nap, NULL);
 	*g = (struct gdb_guard){ .pipe_fd = -1 };
 }

@@ -5,7 +5,7 @@
  * QEMU leaves a machine stopped that was stopped when the connection closed. So a small
  * process of its own shares the socket and waits: when kvmprof has gone without a word, in
  * whichever way, it detaches in its place. It is in a session of its own, so that a signal to
- * kvmprof's process group does not take it along.
+ * kvmprof's process group does not take it along. It ends within seconds, whatever the stub does.
  */
 #ifndef KVMPROF_VMM_ATTACH_GDB_GUARD_H
 #define KVMPROF_VMM_ATTACH_GDB_GUARD_H

@@ -2,7 +2,8 @@
 #include "vmm/attach/gdb_link.h"
 
 #include "base/clock.h"
-#include "vmm/gmem_remote.h"
+#include "base/gmem_remote.h"
+#include "vmm/attach/rsp_text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 /* Without "PacketSize" the manual promises no more. */
 #define LEAST_PACKET 400u
 #define MAX_CHUNK 16384u
+#define OPEN_NS UINT64_C(60000000000) /* for all questions with which a connection begins */
 /* Where QEMU does not say what is RAM: outside of what is devices on a PC. */
 static const struct rsp_range usual_ram[] = {
 	{ 0, 0xa0000 },
@@ -138,15 +140,18 @@ static int ask_regs(struct gdb_link *l, const char *select, struct err *e)
 {
 	int ret = rsp_tell(&l->rsp, select, e);
 
-	if (!ret && l->is_physical)
-		ret = rsp_tell(&l->rsp, "g", e);
-	ret = ret ? ret : rsp_reply(&l->rsp, e);
-	if (!ret && rsp_is_refusal(&l->rsp))
+	if (ret)
+		return ret;
+	ret = l->is_physical ? rsp_tell(&l->rsp, "g", e) : 0;
+	if (ret)
+		return ret;
+	ret = rsp_reply(&l->rsp, e);
+	if (ret)
+		return ret;
+	if (rsp_is_refusal(&l->rsp))
 		return err_set(e, ENODEV, "the gdbstub does not know its vCPU any more: %s",
 			       select + 2);
-	if (ret || l->is_physical)
-		return ret ? ret : rsp_reply(&l->rsp, e);
-	return rsp_ask(&l->rsp, "g", e);
+	return l->is_physical ? rsp_reply(&l->rsp, e) : rsp_ask(&l->rsp, "g", e);
 }
 
 int gdb_link_regs(struct gdb_link *l, unsigned int i, struct kvm_run *out, uint64_t *kernel_gs,
@@ -287,6 +292,20 @@ static int gdb_link_describe(struct gdb_link *l, struct err *e)
 	return ret;
 }
 
+/* All questions with which a connection begins. */
+static int gdb_link_begin(struct gdb_link *l, struct err *e)
+{
+	int ret = gdb_guard_start(&l->guard, l->rsp.fd, e);
+
+	if (ret)
+		return ret;
+	ret = greet(l, e);
+	if (ret)
+		return ret;
+	ret = gdb_link_describe(l, e);
+	return ret ? ret : rsp_threads(&l->rsp, l->thread, &l->nthreads, e);
+}
+
 int gdb_link_open(struct gdb_link *l, const char *where, struct err *e)
 {
 	int ret;
@@ -295,14 +314,22 @@ int gdb_link_open(struct gdb_link *l, const char *where, struct err *e)
 	rsp_init(&l->rsp);
 	ret = rsp_connect(&l->rsp, where, e);
 	l->stopped_at = clock_mono_ns();
+	l->rsp.all_limit_ns = OPEN_NS;
+	l->rsp.all = (struct patience){ 0 };
 	if (!ret)
-		ret = gdb_guard_start(&l->guard, l->rsp.fd, e);
-	ret = ret ? ret : greet(l, e);
-	ret = ret ? ret : gdb_link_describe(l, e);
-	ret = ret ? ret : rsp_threads(&l->rsp, l->thread, &l->nthreads, e);
+		ret = gdb_link_begin(l, e);
+	l->rsp.all_limit_ns = 0;
 	if (ret)
 		gdb_link_close(l);
 	return ret;
+}
+
+void gdb_link_hurry(struct gdb_link *l, unsigned int ms)
+{
+	unsigned int now = atomic_load(&l->rsp.hurry_ms);
+
+	if (!now || ms < now)
+		atomic_store(&l->rsp.hurry_ms, ms);
 }
 
 void gdb_link_close(struct gdb_link *l)
@@ -310,6 +337,8 @@ void gdb_link_close(struct gdb_link *l)
 	struct err ignored = { 0 };
 	bool well = false;
 
+	gdb_link_hurry(l, RSP_HURRY_MS);
+	l->rsp.hurried_ns = 0;
 	(void)gdb_link_look(l, &ignored);
 	if (l->let_alone)
 		well = true;

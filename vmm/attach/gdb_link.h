@@ -11,7 +11,9 @@
 
 #include "vmm/attach/gdb_guard.h"
 #include "vmm/attach/rsp.h"
-#include "vmm/gmem.h"
+#include "vmm/attach/rsp_query.h"
+#include "vmm/attach/rsp_regs.h"
+#include "base/gmem.h"
 
 #include <linux/kvm.h>
 #include <stdbool.h>
@@ -35,6 +37,8 @@ struct gdb_link {
 
 /* Connect; the machine stands then, as all stubs have it. Errors leave it running. */
 int gdb_link_open(struct gdb_link *l, const char *where, struct err *e);
+/* From now on the stub is waited for so long at most. Any thread may call it. */
+void gdb_link_hurry(struct gdb_link *l, unsigned int ms);
 /* Detach; it runs on, but where let_alone is set. */
 void gdb_link_close(struct gdb_link *l);
 

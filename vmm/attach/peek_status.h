@@ -18,7 +18,4 @@ enum peek_status {
 	PEEK_STATUSES,
 };
 
-/* For messages and JSON: "elsewhere". */
-const char *peek_status_name(enum peek_status s);
-
 #endif

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/capability.h>
+#include <linux/kcmp.h>
 #include <linux/kvm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,9 @@
 #define PF_USER_WORKER 0x00004000u /* PF_VHOST, too */
 #define PF_KTHREAD 0x00200000u
 
+/* kernel.yama.ptrace_scope (Documentation/admin-guide/LSM/Yama.rst): no tracing at all. */
+#define YAMA_NOBODY 3
+
 #define VCPU_LINK "anon_inode:kvm-vcpu:"
 
 /* -- permission ----------------------------------------------------------------------- */
@@ -38,6 +43,30 @@ static int yama_scope(void)
 	return scope;
 }
 
+bool process_may_trace(void)
+{
+	char value[32];
+
+	if (!proc_status("/proc/thread-self", "CapEff", value, sizeof(value)))
+		return true;
+	return strtoull(value, NULL, 16) >> CAP_SYS_PTRACE & 1;
+}
+
+/* With the capability it is neither the user nor Yama that refuses, unless Yama refuses everybody. */
+static int refuse_capable(const struct process *p, int scope, struct err *e)
+{
+	if (scope >= YAMA_NOBODY)
+		return err_set(e, EACCES,
+			       "process %d (%s): Yama allows no tracing, to nobody until this host "
+			       "is booted anew (kernel.yama.ptrace_scope is %d)",
+			       (int)p->pid, p->name, scope);
+	return err_set(e, EACCES,
+		       "process %d (%s): not allowed to look into it, though CAP_SYS_PTRACE is "
+		       "there: it may be in another user namespace (run kvmprof outside of the "
+		       "container), or a security module forbids it",
+		       (int)p->pid, p->name);
+}
+
 static int process_refuse(const struct process *p, struct err *e)
 {
 	char path[64];
@@ -47,11 +76,13 @@ static int process_refuse(const struct process *p, struct err *e)
 	snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);
 	if (stat(path, &st) < 0)
 		return err_set(e, ESRCH, "process %d: there is none", (int)p->pid);
+	if (process_may_trace())
+		return refuse_capable(p, scope, e);
 	if (geteuid() != 0 && st.st_uid != geteuid())
 		return err_set(e, EACCES,
 			       "process %d (%s) belongs to user %u: attach as that user or as root",
 			       (int)p->pid, p->name, (unsigned int)st.st_uid);
-	if (scope > 0)
+	if (geteuid() != 0 && scope > 0)
 		return err_set(e, EACCES,
 			       "process %d (%s): Yama allows no tracing "
 			       "(kernel.yama.ptrace_scope is %d): run as root, or set it to 0",
@@ -83,11 +114,94 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Returns whether both descriptors are of one open file. Kernels without kcmp() (CONFIG_KCMP) do not tell: false. */
+static bool is_same_file(const struct process *p, int a, int b)
+{
+	return syscall(SYS_kcmp, p->pid, p->pid, KCMP_FILE, (unsigned long)a, (unsigned long)b) ==
+	       0;
+}
+
+/* VMMs keep copies of a vCPU's descriptor (dup(2)), and its thread may use any of them. */
+static int first_of_file(const struct process *p, unsigned int id, int fd)
+{
+	for (unsigned int i = 0; i < p->nfds; i++)
+		if (p->fd[i].id == id && p->fd[i].fd == p->fd[i].first &&
+		    is_same_file(p, p->fd[i].fd, fd))
+			return p->fd[i].fd;
+	return fd;
+}
+
+void process_add_vcpu(struct process *p, unsigned int id, int fd)
+{
+	const int first = first_of_file(p, id, fd);
+
+	if (p->nfds < ATTACH_MAX_FDS)
+		p->fd[p->nfds++] = (struct process_fd){ .id = id, .fd = fd, .first = first };
+	if (first != fd)
+		return;
+	if (p->nvcpus < ATTACH_MAX_VCPUS)
+		p->vcpu[p->nvcpus] = (struct process_vcpu){ .id = id, .fd = fd };
+	p->nvcpus++;
+}
+
+int process_check_vcpus(struct process *p, struct err *e)
+{
+	const unsigned int n = p->nvcpus;
+
+	p->all_vcpus = n;
+	if (n > ATTACH_MAX_VCPUS) {
+		p->nvcpus = 0;
+		return err_set(e, E2BIG,
+			       "process %d (%s) has %u vCPUs: kvmprof attaches to machines with at "
+			       "most %u",
+			       (int)p->pid, p->name, n, ATTACH_MAX_VCPUS);
+	}
+	if (!n)
+		return err_set(
+			e, ENODEV,
+			"process %d (%s) runs no virtual machine under KVM; a QEMU without KVM: "
+			"start it with -s, then `kvmprof attach --gdb localhost:1234`",
+			(int)p->pid, p->name);
+	qsort(p->vcpu, n, sizeof(p->vcpu[0]), by_id);
+	return 0;
+}
+
+bool process_has_several(const struct process *p)
+{
+	for (unsigned int i = 1; i < p->nvcpus; i++)
+		if (p->vcpu[i].id == p->vcpu[i - 1].id)
+			return true;
+	return false;
+}
+
+void process_keep_machine(struct process *p, unsigned int machine)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < p->nvcpus; i++)
+		if (p->vcpu[i].machine == machine)
+			p->vcpu[n++] = p->vcpu[i];
+	p->nvcpus = n;
+	qsort(p->vcpu, n, sizeof(p->vcpu[0]), by_id);
+}
+
+struct process_vcpu *process_vcpu_of(struct process *p, int fd)
+{
+	for (unsigned int i = 0; i < p->nfds; i++)
+		if (p->fd[i].fd == fd)
+			fd = p->fd[i].first;
+	for (unsigned int i = 0; i < p->nvcpus; i++)
+		if (p->vcpu[i].fd == fd)
+			return &p->vcpu[i];
+	return NULL;
+}
+
 static int find_vcpus(struct process *p, struct err *e)
 {
 	char path[64], link[64];
 	cleanup_closedir DIR *d = NULL;
 	struct dirent *entry;
+	bool refused = false;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)p->pid);
 	d = opendir(path);
@@ -97,21 +211,17 @@ static int find_vcpus(struct process *p, struct err *e)
 	while ((entry = readdir(d))) {
 		ssize_t n = readlinkat(dirfd(d), entry->d_name, link, sizeof(link) - 1);
 
+		/* Root may list them, but does not see what they are without CAP_SYS_PTRACE. */
+		refused |= n < 0 && (errno == EACCES || errno == EPERM);
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
-		if (strncmp(link, VCPU_LINK, strlen(VCPU_LINK)) || p->nvcpus == ATTACH_MAX_VCPUS)
-			continue;
-		p->vcpu[p->nvcpus++] = (struct process_vcpu){
-			.id = (unsigned int)strtoul(link + strlen(VCPU_LINK), NULL, 10),
-			.fd = atoi(entry->d_name),
-		};
+		if (!strncmp(link, VCPU_LINK, strlen(VCPU_LINK)))
+			process_add_vcpu(p,
+					 (unsigned int)strtoul(link + strlen(VCPU_LINK), NULL, 10),
+					 atoi(entry->d_name));
 	}
-	qsort(p->vcpu, p->nvcpus, sizeof(p->vcpu[0]), by_id);
-	if (!p->nvcpus)
-		return err_set(e, ENODEV, "process %d (%s) runs no virtual machine under KVM",
-			       (int)p->pid, p->name);
-	return 0;
+	return refused && !p->nvcpus ? process_refuse(p, e) : process_check_vcpus(p, e);
 }
 
 /* Of a thread's line `stat` (proc(5)): the numbers of the fields that are used here. */
@@ -165,10 +275,17 @@ uint64_t process_thread_start(const struct process *p, pid_t tid)
 	return read_stat(p, tid, &st) ? st.start : 0;
 }
 
-/* Its system call (proc(5), /proc/PID/syscall): 1: KVM_RUN, 0: another, -1: none, or not known. */
-static int is_in_kvm_run(const struct process *p, pid_t tid)
+uint64_t process_thread_guest_time(const struct process *p, pid_t tid)
 {
-	unsigned long long request = 0;
+	struct thread_stat st;
+
+	return read_stat(p, tid, &st) ? st.guest_time : 0;
+}
+
+/* Its system call (proc(5), /proc/PID/syscall): 1: KVM_RUN on descriptor *fd, 0: another, -1: none, or not known. */
+static int is_in_kvm_run(const struct process *p, pid_t tid, int *fd)
+{
+	unsigned long long request = 0, first = 0;
 	cleanup_fclose FILE *f = NULL;
 	char path[64], line[256];
 	int nr = -1, n;
@@ -177,23 +294,31 @@ static int is_in_kvm_run(const struct process *p, pid_t tid)
 	f = proc_open(path);
 	if (!f || !fgets(line, sizeof(line), f))
 		return -1;
-	n = sscanf(line, "%d %*x %llx", &nr, &request);
+	n = sscanf(line, "%d %llx %llx", &nr, &first, &request);
 	if (n < 1 || nr < 0) /* "running", or -1: it was interrupted outside of one */
 		return -1;
-	return nr == SYS_ioctl && n == 2 && (unsigned int)request == KVM_RUN;
+	*fd = (int)first;
+	return nr == SYS_ioctl && n == 3 && (unsigned int)request == KVM_RUN;
 }
 
 enum process_activity process_activity(const struct process *p, pid_t tid)
 {
 	struct thread_stat st;
-	int in_run;
+	int in_run, fd;
 
 	if (!read_stat(p, tid, &st) || st.state == 'Z' || st.state == 'X')
 		return PROCESS_WAITS;
-	in_run = is_in_kvm_run(p, tid);
+	in_run = is_in_kvm_run(p, tid, &fd);
 	if (in_run >= 0)
 		return in_run ? PROCESS_GUEST : PROCESS_WAITS;
 	return st.guest_time || st.flags & PF_VCPU ? PROCESS_GUEST : PROCESS_RUNS;
+}
+
+int process_vcpu_fd(const struct process *p, pid_t tid)
+{
+	int fd;
+
+	return is_in_kvm_run(p, tid, &fd) == 1 ? fd : -1;
 }
 
 static int find_threads(struct process *p, struct err *e)

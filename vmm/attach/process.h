@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #define ATTACH_MAX_VCPUS 64u
+#define ATTACH_MAX_FDS 1024u /* of vCPUs, their copies included */
 #define ATTACH_MAX_THREADS 4096u
 #define ATTACH_MAX_MAPPINGS 64u
 /* Smaller mappings are not guest RAM. */
@@ -22,8 +23,15 @@
 #define ATTACH_MAX_DEVICES 64u
 
 struct process_vcpu {
-	unsigned int id; /* KVM's number */
-	int fd;		 /* in that process */
+	unsigned int id;      /* KVM's number */
+	int fd;		      /* in that process; the first of several that are one open file */
+	unsigned int machine; /* 1, 2, ...: slots_number_machines(); 0: not known */
+};
+
+/* A descriptor of a vCPU. */
+struct process_fd {
+	unsigned int id;
+	int fd, first; /* first: the first descriptor of the same open file */
 };
 
 struct process_mapping {
@@ -36,6 +44,10 @@ struct process {
 	char name[16];
 	struct process_vcpu vcpu[ATTACH_MAX_VCPUS]; /* by id */
 	unsigned int nvcpus;
+	unsigned int
+		all_vcpus; /* the process's vCPUs, also if they are more than ATTACH_MAX_VCPUS */
+	struct process_fd fd[ATTACH_MAX_FDS];
+	unsigned int nfds;
 	pid_t thread[ATTACH_MAX_THREADS]; /* without the kernel's own workers */
 	unsigned int nthreads;
 	/* Readable and writable, as guest RAM is; largest first. */
@@ -54,11 +66,27 @@ enum process_activity {
 };
 
 /*
- * Fill in *p. -ESRCH: no such process; -ENODEV: it has no vCPU; -EACCES: not allowed, with
- * the permission named that is missing (CAP_SYS_PTRACE, the same user, Yama's ptrace_scope).
+ * Fills in *p. -ESRCH: no such process; -ENODEV: it has no vCPU; -E2BIG: it has more than ATTACH_MAX_VCPUS; -EACCES: not
+ * allowed, with the permission named that is missing (CAP_SYS_PTRACE, the same user, Yama's ptrace_scope).
  */
 int process_look(struct process *p, pid_t pid, struct err *e);
+/* Adds a descriptor of vCPU id. A copy of one that is there (dup(2)) adds no vCPU. */
+void process_add_vcpu(struct process *p, unsigned int id, int fd);
+/* Sorts the vCPUs. Returns 0, -ENODEV or -E2BIG as process_look(). */
+int process_check_vcpus(struct process *p, struct err *e);
+/* Returns whether two vCPUs have the same number: then the process runs several machines. */
+bool process_has_several(const struct process *p);
+/* Keeps the vCPUs of one machine (slots_number_machines()), in the order of their numbers. */
+void process_keep_machine(struct process *p, unsigned int machine);
+/* Returns the vCPU of a descriptor or of a copy of it, or NULL. */
+struct process_vcpu *process_vcpu_of(struct process *p, int fd);
+/* Returns whether this thread has CAP_SYS_PTRACE; true where that is not known. */
+bool process_may_trace(void);
 enum process_activity process_activity(const struct process *p, pid_t tid);
+/* Returns the descriptor of the vCPU for which the thread sleeps in KVM_RUN, or -1 if it does not sleep there. */
+int process_vcpu_fd(const struct process *p, pid_t tid);
+/* Returns how long the thread has run guests, in ticks. */
+uint64_t process_thread_guest_time(const struct process *p, pid_t tid);
 /* When the thread was started, in ticks since boot: with its number this names it. 0: it has gone. */
 uint64_t process_thread_start(const struct process *p, pid_t tid);
 

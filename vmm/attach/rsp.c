@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/rsp.h"
 
-#include "vmm/attach/patience.h"
-
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -25,6 +23,8 @@ void rsp_init(struct rsp *r)
 {
 	r->fd = -1;
 	r->timeout_ms = RSP_TIMEOUT_MS;
+	r->all_limit_ns = r->hurried_ns = 0;
+	atomic_init(&r->hurry_ms, 0);
 	r->chunk = 0;
 	r->window = 1;
 	r->at = 0;
@@ -104,13 +104,49 @@ long rsp_parse(struct buf *out, const uint8_t *bytes, size_t len)
 	return ret ? ret : (long)n + 3;
 }
 
+/* Before each look. */
+static bool rsp_may_wait(struct rsp *r, struct patience *p)
+{
+	unsigned int hurry_ms = atomic_load(&r->hurry_ms);
+	uint64_t now = clock_mono_ns();
+
+	if (!patience_is_left(p, now, r->timeout_ms * UINT64_C(1000000)) ||
+	    (r->all_limit_ns && !patience_is_left(&r->all, now, r->all_limit_ns)))
+		return false;
+	return !hurry_ms || r->hurried_ns + p->spent_ns < hurry_ms * UINT64_C(1000000);
+}
+
+/* It was waited for, with or without success. */
+static int rsp_waited(struct rsp *r, const struct patience *p, int ret)
+{
+	if (atomic_load(&r->hurry_ms))
+		r->hurried_ns += p->spent_ns;
+	return ret;
+}
+
+static int rsp_no_answer(struct err *e)
+{
+	return err_set(e, ETIMEDOUT,
+		       "the gdbstub does not answer: is another debugger connected to it?");
+}
+
+/* A stub that does not read is waited for as long as one that does not answer. */
 static int send_all(struct rsp *r, const void *data, size_t len, struct err *e)
 {
+	struct patience left = { 0 };
 	const uint8_t *p = data;
 
 	while (len) {
-		ssize_t n = send(r->fd, p, len, MSG_NOSIGNAL);
+		ssize_t n = send(r->fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
+		if (n < 0 && errno == EAGAIN) {
+			struct pollfd wait = { .fd = r->fd, .events = POLLOUT };
+
+			if (!rsp_may_wait(r, &left))
+				return rsp_waited(r, &left, rsp_no_answer(e));
+			(void)poll(&wait, 1, PATIENCE_LOOK_NS / 1000000);
+			continue;
+		}
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -118,7 +154,7 @@ static int send_all(struct rsp *r, const void *data, size_t len, struct err *e)
 		p += n;
 		len -= (size_t)n;
 	}
-	return 0;
+	return rsp_waited(r, &left, 0);
 }
 
 /* More bytes, if they come soon. */
@@ -137,27 +173,36 @@ static int rsp_receive(struct rsp *r, struct err *e)
 	}
 	room = buf_reserve(&r->in, READ_CHUNK);
 	if (!room)
-		return err_set(e, ENOMEM, "out of memory");
-	n = recv(r->fd, room, READ_CHUNK, 0);
+		return err_nomem(e);
+	n = recv(r->fd, room, READ_CHUNK, MSG_DONTWAIT);
 	if (n == 0)
 		return err_set(e, EPIPE, "the gdbstub has closed the connection");
-	if (n < 0 && errno != EINTR)
+	if (n < 0 && errno != EINTR && errno != EAGAIN)
 		return err_set(e, errno, "the gdbstub has gone: %s", strerror(errno));
 	if (n > 0)
 		r->in.len += (size_t)n;
 	return 0;
 }
 
-static int get_packet(struct rsp *r, struct err *e)
+/* To the next packet. Returns how many bytes of acknowledgements and of what is no packet were in front of it. */
+static size_t rsp_skip(struct rsp *r)
 {
-	uint64_t limit = r->timeout_ms * UINT64_C(1000000);
-	struct patience left = { 0 };
+	size_t before = r->at;
+
+	while (r->at < r->in.len && r->in.data[r->at] != '$')
+		r->at++;
+	return r->at - before;
+}
+
+static int await_packet(struct rsp *r, struct patience *left, struct err *e)
+{
+	size_t garbage = 0;
 	int ret = 0;
 
 	while (!ret) {
-		/* Acknowledgements of what we said, and bytes between packets. */
-		while (r->at < r->in.len && r->in.data[r->at] != '$')
-			r->at++;
+		garbage += rsp_skip(r);
+		if (garbage > RSP_GARBAGE)
+			return err_set(e, EPROTO, "the gdbstub sends what is no packet");
 		if (r->at < r->in.len) {
 			long n = rsp_parse(&r->data, r->in.data + r->at, r->in.len - r->at);
 
@@ -167,18 +212,22 @@ static int get_packet(struct rsp *r, struct err *e)
 				r->at += (size_t)n;
 				buf_u8(&r->data, 0);
 				if (r->data.failed)
-					return err_set(e, ENOMEM, "out of memory");
+					return err_nomem(e);
 				r->data.len--;
 				return send_all(r, "+", 1, e);
 			}
 		}
-		ret = patience_is_left(&left, clock_mono_ns(), limit)
-			      ? rsp_receive(r, e)
-			      : err_set(e, ETIMEDOUT,
-					"the gdbstub does not answer: is another debugger "
-					"connected to it?");
+		ret = rsp_may_wait(r, left) ? rsp_receive(r, e) : rsp_no_answer(e);
 	}
 	return ret;
+}
+
+static int get_packet(struct rsp *r, struct err *e)
+{
+	struct patience left = { 0 };
+	int ret = await_packet(r, &left, e);
+
+	return rsp_waited(r, &left, ret);
 }
 
 int rsp_tell(struct rsp *r, const char *command, struct err *e)
@@ -191,7 +240,7 @@ int rsp_tell(struct rsp *r, const char *command, struct err *e)
 		sum = (uint8_t)(sum + (uint8_t)*c);
 	buf_init(&b);
 	buf_printf(&b, "$%s#%02x", command, sum);
-	ret = b.failed ? err_set(e, ENOMEM, "out of memory") : send_all(r, b.data, b.len, e);
+	ret = b.failed ? err_nomem(e) : send_all(r, b.data, b.len, e);
 	buf_deinit(&b);
 	return ret;
 }
@@ -234,16 +283,20 @@ int rsp_ask(struct rsp *r, const char *command, struct err *e)
 int rsp_look(struct rsp *r, struct err *e)
 {
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };
+	size_t garbage = 0;
+	unsigned int packets = 0;
 
 	while (poll(&p, 1, 0) > 0) {
 		int ret = rsp_receive(r, e);
 
 		if (ret)
 			return ret;
-		while (r->at < r->in.len && r->in.data[r->at] != '$')
-			r->at++;
+		garbage += rsp_skip(r);
+		if (garbage > RSP_GARBAGE || packets > MAX_UNASKED)
+			return err_set(e, EPROTO, "the gdbstub sends what nobody has asked for");
 		if (r->at == r->in.len)
 			continue;
+		packets++;
 		ret = get_packet(r, e);
 		if (ret)
 			return ret;
@@ -295,6 +348,20 @@ static int rsp_split(const char *where, char *host, size_t size, const char **po
 	return 0;
 }
 
+/* Until it is connected, but not for ever: firewalls drop what they do not like. Returns 0 or errno. */
+static int rsp_wait_connected(int fd)
+{
+	struct patience left = { 0 };
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int cause = 0;
+
+	while (poll(&p, 1, PATIENCE_LOOK_NS / 1000000) <= 0)
+		if (!patience_is_left(&left, clock_mono_ns(), RSP_CONNECT_MS * UINT64_C(1000000)))
+			return ETIMEDOUT;
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &len) < 0 ? errno : cause;
+}
+
 int rsp_connect(struct rsp *r, const char *where, struct err *e)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -309,12 +376,15 @@ int rsp_connect(struct rsp *r, const char *where, struct err *e)
 	if (ret)
 		return err_set(e, EHOSTUNREACH, "%s: %s", where, gai_strerror(ret));
 	for (const struct addrinfo *a = list; a && r->fd < 0; a = a->ai_next) {
-		r->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-		if (r->fd >= 0 && connect(r->fd, a->ai_addr, a->ai_addrlen) < 0) {
-			cause = errno;
-			close(r->fd);
-			r->fd = -1;
-		}
+		r->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			       a->ai_protocol);
+		if (r->fd < 0 || connect(r->fd, a->ai_addr, a->ai_addrlen) == 0)
+			continue;
+		cause = errno == EINPROGRESS ? rsp_wait_connected(r->fd) : errno;
+		if (!cause)
+			continue;
+		close(r->fd);
+		r->fd = -1;
 	}
 	freeaddrinfo(list);
 	if (r->fd < 0)

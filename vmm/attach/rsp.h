@@ -14,36 +14,44 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/patience.h"
 #include "base/sample.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define RSP_MAX_PACKET (1u << 20)
-#define RSP_MAX_XML (1u << 18)
-#define RSP_MAX_INCLUDES 8u
-#define RSP_MAX_REGS 512u
-#define RSP_MAX_TEXT (1u << 20) /* of what a monitor command prints */
-#define RSP_MAX_THREADS 64u
-#define RSP_THREAD_ID 32u
 #define RSP_WINDOW 32u /* reads under way at once, where the other side can take that */
 #define RSP_TIMEOUT_MS 5000
+#define RSP_CONNECT_MS 10000
+#define RSP_HURRY_MS 600
+#define RSP_GARBAGE (1u << 20) /* bytes outside of packets, for one packet */
 
 struct rsp {
 	int fd;			 /* -1: none */
 	unsigned int timeout_ms; /* for each answer: RSP_TIMEOUT_MS */
-	size_t chunk;		 /* bytes of memory that one packet asks for */
-	unsigned int window;	 /* such packets that may wait for their answers at once */
-	struct buf in;		 /* what has come and is not used yet */
-	size_t at;		 /* in `in` */
-	struct buf data;	 /* of the last packet */
+	/* All answers together are waited for so long at most; 0: there is no such limit. */
+	uint64_t all_limit_ns;
+	struct patience all;
+	/*
+	 * Any thread may set it: from then on all answers together are waited for so long at most. A stub that
+	 * answers at once has room for thousands in RSP_HURRY_MS. 0: there is no such limit.
+	 */
+	atomic_uint hurry_ms;
+	uint64_t hurried_ns; /* so long they have been waited for */
+	size_t chunk;	     /* bytes of memory that one packet asks for */
+	unsigned int window; /* such packets that may wait for their answers at once */
+	struct buf in;	     /* what has come and is not used yet */
+	size_t at;	     /* in `in` */
+	struct buf data;     /* of the last packet */
 };
 
 void rsp_init(struct rsp *r);
 void rsp_deinit(struct rsp *r);
 
-/* "HOST:PORT", ":PORT" or "[IPV6]:PORT". */
+/* "HOST:PORT", ":PORT" or "[IPV6]:PORT". Waits for RSP_CONNECT_MS at most. The socket does not block afterwards. */
 int rsp_connect(struct rsp *r, const char *where, struct err *e);
 
 /*
@@ -60,7 +68,7 @@ int rsp_break(struct rsp *r, struct err *e);
 
 /*
  * What has come by itself while the machine runs, without waiting: 1: it was stopped by
- * somebody else; 0: nothing. -EPIPE: it has ended.
+ * somebody else; 0: nothing. -EPIPE: it has ended. -EPROTO: what comes does not end.
  */
 int rsp_look(struct rsp *r, struct err *e);
 
@@ -72,57 +80,5 @@ bool rsp_is_refusal(const struct rsp *r);
  * Returns the bytes used: 0 when it is not whole yet, -EPROTO when it is none.
  */
 long rsp_parse(struct buf *out, const uint8_t *bytes, size_t len);
-
-/* -- questions (rsp_query.c) ---------------------------------------------------------------- */
-
-/* The target description and what it includes, one behind the other. */
-int rsp_description(struct rsp *r, struct buf *out, struct err *e);
-/* Threads, which are vCPUs, in their order. At least one, else -ENODEV. */
-int rsp_threads(struct rsp *r, char id[RSP_MAX_THREADS][RSP_THREAD_ID], unsigned int *n,
-		struct err *e);
-/* What a command of the VMM's own monitor prints. -ENOTSUP: it takes none. */
-int rsp_monitor(struct rsp *r, const char *command, struct buf *out, struct err *e);
-/*
- * Memory; the caller has set chunk. -EFAULT: it is not there (no text is set then); else the
- * connection is not to be used any more.
- */
-int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, struct err *e);
-
-/* -- what QEMU's monitor prints (rsp_text.c) ------------------------------------------------- */
-
-/* "info registers": where the descriptor tables are. False: it does not say. */
-bool rsp_text_tables(const char *text, size_t len, uint64_t *idt, uint64_t *gdt);
-struct rsp_range {
-	uint64_t start, len; /* whole pages */
-};
-/*
- * "info mtree -f": RAM as the processors see it, in order, neighbours joined; n of them, 0:
- * it does not say. What does not fit into max is left out.
- */
-unsigned int rsp_text_ram(const char *text, size_t len, struct rsp_range *out, unsigned int max);
-
-/* -- the registers ------------------------------------------------------------------- */
-
-struct rsp_place {
-	uint32_t off, len; /* bytes; len 0: not there */
-};
-
-/* Where in a `g` packet the registers lie: from the target description. */
-struct rsp_layout {
-	struct rsp_place gpr[GPR_COUNT], rip, rflags, cs, ss, fs_base, gs_base, kernel_gs, cr0, cr2,
-		cr3, cr4, efer;
-	uint32_t size; /* of all registers */
-};
-
-/*
- * Read a description (the files one behind the other, in the order of their inclusion).
- * -ENOTSUP: it is not of an x86-64, or lacks what the page tables need.
- */
-int rsp_layout_parse(struct rsp_layout *out, const char *xml, size_t len, struct err *e);
-/* Names of the files that a description includes, in order; n of them. */
-unsigned int rsp_includes(const char *xml, size_t len, char name[RSP_MAX_INCLUDES][64]);
-/* The data of a `g` reply. *kernel_gs is 0 when it is not known. */
-int rsp_regs_parse(const struct rsp_layout *l, const char *hex, size_t len, struct sample_regs *out,
-		   uint64_t *kernel_gs);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Questions in the GDB remote protocol that take more than one packet (GDB manual,
- * E.4 "General query packets").
- */
-#include "vmm/attach/rsp.h"
+#include "vmm/attach/rsp_query.h"
+
+#include "vmm/attach/rsp_regs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +33,7 @@ static int read_file(struct rsp *r, const char *name, struct buf *out, struct er
 			return err_set(e, E2BIG, "the gdbstub's description is too long");
 		buf_add(out, r->data.data + 1, r->data.len - 1);
 		if (out->failed)
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 		if (r->data.data[0] == 'l')
 			return 0;
 		if (r->data.len == 1)
@@ -122,7 +120,7 @@ static int add_text(struct buf *out, const uint8_t *hex, size_t digits, struct e
 	uint8_t *room = buf_reserve(out, digits / 2);
 
 	if (out->failed || (digits && !room))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (out->len + digits / 2 > RSP_MAX_TEXT || !unhex(room, hex, digits / 2))
 		return err_set(e, EPROTO, "the gdbstub prints what is no text");
 	out->len += digits / 2;
@@ -139,7 +137,7 @@ int rsp_monitor(struct rsp *r, const char *command, struct buf *out, struct err 
 	for (const char *c = command; *c; c++)
 		buf_printf(&b, "%02x", (unsigned char)*c);
 	buf_u8(&b, 0);
-	ret = b.failed ? err_set(e, ENOMEM, "out of memory") : rsp_ask(r, (const char *)b.data, e);
+	ret = b.failed ? err_nomem(e) : rsp_ask(r, (const char *)b.data, e);
 	buf_deinit(&b);
 	for (unsigned int i = 0; !ret && i < MAX_PARTS; i++) {
 		const uint8_t *d = r->data.data;

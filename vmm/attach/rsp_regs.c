@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The registers of an x86-64 in the GDB remote protocol: the target description says in
- * which order they come (GDB manual, appendix G). It is XML, of which only elements <reg>
- * and <xi:include> count here, with their attributes in double or single quotes.
- */
-#include "vmm/attach/rsp.h"
+#include "vmm/attach/rsp_regs.h"
 
 #include <errno.h>
 #include <stddef.h>

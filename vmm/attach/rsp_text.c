@@ -1,42 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What QEMU's monitor prints, read tolerantly: it is meant for people, and changes.
- *
- *   IDT=     fffffe0000000000 00000fff
- *   AS "memory", root: system
- *     0000000000000000-000000000009ffff (prio 0, ram): pc.ram KVM
- *
- * Source: QEMU, target/i386/cpu-dump.c and softmmu/memory.c.
- */
-#include "vmm/attach/rsp.h"
+#include "vmm/attach/rsp_text.h"
 
 #include <string.h>
 
 #define PAGE_MASK UINT64_C(0xfff)
 
-struct line {
+struct rsp_text_line {
 	const char *at, *end;
 };
 
-static bool next_line(struct line *rest, struct line *out)
+static bool next_line(struct rsp_text_line *rest, struct rsp_text_line *out)
 {
 	const char *nl;
 
 	if (rest->at >= rest->end)
 		return false;
 	nl = memchr(rest->at, '\n', (size_t)(rest->end - rest->at));
-	*out = (struct line){ rest->at, nl ? nl : rest->end };
+	*out = (struct rsp_text_line){ rest->at, nl ? nl : rest->end };
 	rest->at = nl ? nl + 1 : rest->end;
 	return true;
 }
 
-static void skip_blanks(struct line *l)
+static void skip_blanks(struct rsp_text_line *l)
 {
 	while (l->at < l->end && (*l->at == ' ' || *l->at == '\t'))
 		l->at++;
 }
 
-static bool rsp_text_skip(struct line *l, const char *what)
+static bool rsp_text_skip(struct rsp_text_line *l, const char *what)
 {
 	size_t n = strlen(what);
 
@@ -46,7 +37,7 @@ static bool rsp_text_skip(struct line *l, const char *what)
 	return true;
 }
 
-static bool take_hex(struct line *l, uint64_t *out)
+static bool take_hex(struct rsp_text_line *l, uint64_t *out)
 {
 	unsigned int digits = 0;
 	uint64_t v = 0;
@@ -68,7 +59,7 @@ static bool take_hex(struct line *l, uint64_t *out)
 
 bool rsp_text_tables(const char *text, size_t len, uint64_t *idt, uint64_t *gdt)
 {
-	struct line rest = { text, text + len }, l;
+	struct rsp_text_line rest = { text, text + len }, l;
 	bool have_idt = false, have_gdt = false;
 
 	while (next_line(&rest, &l)) {
@@ -85,7 +76,7 @@ bool rsp_text_tables(const char *text, size_t len, uint64_t *idt, uint64_t *gdt)
 }
 
 /* "START-END (prio N, KIND): NAME", where KIND is ram. */
-static bool take_range(struct line l, struct rsp_range *out)
+static bool take_range(struct rsp_text_line l, struct rsp_range *out)
 {
 	uint64_t start, last, end;
 	const char *kind;
@@ -110,7 +101,7 @@ static bool take_range(struct line l, struct rsp_range *out)
 
 unsigned int rsp_text_ram(const char *text, size_t len, struct rsp_range *out, unsigned int max)
 {
-	struct line rest = { text, text + len }, l;
+	struct rsp_text_line rest = { text, text + len }, l;
 	bool memory = false;
 	unsigned int n = 0;
 

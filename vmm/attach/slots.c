@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/slots.h"
 
-#include "vmm/gmem_remote.h"
-#include "vmm/capture/mmu.h"
+#include "base/gmem_remote.h"
+#include "base/mmu.h"
 
 #include <errno.h>
 #include <limits.h>

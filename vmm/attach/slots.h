@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/sample.h"
 #include "vmm/attach/process.h"
-#include "vmm/gmem.h"
+#include "base/gmem.h"
 
 /* What the registers of a stopped vCPU say, beyond those in a sample. */
 struct slots_witness {
@@ -42,19 +42,5 @@ int slots_find(struct gmem *mem, const struct process *p, const struct slots_wit
 /* The same of regions that are known already: -EAGAIN, or -ENOENT where they can't be right. */
 int slots_prove(const struct gmem *mem, const struct slots_witness *w, struct slots_proof *proof,
 		struct err *e);
-
-struct host_bpf;
-struct slots_block;
-/* Load the program that reads KVM's slots; for host_bpf_close(). As host_bpf_open(). */
-int slots_open(struct host_bpf *bpf, struct err *e);
-/*
- * Fill in mem->region with the slots that the machine of p's first vCPU has now; mem->remote is kept, and all
- * of mem in case of an error. *partial: some memory is not in there. An error says why the kernel does not tell.
- */
-int slots_read(struct gmem *mem, bool *partial, const struct host_bpf *bpf, const struct process *p,
-	       struct err *e);
-/* Its second half, from what the kernel told; sorts the record. Slots on devices are left out. */
-int slots_of_record(struct gmem *mem, bool *partial, struct slots_block *b, const struct process *p,
-		    struct err *e);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * slots_kvm: the memory slots that KVM has, by a BPF program, as regions of guest memory.
- */
-#include "vmm/attach/slots.h"
+#include "vmm/attach/slots_kvm.h"
 
 #include "base/cleanup.h"
 #include "vmm/attach/host_bpf.h"
@@ -137,9 +134,11 @@ static bool is_settled(const struct slots_block *b)
 	return true;
 }
 
-static int ask_kernel(const struct process *p, const struct host_bpf *bpf, struct err *e)
+/* vcpu_fd is a descriptor of that process. */
+static int ask_kernel(const struct process *p, const struct host_bpf *bpf, int vcpu_fd,
+		      struct err *e)
 {
-	cleanup_close int fd = process_borrow(p->pid, p->vcpu[0].fd, e);
+	cleanup_close int fd = process_borrow(p->pid, vcpu_fd, e);
 	struct slots_block *b = bpf->block;
 
 	if (fd < 0)
@@ -171,6 +170,47 @@ int slots_read(struct gmem *mem, bool *partial, const struct host_bpf *bpf, cons
 	if (p->ndevices > ATTACH_MAX_DEVICES)
 		return err_set(e, E2BIG, "process %d: it maps more than %u pieces of devices",
 			       (int)p->pid, ATTACH_MAX_DEVICES);
-	ret = ask_kernel(p, bpf, e);
+	ret = ask_kernel(p, bpf, p->vcpu[0].fd, e);
 	return ret ? ret : slots_of_record(mem, partial, bpf->block, p, e);
+}
+
+/* Returns the place of a machine in order[0, n), or n. */
+static unsigned int place_of(const uint64_t *order, unsigned int n, uint64_t machine)
+{
+	unsigned int i = 0;
+
+	while (i < n && order[i] != machine)
+		i++;
+	return i;
+}
+
+static int by_fd(const void *a, const void *b)
+{
+	const struct process_vcpu *x = a, *y = b;
+
+	return x->fd < y->fd ? -1 : x->fd > y->fd;
+}
+
+int slots_number_machines(struct process *p, const struct host_bpf *bpf, struct err *e)
+{
+	const struct slots_block *b = bpf->block;
+	uint64_t order[ATTACH_MAX_VCPUS];
+	unsigned int n = 0;
+	int ret;
+
+	qsort(p->vcpu, p->nvcpus, sizeof(p->vcpu[0]), by_fd);
+	for (unsigned int i = 0; i < p->nvcpus; i++) {
+		unsigned int at;
+
+		/* The program reports the machine even where it cannot report the slots. */
+		ret = ask_kernel(p, bpf, p->vcpu[i].fd, e);
+		if (ret && !b->machine)
+			return ret;
+		err_clear(e);
+		at = place_of(order, n, b->machine);
+		order[at] = b->machine;
+		n += at == n;
+		p->vcpu[i].machine = at + 1;
+	}
+	return (int)n;
 }

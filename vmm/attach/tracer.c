@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/proc.h"
+#include "vmm/attach/process.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/kvm.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,14 +16,22 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SYSCALL_LEN 2 /* 0f 05 */
+/*
+ * include/linux/errno.h: what a wait with a time limit has returned when a stop has broken it off. The kernel
+ * resumes it by restart_syscall, which a thread's seccomp filter may forbid although it allows the wait.
+ */
+#define ERESTART_RESTARTBLOCK 516
 #define STOP_EVENT(status) ((status) >> 16)
 /* Looks before the processor is given away: a thread that runs a guest stops at once. */
 #define SPINS 200
 /* Where PTRACE_SEIZE fails for no reason that is seen: so many tries more, so long apart. */
 #define SEIZE_TRIES 20u
 #define SEIZE_NAP_NS 1000000
+/* Each try takes 10 ms. */
+#define DETACH_TRIES 50
 
 static pid_t status_pid(pid_t tid, const char *name)
 {
@@ -39,16 +47,6 @@ static pid_t tracer_of(pid_t tid)
 	pid_t tracer = status_pid(tid, "TracerPid");
 
 	return tracer ? status_pid(tracer, "Tgid") : 0;
-}
-
-/* Of this thread's effective capabilities; true where that is not known. */
-static bool has_cap_sys_ptrace(void)
-{
-	char value[32];
-
-	if (!proc_status("/proc/thread-self", "CapEff", value, sizeof(value)))
-		return true;
-	return strtoull(value, NULL, 16) >> CAP_SYS_PTRACE & 1;
 }
 
 static bool has_ended(pid_t tid)
@@ -67,8 +65,10 @@ static int not_seized(pid_t tid, int error, struct err *e)
 		return err_set(e, ESRCH, "thread %d: it has ended", (int)tid);
 	if (error != EPERM)
 		return err_set(e, error, "thread %d: PTRACE_SEIZE: %s", (int)tid, strerror(error));
-	if (!has_cap_sys_ptrace())
-		return err_set(e, error, "thread %d: cannot be traced: CAP_SYS_PTRACE is missing",
+	if (!process_may_trace())
+		return err_set(e, error,
+			       "thread %d: cannot be traced: CAP_SYS_PTRACE is missing "
+			       "(in a container: --cap-add SYS_PTRACE)",
 			       (int)tid);
 	return err_set(
 		e, error,
@@ -97,7 +97,8 @@ int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
 	for (unsigned int i = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0; i++) {
 		int error = errno;
 
-		if (error == EPERM && tracer_check(tid, e))
+		/* A thread of ours that traced it and has just ended is about to let it go. */
+		if (error == EPERM && tracer_of(tid) != getpid() && tracer_check(tid, e))
 			return -EBUSY;
 		if (error != EPERM || i == SEIZE_TRIES)
 			return not_seized(tid, error, e);
@@ -126,8 +127,9 @@ int tracer_choose_own(pid_t tid, struct tracer_own *out, struct err *e)
 {
 	static const int silent[] = { SIGURG, SIGWINCH };
 	/* Those that a thread brings about itself, that are no kicks, and glibc's own (nptl: 32 and 33). */
-	static const int never[] = { SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGABRT,
-				     SIGKILL, SIGSTOP, SIGCHLD, SIGALRM, SIGPIPE, SIGIO, 32, 33 };
+	static const int never[] = { SIGILL,  SIGTRAP, SIGBUS,	SIGFPE,	 SIGSEGV,
+				     SIGSYS,  SIGABRT, SIGKILL, SIGSTOP, SIGCHLD,
+				     SIGALRM, SIGPIPE, SIGIO,	32,	 33 };
 	static const int usual[] = { SIGINT, SIGTERM, SIGHUP, SIGURG, SIGWINCH };
 	uint64_t blocked = signal_mask(tid, "SigBlk"), caught = signal_mask(tid, "SigCgt"),
 		 kicks = caught & ~blocked, all = 0;
@@ -156,12 +158,29 @@ static bool is_run(const struct user_regs_struct *r)
 	return (long)r->orig_rax == SYS_ioctl && (unsigned int)r->rsi == KVM_RUN;
 }
 
+/* Returns whether a wait with a time limit has been broken off, and the kernel is about to resume it. */
+static bool is_broken_wait(const struct user_regs_struct *r)
+{
+	return (long)r->rax == -ERESTART_RESTARTBLOCK && (long)r->orig_rax >= 0;
+}
+
 /* In front of the system call that returned with `broken`, as restart_regs() has put it there. */
 static bool is_before(const struct user_regs_struct *broken, const struct user_regs_struct *r)
 {
-	return r->rip == broken->rip - SYSCALL_LEN && r->rax == SYS_ioctl &&
+	return r->rip == broken->rip - SYSCALL_LEN && r->rax == broken->orig_rax &&
 	       (long)r->orig_rax < 0 && r->rdi == broken->rdi && r->rsi == broken->rsi &&
 	       r->rdx == broken->rdx && r->rsp == broken->rsp;
+}
+
+/* The registers with which the system call that returned with `broken` begins anew. */
+static struct user_regs_struct before(const struct user_regs_struct *broken)
+{
+	struct user_regs_struct r = *broken;
+
+	r.rip -= SYSCALL_LEN;
+	r.rax = r.orig_rax;
+	r.orig_rax = (unsigned long long)-1;
+	return r;
 }
 
 /*
@@ -172,11 +191,26 @@ static bool restart_regs(const struct tracee *t, struct user_regs_struct *r)
 {
 	if (!is_run(&t->regs) || (long)t->regs.rax != -EINTR)
 		return false;
-	*r = t->regs;
-	r->rip -= SYSCALL_LEN;
-	r->rax = SYS_ioctl;
-	r->orig_rax = (unsigned long long)-1;
+	*r = before(&t->regs);
 	return true;
+}
+
+/*
+ * Makes a wait that was broken off begin anew, so that the kernel does not resume it by restart_syscall. A call that stores what
+ * remains where it found its time limit (nanosleep in most programs) waits for no longer than before. Called as soon as a stop is seen: if
+ * this process is killed later, the thread goes on in the same way.
+ */
+static void begin_wait_anew(struct tracee *t, const struct user_regs_struct *now)
+{
+	struct user_regs_struct r;
+
+	if (!is_broken_wait(now))
+		return;
+	r = before(now);
+	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r) < 0)
+		return;
+	t->hidden = true;
+	t->broken = *now;
 }
 
 /* Some VMMs know by EINTR alone that they were kicked: with a signal they get it back. */
@@ -189,6 +223,33 @@ static void unhide(struct tracee *t)
 	t->hidden = false;
 	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && is_before(&t->broken, &now))
 		ptrace(PTRACE_SETREGS, t->tid, NULL, &t->broken);
+}
+
+/* A stop of which nothing else is wanted. */
+static void skip_stop(struct tracee *t)
+{
+	struct user_regs_struct now;
+
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0)
+		begin_wait_anew(t, &now);
+	ptrace(PTRACE_CONT, t->tid, NULL, NULL);
+}
+
+/*
+ * Before a signal of others is passed on. A handler makes the call that it broke off return EINTR, which the VMM may
+ * rely on. After a signal without a handler the kernel resumes a wait by restart_syscall.
+ */
+static void prepare_signal(struct tracee *t, int signo)
+{
+	struct user_regs_struct now;
+	const bool waits = ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && is_broken_wait(&now);
+
+	if (!waits && !(t->hidden && is_broken_wait(&t->broken)))
+		unhide(t);
+	else if (signal_mask(t->tid, "SigCgt") & signal_bit(signo))
+		unhide(t);
+	else if (waits)
+		begin_wait_anew(t, &now);
 }
 
 /*
@@ -241,7 +302,7 @@ static bool take_status(struct tracee *t, int status)
 	 * and its stop is forgotten (kernel/signal.c, dequeue_signal and ptrace_stop): ask again.
 	 */
 	t->passed_on++;
-	unhide(t);
+	prepare_signal(t, signo);
 	if (t->asked)
 		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
 	ptrace(PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)signo);
@@ -272,7 +333,7 @@ bool tracer_has_stopped(struct tracee *t)
 	while (!t->gone && tracer_look(t)) {
 		if (!t->asked && !t->by_own) {
 			/* A late stop: the caller has given up waiting for it. */
-			ptrace(PTRACE_CONT, t->tid, NULL, NULL);
+			skip_stop(t);
 			continue;
 		}
 		/* What was asked for is yet to come. */
@@ -283,6 +344,7 @@ bool tracer_has_stopped(struct tracee *t)
 		}
 		t->held = true;
 		t->hidden = t->hidden && is_before(&t->broken, &t->regs);
+		begin_wait_anew(t, &t->regs);
 		return true;
 	}
 	return false;
@@ -308,10 +370,12 @@ int tracer_hold(struct tracee *t, uint64_t timeout_ns)
 
 enum tracer_place tracer_place_of(const struct tracee *t, int *fd)
 {
-	if (!t->hidden && !is_run(&t->regs))
+	const bool before_run = t->hidden && is_run(&t->broken);
+
+	if (!before_run && !is_run(&t->regs))
 		return TRACER_ELSEWHERE;
 	*fd = (int)t->regs.rdi;
-	return t->hidden ? TRACER_BEFORE_RUN : TRACER_IN_RUN;
+	return before_run ? TRACER_BEFORE_RUN : TRACER_IN_RUN;
 }
 
 /* With the signal that it stands at, if that is a kick. */
@@ -354,18 +418,29 @@ static bool has_pending(pid_t tid)
 	       ptrace(PTRACE_PEEKSIGINFO, tid, &shared, &info) > 0;
 }
 
+/* Whether a handler of the VMM is about to run, so that what was broken off must return EINTR. */
+static bool is_owed_eintr(const struct tracee *t)
+{
+	if (t->by_own && t->own.kick)
+		return true;
+	if (!t->hidden || !is_broken_wait(&t->broken))
+		return has_pending(t->tid);
+	return (signal_mask(t->tid, "SigPnd") | signal_mask(t->tid, "ShdPnd")) &
+	       signal_mask(t->tid, "SigCgt") & ~signal_mask(t->tid, "SigBlk");
+}
+
 int tracer_detach(struct tracee *t)
 {
 	if (!t->tid || t->gone)
 		return 0;
 	/* It has to stand still for that. */
-	for (int i = 0; i < 1000 && !t->held && !t->gone; i++)
+	for (int i = 0; i < DETACH_TRIES && !t->held && !t->gone; i++)
 		tracer_hold(t, NSEC_PER_SEC / 100);
 	if (t->held) {
 		struct user_regs_struct r;
 
 		/* What waits for it is delivered when we are gone: it must see EINTR then. */
-		if (has_pending(t->tid) || (t->by_own && t->own.kick))
+		if (is_owed_eintr(t))
 			unhide(t);
 		else if (!t->hidden && restart_regs(t, &r))
 			ptrace(PTRACE_SETREGS, t->tid, NULL, &r);
@@ -376,4 +451,13 @@ int tracer_detach(struct tracee *t)
 	}
 	*t = (struct tracee){ 0 };
 	return 0;
+}
+
+void tracer_let_go(struct tracee *t)
+{
+	if (t->tid && !t->gone && !t->held)
+		(void)tracer_has_stopped(t);
+	if (t->tid && !t->gone && (t->held || t->asked))
+		(void)tracer_detach(t);
+	*t = (struct tracee){ 0 };
 }

@@ -6,7 +6,8 @@
  * return as any signal would. When this thread dies in whatever way, the kernel lets the
  * others go: nothing of ours is left in them. Signals that are meant for a held thread
  * are passed on. A KVM_RUN that was broken off for us alone is begun again, so that the
- * VMM does not see it return; with a signal of its own it sees that, as always.
+ * VMM does not see it return; with a signal of its own it sees that, as always. The same holds for waits with a time
+ * limit, which the kernel would resume by restart_syscall: not every VMM's seccomp filter allows that call.
  *
  * All calls of one thread of ours, that which called tracer_seize(): ptrace(2) binds a
  * tracee to the thread that seized it.
@@ -35,11 +36,11 @@ struct tracee {
 	pid_t tid; /* 0: none */
 	bool asked, held;
 	struct tracer_own own;
-	bool by_own;			/* held: at that signal */
-	bool gone;			/* it has ended */
-	struct user_regs_struct regs;	/* of the thread, while it is held */
-	bool hidden;			/* that it was held: KVM_RUN is about to begin again */
-	struct user_regs_struct broken; /* hidden: the registers with which KVM_RUN had returned */
+	bool by_own;		      /* held: at that signal */
+	bool gone;		      /* it has ended */
+	struct user_regs_struct regs; /* of the thread, while it is held */
+	bool hidden; /* that it was held: KVM_RUN, or a wait, is about to begin again */
+	struct user_regs_struct broken; /* hidden: the registers with which that had returned */
 	uint64_t passed_on;		/* signals */
 };
 
@@ -87,5 +88,10 @@ void tracer_release(struct tracee *t);
 
 /* Give it back. -EAGAIN: it is deep in the kernel and can't be yet; ask again. */
 int tracer_detach(struct tracee *t);
+/*
+ * Detaches from a thread that is held or that was asked to stop. Leaves any other to the end of this thread of ours, at which the
+ * kernel detaches: a thread need not stop for that, and nothing that it waits in is broken off. To be called last.
+ */
+void tracer_let_go(struct tracee *t);
 
 #endif

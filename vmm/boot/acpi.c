@@ -9,8 +9,9 @@
  *	             +> MADT
  *	             +> MCFG, with PCI
  */
-#include "vmm/boot/tables.h"
+#include "vmm/boot/acpi.h"
 
+#include "vmm/boot/dsdt.h"
 #include "vmm/layout.h"
 
 #include <assert.h>
@@ -18,7 +19,6 @@
 
 #define ACPI_HEADER 36u
 #define ACPI_CHECKSUM 9u /* in the header of every table */
-#define RSDP_SIZE 36u
 #define RSDP_V1_SIZE 20u
 #define FADT_SIZE 276u
 #define FACS_SIZE 64u
@@ -73,7 +73,7 @@ static void table_end(struct buf *b, size_t at)
 	if (b->failed)
 		return;
 	buf_put32(b, at + 4, (uint32_t)(b->len - at));
-	b->data[at + ACPI_CHECKSUM] = table_checksum(b->data + at, b->len - at);
+	b->data[at + ACPI_CHECKSUM] = tables_checksum(b->data + at, b->len - at);
 }
 
 /* Generic address structure (5.2.3.2); port 0 is "there is none". */
@@ -233,8 +233,8 @@ void boot_acpi_build(struct buf *b, const struct boot_platform *p)
 	memcpy(b->data + start, "RSD PTR ", 8);
 	memcpy(b->data + start + 9, "KVMPRF", 6);
 	b->data[start + 15] = 2; /* revision */
-	buf_put32(b, start + 20, RSDP_SIZE);
+	buf_put32(b, start + 20, BOOT_RSDP_SIZE);
 	buf_put64(b, start + 24, base + xsdt); /* and no RSDT at 16: 64-bit guests only */
-	b->data[start + 8] = table_checksum(b->data + start, RSDP_V1_SIZE);
-	b->data[start + 32] = table_checksum(b->data + start, RSDP_SIZE);
+	b->data[start + 8] = tables_checksum(b->data + start, RSDP_V1_SIZE);
+	b->data[start + 32] = tables_checksum(b->data + start, BOOT_RSDP_SIZE);
 }

@@ -4,12 +4,11 @@
  * everything that is not set is 0, which for screen_info means "no screen" and
  * for the sentinel (0x1ef) "this loader cleared what it did not know".
  */
-#include "vmm/boot/tables.h"
+#include "vmm/boot/bootparams.h"
 
 #include "vmm/image/parse.h"
 #include "vmm/layout.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define BP_ACPI_RSDP_ADDR 0x070u /* since Linux 5.0; spares the search for "RSD PTR " */
@@ -27,17 +26,6 @@
 static void bootparams_put(uint8_t *page, uint32_t off, uint64_t v, unsigned int size)
 {
 	memcpy(page + off, &v, size);
-}
-
-uint64_t boot_setup_field(const struct boot_image *img, uint32_t off, unsigned int size)
-{
-	uint64_t v = 0;
-
-	assert(off >= SETUP_HEADER && size <= sizeof(v));
-	off -= SETUP_HEADER;
-	if (off + size <= img->setup_header_len)
-		memcpy(&v, img->setup_header + off, size);
-	return v;
 }
 
 static unsigned int range_add(struct boot_range *map, unsigned int n, uint64_t gpa, uint64_t end,

@@ -23,7 +23,7 @@
  *
  * LNRO0005 is what QEMU introduced and Linux' virtio_mmio.c takes.
  */
-#include "vmm/boot/tables.h"
+#include "vmm/boot/dsdt.h"
 
 #include "vmm/layout.h"
 

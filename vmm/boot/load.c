@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/boot/load.h"
 
-#include "vmm/image/load_info.h"
+#include "base/buf.h"
 #include "vmm/image/parse.h"
-#include "vmm/boot/tables.h"
+#include "vmm/boot/acpi.h"
+#include "vmm/boot/bootparams.h"
+#include "vmm/boot/mptable.h"
 #include "vmm/layout.h"
+#include "vmm/image/image.h"
+#include "vmm/image/way.h"
+#include "base/sample.h"
+#include "vmm/image/elf64.h"
+#include "base/limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,14 +31,55 @@
 #define EBDA_NONE_SEGMENT ((uint16_t)(GPA_LOW_RAM_END >> 4))
 #define LOW_KIB ((uint16_t)(GPA_LOW_RAM_END >> 10))
 
-static uint64_t align_up(uint64_t v, uint64_t to)
-{
-	return (v + to - 1) / to * to;
-}
+/*
+ * What multiboot and PVH kernels are told is in one piece at GPA_BOOT_INFO, pointers are guest-physical:
+ *
+ *	multiboot := info[88] mmap* module* text*
+ *	multiboot2 := total_size:4 0:4 tag* end
+ *	tag       := type:4 size:4 ... padding to 8
+ *	pvh       := start_info[56] memmap* module* text*
+ *
+ * Multiboot Specification 0.6.96, 3.3; Multiboot2 Specification 2.0, 3.6; Xen's public/arch-x86/hvm/start_info.h, version 1.
+ */
+#define MB_BOOT_MAGIC 0x2badb002u /* in eax */
+#define MB_INFO_SIZE 88u	  /* up to the end of vbe_interface_len */
+#define MB_FLAGS 0u
+#define MB_MEM_LOWER 4u
+#define MB_MEM_UPPER 8u
+#define MB_CMDLINE 16u
+#define MB_MODS_COUNT 20u
+#define MB_MODS_ADDR 24u
+#define MB_MMAP_LENGTH 44u
+#define MB_MMAP_ADDR 48u
+#define MB_LOADER_NAME 64u
+#define MB_HAVE (1u << 0 | 1u << 2 | 1u << 3 | 1u << 6 | 1u << 9) /* the fields above */
+#define MB_MMAP_ENTRY 20u /* without the size field itself */
 
-/* Everything but the tables and the kernel fits by construction of layout.h. */
-int boot_put(const struct gmem *m, uint64_t gpa, const void *src, size_t len, const char *what,
-	     struct err *e)
+#define MB2_BOOT_MAGIC 0x36d76289u /* in eax */
+#define MB2_CMDLINE 1u
+#define MB2_LOADER_NAME 2u
+#define MB2_MODULE 3u
+#define MB2_MEMORY 4u
+#define MB2_MMAP 6u
+#define MB2_MMAP_ENTRY 24u
+#define MB2_RSDP_NEW 15u
+#define MB2_LOAD_BASE 21u
+
+#define PVH_MAGIC 0x336ec578u
+#define PVH_VERSION 1u
+#define PVH_INFO_SIZE 56u
+#define PVH_NR_MODULES 12u
+#define PVH_MODLIST 16u
+#define PVH_CMDLINE 24u
+#define PVH_RSDP 32u
+#define PVH_MEMMAP 40u
+#define PVH_MEMMAP_ENTRIES 48u
+
+#define LOADER_NAME "kvmprof"
+
+/* Writes; the message says what did not fit where: -ENOMEM. */
+static int boot_put(const struct gmem *m, uint64_t gpa, const void *src, size_t len,
+		    const char *what, struct err *e)
 {
 	if (gmem_write(m, gpa, src, len))
 		return err_set(e, ENOMEM,
@@ -42,6 +90,284 @@ int boot_put(const struct gmem *m, uint64_t gpa, const void *src, size_t len, co
 	return 0;
 }
 
+struct load_placed {
+	uint64_t gpa;
+	size_t len;
+	const char *name, *args;
+};
+
+struct info {
+	struct buf b;
+	struct load_placed module[BOOT_MAX_MODULES + 1];
+	unsigned int nmodules;
+	struct boot_range map[BOOT_MAX_RANGES];
+	unsigned int nmap;
+	enum boot_way way;
+};
+
+static int place_module(struct info *in, const struct gmem *m, const struct boot_module *mod,
+			uint64_t *at, struct err *e)
+{
+	uint64_t gpa = (*at + GPA_PAGE - 1) / GPA_PAGE * GPA_PAGE;
+
+	if (mod->len && !gmem_ptr(m, gpa, mod->len))
+		return err_set(e, ENOMEM,
+			       "module %s of %zu KiB does not fit into guest memory behind the "
+			       "kernel, from 0x%" PRIx64 " on, with %" PRIu64
+			       " MiB; give more memory",
+			       mod->name, mod->len >> 10, gpa, gmem_size(m) / GPA_MIB);
+	*at = gpa + mod->len;
+	in->module[in->nmodules++] = (struct load_placed){ gpa, mod->len, mod->name, mod->args };
+	return boot_put(m, gpa, mod->data, mod->len, "module", e);
+}
+
+static int place_modules(struct info *in, const struct gmem *m, const struct boot_config *cfg,
+			 uint64_t at, struct err *e)
+{
+	struct boot_module initrd = { cfg->initrd, cfg->initrd_len, "initrd", "" };
+	int r = 0;
+
+	if (cfg->initrd && cfg->initrd_len)
+		r = place_module(in, m, &initrd, &at, e);
+	for (unsigned int i = 0; !r && i < cfg->nmodules; i++)
+		r = place_module(in, m, &cfg->module[i], &at, e);
+	return r;
+}
+
+static uint32_t here(const struct info *in)
+{
+	return (uint32_t)(GPA_BOOT_INFO + in->b.len);
+}
+
+/* Of a module: multiboot's begins with its name. Returns its address. */
+static uint32_t add_text(struct info *in, const char *name, const char *args)
+{
+	uint32_t at = here(in);
+
+	if (in->way == BOOT_WAY_PVH)
+		name = NULL;
+	buf_printf(&in->b, "%s%s%s", name ? name : "", name && *args ? " " : "", args);
+	buf_u8(&in->b, 0);
+	return at;
+}
+
+static void build_multiboot(struct info *in)
+{
+	uint32_t map, mods, name;
+
+	buf_add(&in->b, NULL, MB_INFO_SIZE);
+	map = here(in);
+	for (unsigned int i = 0; i < in->nmap; i++) {
+		buf_u32(&in->b, MB_MMAP_ENTRY);
+		buf_u64(&in->b, in->map[i].gpa);
+		buf_u64(&in->b, in->map[i].len);
+		buf_u32(&in->b, in->map[i].type);
+	}
+	mods = here(in);
+	buf_add(&in->b, NULL, in->nmodules * 16);
+	for (unsigned int i = 0; i < in->nmodules; i++) {
+		const struct load_placed *p = &in->module[i];
+		uint32_t text = add_text(in, p->name, p->args);
+		size_t at = mods - GPA_BOOT_INFO + i * 16;
+
+		if (in->b.failed)
+			return;
+		buf_put32(&in->b, at, (uint32_t)p->gpa);
+		buf_put32(&in->b, at + 4, (uint32_t)(p->gpa + p->len));
+		buf_put32(&in->b, at + 8, text);
+	}
+	name = here(in);
+	buf_add(&in->b, LOADER_NAME, sizeof(LOADER_NAME));
+	if (in->b.failed)
+		return;
+	buf_put32(&in->b, MB_FLAGS, MB_HAVE);
+	buf_put32(&in->b, MB_MEM_LOWER, (uint32_t)(GPA_LOW_RAM_END >> 10));
+	for (unsigned int i = 0; i < in->nmap; i++)
+		if (in->map[i].gpa == GPA_KERNEL_MIN)
+			buf_put32(&in->b, MB_MEM_UPPER, (uint32_t)(in->map[i].len >> 10));
+	buf_put32(&in->b, MB_CMDLINE, (uint32_t)GPA_CMDLINE);
+	buf_put32(&in->b, MB_MODS_COUNT, in->nmodules);
+	buf_put32(&in->b, MB_MODS_ADDR, mods);
+	buf_put32(&in->b, MB_MMAP_LENGTH, in->nmap * (MB_MMAP_ENTRY + 4));
+	buf_put32(&in->b, MB_MMAP_ADDR, map);
+	buf_put32(&in->b, MB_LOADER_NAME, name);
+}
+
+/* The size of the tag that began at `at` is known now; the next one begins at a multiple of 8. */
+static void end_tag(struct buf *b, size_t at)
+{
+	if (!b->failed)
+		buf_put32(b, at + 4, (uint32_t)(b->len - at));
+	buf_align(b, 8);
+}
+
+static size_t begin_tag(struct buf *b, uint32_t type)
+{
+	size_t at = b->len;
+
+	buf_u32(b, type);
+	buf_u32(b, 0);
+	return at;
+}
+
+static void add_text_tag(struct buf *b, uint32_t type, const char *text)
+{
+	size_t at = begin_tag(b, type);
+
+	buf_add(b, text, strlen(text) + 1);
+	end_tag(b, at);
+}
+
+static void add_multiboot2_memory(struct info *in)
+{
+	size_t at = begin_tag(&in->b, MB2_MEMORY);
+
+	buf_u32(&in->b, (uint32_t)(GPA_LOW_RAM_END >> 10));
+	for (unsigned int i = 0; i < in->nmap; i++)
+		if (in->map[i].gpa == GPA_KERNEL_MIN)
+			buf_u32(&in->b, (uint32_t)(in->map[i].len >> 10));
+	end_tag(&in->b, at);
+	at = begin_tag(&in->b, MB2_MMAP);
+	buf_u32(&in->b, MB2_MMAP_ENTRY);
+	buf_u32(&in->b, 0); /* version of the entries */
+	for (unsigned int i = 0; i < in->nmap; i++) {
+		buf_u64(&in->b, in->map[i].gpa);
+		buf_u64(&in->b, in->map[i].len);
+		buf_u32(&in->b, in->map[i].type);
+		buf_u32(&in->b, 0);
+	}
+	end_tag(&in->b, at);
+}
+
+/* The ACPI tables lie in guest memory already; the RSDP is passed as a copy. */
+static void build_multiboot2(struct info *in, const struct gmem *m, const struct boot_config *cfg,
+			     uint64_t base)
+{
+	uint8_t rsdp[BOOT_RSDP_SIZE] = { 0 };
+	size_t at;
+
+	buf_u64(&in->b, 0); /* total_size, reserved */
+	add_text_tag(&in->b, MB2_CMDLINE, cfg->cmdline);
+	add_text_tag(&in->b, MB2_LOADER_NAME, LOADER_NAME);
+	for (unsigned int i = 0; i < in->nmodules; i++) {
+		const struct load_placed *p = &in->module[i];
+
+		at = begin_tag(&in->b, MB2_MODULE);
+		buf_u32(&in->b, (uint32_t)p->gpa);
+		buf_u32(&in->b, (uint32_t)(p->gpa + p->len));
+		buf_add(&in->b, p->args, strlen(p->args) + 1);
+		end_tag(&in->b, at);
+	}
+	add_multiboot2_memory(in);
+	if (gmem_read(m, GPA_ACPI, rsdp, sizeof(rsdp)) == 0) {
+		at = begin_tag(&in->b, MB2_RSDP_NEW);
+		buf_add(&in->b, rsdp, sizeof(rsdp));
+		end_tag(&in->b, at);
+	}
+	at = begin_tag(&in->b, MB2_LOAD_BASE);
+	buf_u32(&in->b, (uint32_t)base);
+	end_tag(&in->b, at);
+	end_tag(&in->b, begin_tag(&in->b, 0));
+	if (!in->b.failed)
+		buf_put32(&in->b, 0, (uint32_t)in->b.len);
+}
+
+static void build_pvh(struct info *in)
+{
+	uint32_t map, mods;
+
+	buf_add(&in->b, NULL, PVH_INFO_SIZE);
+	map = here(in);
+	for (unsigned int i = 0; i < in->nmap; i++) {
+		buf_u64(&in->b, in->map[i].gpa);
+		buf_u64(&in->b, in->map[i].len);
+		buf_u32(&in->b, in->map[i].type);
+		buf_u32(&in->b, 0);
+	}
+	mods = here(in);
+	buf_add(&in->b, NULL, in->nmodules * 32);
+	for (unsigned int i = 0; i < in->nmodules; i++) {
+		const struct load_placed *p = &in->module[i];
+		uint32_t text = add_text(in, p->name, p->args);
+		size_t at = mods - GPA_BOOT_INFO + i * 32;
+
+		if (in->b.failed)
+			return;
+		buf_put64(&in->b, at, p->gpa);
+		buf_put64(&in->b, at + 8, p->len);
+		buf_put64(&in->b, at + 16, text);
+	}
+	if (in->b.failed)
+		return;
+	buf_put32(&in->b, 0, PVH_MAGIC);
+	buf_put32(&in->b, 4, PVH_VERSION);
+	buf_put32(&in->b, PVH_NR_MODULES, in->nmodules);
+	buf_put64(&in->b, PVH_MODLIST, in->nmodules ? mods : 0);
+	buf_put64(&in->b, PVH_CMDLINE, GPA_CMDLINE);
+	buf_put64(&in->b, PVH_RSDP, GPA_ACPI);
+	buf_put64(&in->b, PVH_MEMMAP, map);
+	buf_put32(&in->b, PVH_MEMMAP_ENTRIES, in->nmap);
+}
+
+/*
+ * Modules (the initrd first) from the page behind kernel_end on, their list, the
+ * memory map, the way's structure; sets mode and registers of *entry. -ENOMEM when
+ * the modules do not fit into RAM, -EFBIG when their texts are too long.
+ */
+static int boot_load_info(const struct gmem *m, const struct boot_image *img,
+			  const struct boot_config *cfg, uint64_t kernel_end,
+			  struct boot_entry *entry, struct err *e)
+{
+	struct info in = { .way = cfg->way };
+	int r;
+
+	if (cfg->nmodules > BOOT_MAX_MODULES)
+		return err_set(e, EINVAL, "%u modules (expected at most %d)", cfg->nmodules,
+			       BOOT_MAX_MODULES);
+	in.nmap = boot_memory_map(gmem_size(m), in.map);
+	r = place_modules(&in, m, cfg, kernel_end, e);
+	if (r)
+		return r;
+	buf_init(&in.b);
+	if (in.way == BOOT_WAY_PVH)
+		build_pvh(&in);
+	else if (in.way == BOOT_WAY_MULTIBOOT2)
+		build_multiboot2(&in, m, cfg, img->low);
+	else
+		build_multiboot(&in);
+	if (in.b.failed)
+		r = err_set(e, ENOMEM, "no memory for the kernel's boot information");
+	else if (in.b.len > GPA_BOOT_INFO_SIZE)
+		r = err_set(e, EFBIG,
+			    "the texts of the modules are too long (%zu bytes with the boot "
+			    "information, expected at most %" PRIu64 ")",
+			    in.b.len, GPA_BOOT_INFO_SIZE);
+	else
+		r = boot_put(m, GPA_BOOT_INFO, in.b.data, in.b.len, "boot information", e);
+	buf_deinit(&in.b);
+	entry->mode = BOOT_MODE_FLAT32;
+	entry->rbx = GPA_BOOT_INFO;
+	if (in.way == BOOT_WAY_PVH) {
+		entry->rip = img->pvh_entry;
+	} else if (in.way == BOOT_WAY_MULTIBOOT2) {
+		entry->rax = MB2_BOOT_MAGIC;
+		entry->rip = img->mb2_entry;
+	} else {
+		entry->rax = MB_BOOT_MAGIC;
+		entry->rip = img->mb_entry;
+	}
+	return r;
+}
+
+/* -- the kernel, and what all ways have in common ----------------------------------------- */
+
+static uint64_t align_up(uint64_t v, uint64_t to)
+{
+	return (v + to - 1) / to * to;
+}
+
+/* Everything but the tables and the kernel fits by construction of layout.h. */
+
 /*
  * First byte behind what the kernel needs before it knows its memory map: its
  * segments with bss, and init_size from the setup header, which also covers the
@@ -49,7 +375,7 @@ int boot_put(const struct gmem *m, uint64_t gpa, const void *src, size_t len, co
  */
 static uint64_t kernel_end(const struct boot_image *img)
 {
-	uint64_t init = img->low + boot_setup_field(img, SETUP_INIT_SIZE, 4);
+	uint64_t init = img->low + parse_setup_field(img, SETUP_INIT_SIZE, 4);
 
 	return init > img->high ? init : img->high;
 }
@@ -114,7 +440,7 @@ static int load_kernel(const struct gmem *m, const struct boot_image *img, enum 
 
 	if ((way != BOOT_WAY_BZIMAGE && way != BOOT_WAY_LINUX32) || img->kind == BOOT_ELF32)
 		return load_segments(m, img, out, e);
-	r = boot_bzimage_place(img, way, m->region[0].gpa + m->region[0].size, out, e);
+	r = way_bzimage_place(img, way, m->region[0].gpa + m->region[0].size, out, e);
 	return r ? r : put_sparse(m, out->gpa, img->pm, img->pm_len, e);
 }
 
@@ -124,7 +450,7 @@ static int load_initrd(const struct gmem *m, const struct boot_image *img,
 		       struct err *e)
 {
 	uint64_t top = m->region[0].gpa + m->region[0].size;
-	uint64_t last = boot_setup_field(img, SETUP_INITRD_ADDR_MAX, 4);
+	uint64_t last = parse_setup_field(img, SETUP_INITRD_ADDR_MAX, 4);
 	uint64_t end = align_up(kernel_end_gpa, GPA_PAGE);
 
 	if (!last)
@@ -273,7 +599,14 @@ static int load_params(const struct gmem *m, const struct boot_image *img,
 
 static bool takes_modules(enum boot_way way)
 {
-	return way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_PVH;
+	return way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_PVH || way == BOOT_WAY_MULTIBOOT2;
+}
+
+/* Returns the physical address that cfg->entry means, which may be a linked one, or 0. */
+static uint64_t asked_entry(const struct boot_image *img, const struct boot_config *cfg)
+{
+	return image_elf64_holds(img, cfg->entry) ? cfg->entry
+						  : image_elf64_physical(img, cfg->entry);
 }
 
 /* What depends on the user's choices alone: these are the errors worth reading. */
@@ -290,12 +623,12 @@ static int check_config(const struct boot_image *img, const struct boot_config *
 		return err_set(e, EINVAL,
 			       "modules are for multiboot and PVH kernels; a kernel entered by "
 			       "--boot=%s takes an --initrd only",
-			       boot_way_name(cfg->way));
-	if (cfg->entry && (cfg->way != BOOT_WAY_VMLINUX || !boot_elf64_holds(img, cfg->entry)))
+			       way_name(cfg->way));
+	if (cfg->entry && (cfg->way != BOOT_WAY_VMLINUX || !asked_entry(img, cfg)))
 		return err_set(e, EINVAL,
 			       "the entry 0x%" PRIx64
 			       " is for a kernel that is entered directly (--boot=vmlinux), at a "
-			       "physical address of one of its segments (0x%" PRIx64
+			       "physical or linked address of one of its segments (0x%" PRIx64
 			       " to 0x%" PRIx64 ")",
 			       cfg->entry, img->low, img->high);
 	return 0;
@@ -308,26 +641,37 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 	struct boot_place place;
 	int r = check_config(img, cfg, e);
 
-	r = r ? r : load_kernel(m, img, cfg->way, &place, e);
-	r = r ? r : load_cmdline(m, img, cfg, e);
 	if (r)
 		return r;
-	entry.rip = cfg->entry ? cfg->entry : place.entry;
+	r = load_kernel(m, img, cfg->way, &place, e);
+	if (r)
+		return r;
+	r = load_cmdline(m, img, cfg, e);
+	if (r)
+		return r;
+	entry.rip = cfg->entry ? asked_entry(img, cfg) : place.entry;
 	entry.low = place.gpa;
 	entry.high = place.end;
+	r = load_tables(m, cfg, e);
+	if (r)
+		return r;
 	if (takes_modules(cfg->way)) {
 		r = boot_load_info(m, img, cfg, place.end, &entry, e);
+		if (r)
+			return r;
 	} else {
 		r = load_params(m, img, cfg, &place, e);
+		if (r)
+			return r;
 		entry.rsi = GPA_BOOT_PARAMS;
 		if (cfg->way == BOOT_WAY_LINUX32)
 			entry.mode = BOOT_MODE_FLAT32;
 	}
 	if (entry.mode == BOOT_MODE_LONG)
 		entry.cr3 = GPA_PAGE_TABLES;
-	r = r ? r : load_low(m, entry.mode, e);
-	r = r ? r : load_tables(m, cfg, e);
-	if (!r)
-		*out = entry;
-	return r;
+	r = load_low(m, entry.mode, e);
+	if (r)
+		return r;
+	*out = entry;
+	return 0;
 }

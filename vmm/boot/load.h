@@ -10,24 +10,26 @@
 #ifndef KVMPROF_VMM_BOOT_LOAD_H
 #define KVMPROF_VMM_BOOT_LOAD_H
 
-#include "vmm/image/image.h"
-#include "vmm/gmem.h"
+#include "base/gmem.h"
+#include "vmm/image/way.h"
+
+struct boot_image;
 
 #define BOOT_RNG_SEED 32
 
-/* A file for the kernel besides its initrd: multiboot and PVH. */
+/* A file for the kernel besides its initrd: multiboot 1 and 2, and PVH. */
 #define BOOT_MAX_MODULES 16
 struct boot_module {
 	const uint8_t *data;
 	size_t len;
-	const char *name; /* multiboot: the first word of its text */
+	const char *name; /* multiboot 1: the first word of its text */
 	const char *args; /* never NULL */
 };
 
 struct boot_config {
-	enum boot_way way;     /* as boot_image_way() gave it */
+	enum boot_way way;     /* as way_of_image() gave it */
 	uint64_t entry;	       /* BOOT_WAY_VMLINUX: there instead; 0: where the ELF says */
-	const char *name;      /* of the kernel; multiboot: the first word of the command line */
+	const char *name;      /* of the kernel; multiboot 1: the first word of the command line */
 	const char *cmdline;   /* never NULL */
 	const uint8_t *initrd; /* NULL for none; module 0 of multiboot and PVH */
 	size_t initrd_len;
@@ -65,7 +67,7 @@ struct boot_entry {
  * Fails with -EFBIG when the command line is longer than the kernel accepts,
  * -ENOMEM when kernel or initrd do not fit into guest RAM (the message says how
  * much memory would do), -EINVAL for vcpus out of range or a segment below 1 MiB,
- * or modules for a kernel that is passed none, and as boot_bzimage_place() (parse.h)
+ * or modules for a kernel that is passed none, and as way_bzimage_place() (parse.h)
  * does for the ways through a bzImage's own code.
  */
 int boot_load(const struct gmem *m, const struct boot_image *img, const struct boot_config *cfg,

@@ -9,7 +9,7 @@
  * It spares kernels without ACPI the search through all of the BIOS area, and
  * tells them their processors.
  */
-#include "vmm/boot/tables.h"
+#include "vmm/boot/mptable.h"
 
 #include "vmm/layout.h"
 
@@ -104,6 +104,6 @@ void boot_mptable_build(struct buf *b, const struct boot_platform *p)
 		return;
 	buf_put16(b, header + 4, (uint16_t)(b->len - header));
 	buf_put16(b, header + 34, (uint16_t)entries);
-	b->data[header + 7] = table_checksum(b->data + header, b->len - header);
-	b->data[start + 10] = table_checksum(b->data + start, header - start);
+	b->data[header + 7] = tables_checksum(b->data + header, b->len - header);
+	b->data[start + 10] = tables_checksum(b->data + start, header - start);
 }

@@ -181,8 +181,7 @@ static int take_line(struct bls_entry *b, const char *line, size_t len, struct e
 	if (at == len) /* a key without a value says nothing */
 		return 0;
 	if (key == 7 && !memcmp(line, "options", 7))
-		return add_options(b, line + at, len - at) < 0 ? err_set(e, ENOMEM, "out of memory")
-							       : 0;
+		return add_options(b, line + at, len - at) < 0 ? err_nomem(e) : 0;
 	if (key == 6 && !memcmp(line, "initrd", 6)) {
 		if (b->ninitrd == BLS_MAX_INITRDS)
 			return err_set(e, EINVAL, "%s.conf: more than %u initrds", b->name,
@@ -194,7 +193,7 @@ static int take_line(struct bls_entry *b, const char *line, size_t len, struct e
 			return 0;
 	}
 	*to = strndup(line + at, len - at);
-	return *to ? 0 : err_set(e, ENOMEM, "out of memory");
+	return *to ? 0 : err_nomem(e);
 }
 
 int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size_t len,
@@ -212,7 +211,7 @@ int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size
 	if (len && memchr(text, 0, len))
 		return err_set(e, EINVAL, "%s: a boot entry is text, this is not", file_name);
 	b->options = calloc(1, 1);
-	ret = b->options ? 0 : err_set(e, ENOMEM, "out of memory");
+	ret = b->options ? 0 : err_nomem(e);
 	while (!ret && len) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end ? (size_t)(end - text) : len;
@@ -262,7 +261,7 @@ int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, s
 	if (!no_memory && b->linux_path && b->options)
 		return 0;
 	bls_deinit(b);
-	return err_set(e, ENOMEM, "out of memory");
+	return err_nomem(e);
 }
 
 void bls_deinit(struct bls_entry *b)

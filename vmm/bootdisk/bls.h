@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * bls: one entry of a boot menu, as a file of its own: a text (type 1), or a unified kernel
- * image (type 2, vmm/boot/uki.h), of which the texts in it are looked at here.
+ * image (type 2, vmm/image/uki.h), of which the texts in it are looked at here.
  *
  * Sources: UAPI.1 Boot Loader Specification, "Type #1 Boot Loader Specification Entries",
  * "Type #2 EFI Unified Kernel Images", "Boot counting" and "Sorting"; which fields of an

@@ -34,8 +34,8 @@ static void read_release(struct diskboot_fs *f)
 	struct buf text;
 
 	buf_init(&text);
-	if (diskfs_read(f->fs, "/etc/os-release", MAX_OS_RELEASE, &text, NULL) == 0 ||
-	    diskfs_read(f->fs, "/usr/lib/os-release", MAX_OS_RELEASE, &text, NULL) == 0) {
+	if (fs_read(f->fs, "/etc/os-release", MAX_OS_RELEASE, &text, NULL) == 0 ||
+	    fs_read(f->fs, "/usr/lib/os-release", MAX_OS_RELEASE, &text, NULL) == 0) {
 		snprintf(f->os, sizeof(f->os), "an operating system");
 		if (osrel_value((const char *)text.data, text.len, "PRETTY_NAME", name))
 			snprintf(f->os, sizeof(f->os), "%.*s", (int)sizeof(f->os) - 1, name);
@@ -43,7 +43,7 @@ static void read_release(struct diskboot_fs *f)
 	buf_deinit(&text);
 }
 
-static void open_file_systems(struct diskboot *b, struct disk *disk)
+static void open_file_systems(struct diskboot *b, const struct disk_reader *disk)
 {
 	static const char *const inits[] = { "/sbin/init", "/usr/sbin/init", "/lib/systemd/systemd",
 					     "/usr/lib/systemd/systemd" };
@@ -52,19 +52,19 @@ static void open_file_systems(struct diskboot *b, struct disk *disk)
 
 	for (unsigned int i = 0; i < b->layout.n && b->nfs < DISKBOOT_MAX_FS; i++) {
 		const struct disk_part *p = &b->layout.part[i];
-		struct volume v = { .disk = disk, .off = p->off, .len = p->len };
+		struct volume v = { .disk = *disk, .off = p->off, .len = p->len };
 		struct diskboot_fs *f = &b->fs[b->nfs];
 
 		if (!*p->fs || !strcmp(p->fs, "swap"))
 			continue;
 		f->part = p;
 		b->nfs++;
-		if (diskfs_open(&f->fs, &v, p->fs, &f->why) < 0)
+		if (fs_open(&f->fs, &v, p->fs, &f->why) < 0)
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(inits); k++)
-			f->init = f->init || diskfs_exists(f->fs, inits[k]);
+			f->init = f->init || fs_exists(f->fs, inits[k]);
 		/* A link may lead to what is mounted elsewhere. */
-		f->init = f->init || diskfs_link(f->fs, links[0], target) == 0;
+		f->init = f->init || fs_link(f->fs, links[0], target) == 0;
 		read_release(f);
 	}
 }
@@ -81,18 +81,34 @@ static void find_root(struct diskboot *b)
 			b->root_fs = i;
 }
 
-int diskboot_open(struct diskboot *b, struct disk *disk, const char *path, struct err *e)
+/* Stores the reason if kvmprof boots another entry than GRUB would. */
+static void explain_grub(struct diskboot *b)
+{
+	struct diskboot_grub *g = &b->grub;
+
+	if (!g->from || g->taken || g->other.code)
+		return;
+	if (b->entry.source == DISKBOOT_BLS || b->entry.source == DISKBOOT_UKI)
+		err_set(&g->other, ENOENT,
+			"boot entries of the Boot Loader Specification are there, and this menu "
+			"has no "
+			"blscfg");
+	else
+		err_set(&g->other, ENOENT,
+			"none of its entries boots a Linux whose files are there");
+}
+
+int diskboot_open(struct diskboot *b, const struct disk_reader *disk, const char *path,
+		  struct err *e)
 {
 	static int (*const finders[])(struct diskboot *, struct err *) = {
-		diskboot_find_bls,
-		diskboot_find_grub,
-		diskboot_find_link,
-		diskboot_find_newest,
+		diskboot_find_blscfg, diskboot_find_bls,    diskboot_find_grub,
+		diskboot_find_link,   diskboot_find_newest,
 	};
 	int ret;
 
 	memset(b, 0, sizeof(*b));
-	ret = disk_layout_read(&b->layout, path, e);
+	ret = layout_read(&b->layout, path, e);
 	if (ret)
 		return ret;
 	open_file_systems(b, disk);
@@ -102,6 +118,8 @@ int diskboot_open(struct diskboot *b, struct disk *disk, const char *path, struc
 		ret = finders[i](b, e);
 	if (ret < 0)
 		diskboot_close(b);
+	else
+		explain_grub(b);
 	return ret < 0 ? ret : 0;
 }
 
@@ -119,10 +137,14 @@ static void free_entry(struct diskboot_entry *t)
 void diskboot_close(struct diskboot *b)
 {
 	free_entry(&b->entry);
+	free(b->grub.from);
+	free(b->grub.title);
+	free(b->grub.index);
+	free(b->grub.name);
 	for (unsigned int i = 0; i < b->nkernels; i++)
 		free(b->kernel[i].path);
 	for (unsigned int i = 0; i < b->nfs; i++)
-		diskfs_close(b->fs[i].fs);
+		fs_close(b->fs[i].fs);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -160,8 +182,8 @@ static void follow_name(struct diskfs *fs, char *path)
 	char target[DISKFS_MAX_PATH], next[DISKFS_MAX_PATH];
 
 	for (unsigned int i = 0; i < DISKBOOT_MAX_LINKS; i++) {
-		if (diskfs_link(fs, path, target) < 0 || !join_path(next, path, target) ||
-		    !diskfs_exists(fs, next))
+		if (fs_link(fs, path, target) < 0 || !join_path(next, path, target) ||
+		    !fs_exists(fs, next))
 			return;
 		memcpy(path, next, strlen(next) + 1);
 	}
@@ -169,7 +191,7 @@ static void follow_name(struct diskfs *fs, char *path)
 
 static bool is_there(struct diskboot *b, unsigned int fs, const char *path)
 {
-	return b->fs[fs].fs && diskfs_exists(b->fs[fs].fs, path);
+	return b->fs[fs].fs && fs_exists(b->fs[fs].fs, path);
 }
 
 static bool found_at(struct diskboot *b, unsigned int fs, const char *path,
@@ -204,7 +226,7 @@ static bool locate(struct diskboot *b, unsigned int fs, const char *path, unsign
 			return true;
 	/* A link that leads out of its file system. */
 	for (unsigned int i = 0; i < b->nfs && links < DISKBOOT_MAX_LINKS; i++)
-		if (b->fs[i].fs && diskfs_link(b->fs[i].fs, path, target) == 0 &&
+		if (b->fs[i].fs && fs_link(b->fs[i].fs, path, target) == 0 &&
 		    join_path(next, path, target) && strcmp(next, path) != 0 &&
 		    locate(b, fs, next, links + 1, out))
 			return true;
@@ -221,7 +243,7 @@ bool diskboot_locate(struct diskboot *b, unsigned int fs, const char *path,
 
 int diskboot_take(struct diskboot *b, const struct diskboot_wanted *w, struct err *e)
 {
-	struct diskboot_entry t = { .source = w->source, .from_fs = w->fs };
+	struct diskboot_entry t = { .source = w->source, .by_grub = w->by_grub, .from_fs = w->fs };
 
 	if (!diskboot_locate(b, w->kernel_fs, w->kernel, &t.kernel)) {
 		diskboot_note(b, "%s names %s, which is on no file system that can be read",
@@ -243,7 +265,7 @@ int diskboot_take(struct diskboot *b, const struct diskboot_wanted *w, struct er
 	t.options = strdup(w->options ? w->options : "");
 	if (!t.from || !t.options || (w->title && !t.title)) {
 		free_entry(&t);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	b->entry = t;
 	return 1;
@@ -275,14 +297,17 @@ void diskboot_why(const struct diskboot *b, struct buf *out)
 
 	switch (t->source) {
 	case DISKBOOT_BLS:
-		buf_printf(out, "the boot entry %s, the default of %u", t->from, b->candidates);
+		buf_printf(out, "the boot entry %s, %s of %u", t->from,
+			   t->by_grub && !b->grub.taken ? "not the default" : "the default",
+			   b->candidates);
 		break;
 	case DISKBOOT_UKI:
 		buf_printf(out, "the unified kernel image %s, the default of %u", t->from,
 			   b->candidates);
 		break;
 	case DISKBOOT_GRUB:
-		buf_printf(out, "the default of %u entr%s in %s", b->candidates,
+		buf_printf(out, "%s of %u entr%s in %s",
+			   b->grub.taken ? "the default" : "not the default", b->candidates,
 			   b->candidates == 1 ? "y" : "ies", t->from);
 		break;
 	case DISKBOOT_LINK:
@@ -298,11 +323,25 @@ void diskboot_why(const struct diskboot *b, struct buf *out)
 	say_place(b, t->from_fs, out);
 }
 
+void diskboot_grub_says(const struct diskboot *b, struct buf *out)
+{
+	const struct diskboot_grub *g = &b->grub;
+
+	if (!g->from)
+		return;
+	if (g->title)
+		buf_printf(out, "entry %s \"%s\" (%s=%s) of %s", g->index, g->title, g->by, g->name,
+			   g->from);
+	else
+		buf_printf(out, "nothing: there is no entry in %s", g->from);
+	say_place(b, g->from_fs, out);
+}
+
 int diskboot_read_kernel(const struct diskboot *b, struct buf *out, struct err *e)
 {
 	const struct diskboot_file *k = &b->entry.kernel;
 
-	return diskfs_read(b->fs[k->fs].fs, k->path, DISKBOOT_MAX_KERNEL, out, e);
+	return fs_read(b->fs[k->fs].fs, k->path, DISKBOOT_MAX_KERNEL, out, e);
 }
 
 int diskboot_read_initrd(const struct diskboot *b, struct buf *out, struct err *e)
@@ -317,10 +356,10 @@ int diskboot_read_initrd(const struct diskboot *b, struct buf *out, struct err *
 		if (out->len > DISKBOOT_MAX_INITRD)
 			return err_set(e, EFBIG, "more than %u bytes of initrds",
 				       DISKBOOT_MAX_INITRD);
-		ret = diskfs_read(b->fs[f->fs].fs, f->path, DISKBOOT_MAX_INITRD - out->len, out, e);
+		ret = fs_read(b->fs[f->fs].fs, f->path, DISKBOOT_MAX_INITRD - out->len, out, e);
 	}
 	if (!ret && out->failed)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	return ret;
 }
 
@@ -337,5 +376,5 @@ int diskboot_read_map(const struct diskboot *b, struct buf *out, struct buf *nam
 		 dash);
 	buf_printf(name, "%s", path);
 	buf_u8(name, 0);
-	return diskfs_read(b->fs[k->fs].fs, path, DISKBOOT_MAX_MAP, out, e);
+	return fs_read(b->fs[k->fs].fs, path, DISKBOOT_MAX_MAP, out, e);
 }

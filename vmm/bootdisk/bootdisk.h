@@ -3,11 +3,13 @@
  * diskboot: what a disk image would boot: kernel, initrd, command line.
  *
  * In this order:
- *	1. Boot Loader Specification entries (bls.h), texts and unified kernel images in one
+ *	1. grub.cfg (grubcfg.h) with the command blscfg: the menu's default, among it entries of
+ *	   the Boot Loader Specification
+ *	2. Boot Loader Specification entries (bls.h), texts and unified kernel images in one
  *	   list: the default of loader.conf, else the first
- *	2. grub.cfg (grubcfg.h): the menu's default
- *	3. the links /vmlinuz and /initrd.img, or those in /boot
- *	4. the newest kernel in /boot, with the initrd of its version
+ *	3. another grub.cfg: the menu's default
+ *	4. the links /vmlinuz and /initrd.img, or those in /boot
+ *	5. the newest kernel in /boot, with the initrd of its version
  * What an entry names must be there; where its kernel is missing the next one is looked at.
  * One thread.
  */
@@ -18,7 +20,6 @@
 #include "base/err.h"
 #include "vmm/bootdisk/layout.h"
 #include "vmm/bootdisk/fs.h"
-#include "vmm/dev/disk.h"
 
 #define DISKBOOT_MAX_FS 16u	       /* file systems that are looked into */
 #define DISKBOOT_MAX_KERNEL (1u << 30) /* bytes of a kernel file */
@@ -59,9 +60,22 @@ struct diskboot_entry {
 	char *from;    /* the file or link that says so */
 	char *title;   /* NULL: none */
 	char *options; /* as there; never NULL in one that was found */
+	bool by_grub;  /* a menu of GRUB's has it */
 	unsigned int from_fs;
 	struct diskboot_file kernel, initrd[DISKBOOT_MAX_INITRDS];
 	unsigned int ninitrd;
+};
+
+/* The entry that GRUB would boot by the first menu on the disk. */
+struct diskboot_grub {
+	char *from;  /* the menu; NULL: there is none */
+	char *title; /* of the entry that it would boot, through submenus; NULL: the menu has none */
+	char *index;	/* its place: "1>0" */
+	const char *by; /* what chooses it: "saved_entry", "next_entry", "default"; static */
+	char *name;	/* the value of that variable */
+	unsigned int from_fs;
+	bool taken;	  /* kvmprof boots it, too */
+	struct err other; /* code is not 0: why not */
 };
 
 struct diskboot {
@@ -70,7 +84,8 @@ struct diskboot {
 	unsigned int nfs;
 	struct diskboot_file kernel[DISKBOOT_MAX_KERNELS]; /* newest first */
 	unsigned int nkernels;
-	struct diskboot_entry entry;	     /* source DISKBOOT_NONE: nothing was found */
+	struct diskboot_entry entry; /* source DISKBOOT_NONE: nothing was found */
+	struct diskboot_grub grub;
 	unsigned int candidates;	     /* entries of that source in all */
 	unsigned int root_fs;		     /* index; nfs: none has an init */
 	struct err note[DISKBOOT_MAX_NOTES]; /* what was seen on the way and not used */
@@ -80,9 +95,10 @@ struct diskboot {
 /*
  * Look into the disk; path is what it is opened by again, for libblkid, and for messages.
  * That nothing bootable is there is no error: source tells. -EINVAL: neither partitions
- * nor a file system, -ENOMEM.
+ * nor a file system, -ENOMEM. The disk is read until diskboot_close().
  */
-int diskboot_open(struct diskboot *b, struct disk *disk, const char *path, struct err *e);
+int diskboot_open(struct diskboot *b, const struct disk_reader *disk, const char *path,
+		  struct err *e);
 void diskboot_close(struct diskboot *b);
 
 /* Why there is nothing to boot, for DISKBOOT_NONE: into e, returns -ENOENT. */
@@ -90,6 +106,8 @@ int diskboot_none(const struct diskboot *b, const char *path, struct err *e);
 
 /* "the default entry of boot/grub/grub.cfg on partition 2". */
 void diskboot_why(const struct diskboot *b, struct buf *out);
+/* "entry 1>0 \"Debian, with Linux 6.1\" (saved_entry) of /boot/grub/grub.cfg on partition 2"; nothing without a menu. */
+void diskboot_grub_says(const struct diskboot *b, struct buf *out);
 
 /*
  * Appended: the bytes of the kernel, or of the unified kernel image that it is in; all initrds,

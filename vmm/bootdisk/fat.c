@@ -133,7 +133,7 @@ static int read_chain(const struct fat *f, uint32_t n, uint64_t off, uint64_t le
 			return fat_bad(e, "a chain that runs in a circle");
 		p = part ? buf_reserve(out, part) : NULL;
 		if (part && !p)
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 		ret = part ? f->read(f->ctx,
 				     f->data_off + (uint64_t)(n - 2) * f->cluster_len + skip, p,
 				     part)
@@ -162,7 +162,7 @@ static int read_dir(const struct fat *f, const struct fat_node *dir, struct buf 
 				  out, e);
 	p = buf_reserve(out, f->root_len);
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = f->read(f->ctx, f->root_off, p, f->root_len);
 	if (ret < 0)
 		return err_set(e, -ret, "FAT file system: cannot read its root directory");

@@ -6,12 +6,36 @@
 #include "vmm/bootdisk/fs_ext.h"
 
 #include "base/cleanup.h"
+#include "base/library.h"
 
 #include <errno.h>
 #include <ext2fs/ext2fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The functions of libext2fs, and of libcom_err, which it needs itself, that are used. */
+/* clang-format off */
+#define FUNCTIONS(X) \
+	X(error_message) \
+	X(ext2fs_dir_iterate) \
+	X(ext2fs_file_close) \
+	X(ext2fs_file_llseek) \
+	X(ext2fs_file_open) \
+	X(ext2fs_file_read) \
+	X(ext2fs_free) \
+	X(ext2fs_is_fast_symlink) \
+	X(ext2fs_namei) \
+	X(ext2fs_namei_follow) \
+	X(ext2fs_open2) \
+	X(ext2fs_read_inode)
+/* clang-format on */
+
+static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
+/* Only the main thread reads disks. */
+static struct {
+	FUNCTIONS(LIBRARY_MEMBER)
+} ext;
 
 /* Files are read in pieces of so many bytes. */
 #define PIECE (1u << 20)
@@ -72,7 +96,7 @@ static errcode_t io_read64(io_channel io, unsigned long long block, int count, v
 	len = count < 0 ? (uint64_t) - (int64_t)count : (uint64_t)count * (uint64_t)io->block_size;
 	if (__builtin_mul_overflow(block, (uint64_t)io->block_size, &off))
 		return EXT2_ET_SHORT_READ;
-	return volume_read(io->private_data, off, data, len) < 0 ? EXT2_ET_SHORT_READ : 0;
+	return fs_volume_read(io->private_data, off, data, len) < 0 ? EXT2_ET_SHORT_READ : 0;
 }
 
 static errcode_t io_read(io_channel io, unsigned long block, int count, void *data)
@@ -114,28 +138,45 @@ static struct struct_io_manager manager = {
 	.write_blk64 = io_write64,
 };
 
-int diskfs_ext_open(struct diskfs_ext **out, const struct volume *v, struct err *e)
+static int ext_load(struct err *e)
+{
+	const struct library want = {
+		.soname = "libext2fs.so.2",
+		.what = "ext file systems can't be read",
+		.hint = "install libext2fs2",
+		.names = function_names,
+		.nnames = ARRAY_SIZE(function_names),
+	};
+
+	return library_load(&want, (void **)&ext, e);
+}
+
+int fs_ext_open(struct diskfs_ext **out, const struct volume *v, struct err *e)
 {
 	cleanup_free struct diskfs_ext *x = calloc(1, sizeof(*x));
 	char name[32];
 	errcode_t ret;
+	int err;
 
 	if (!x)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
+	err = ext_load(e);
+	if (err)
+		return err;
 	x->volume = *v;
 	snprintf(name, sizeof(name), "%p", (void *)&x->volume);
-	ret = ext2fs_open2(name, NULL, EXT2_FLAG_64BITS, 0, 0, &manager, &x->fs);
+	ret = ext.ext2fs_open2(name, NULL, EXT2_FLAG_64BITS, 0, 0, &manager, &x->fs);
 	if (ret)
-		return err_set(e, EINVAL, "ext file system: %s", error_message(ret));
+		return err_set(e, EINVAL, "ext file system: %s", ext.error_message(ret));
 	*out = take_ptr(x);
 	return 0;
 }
 
-void diskfs_ext_close(struct diskfs_ext *x)
+void fs_ext_close(struct diskfs_ext *x)
 {
 	if (!x)
 		return;
-	ext2fs_free(x->fs);
+	ext.ext2fs_free(x->fs);
 	free(x);
 }
 
@@ -148,20 +189,21 @@ static int failed(const char *path, errcode_t ret, struct err *e)
 						 : EINVAL;
 
 	return err_set(e, code, "%s: %s", path,
-		       code == ENOENT ? "no such file" : error_message(ret));
+		       code == ENOENT ? "no such file" : ext.error_message(ret));
 }
 
 /* With its inode. */
 static errcode_t ext_find(struct diskfs_ext *x, const char *path, bool follow, ext2_ino_t *ino,
 			  struct ext2_inode *inode)
 {
-	errcode_t ret = follow ? ext2fs_namei_follow(x->fs, EXT2_ROOT_INO, EXT2_ROOT_INO, path, ino)
-			       : ext2fs_namei(x->fs, EXT2_ROOT_INO, EXT2_ROOT_INO, path, ino);
+	errcode_t ret =
+		follow ? ext.ext2fs_namei_follow(x->fs, EXT2_ROOT_INO, EXT2_ROOT_INO, path, ino)
+		       : ext.ext2fs_namei(x->fs, EXT2_ROOT_INO, EXT2_ROOT_INO, path, ino);
 
-	return ret ? ret : ext2fs_read_inode(x->fs, *ino, inode);
+	return ret ? ret : ext.ext2fs_read_inode(x->fs, *ino, inode);
 }
 
-bool diskfs_ext_exists(struct diskfs_ext *x, const char *path)
+bool fs_ext_exists(struct diskfs_ext *x, const char *path)
 {
 	struct ext2_inode inode;
 	ext2_ino_t ino;
@@ -173,24 +215,24 @@ static errcode_t read_part(struct diskfs_ext *x, ext2_ino_t ino, uint64_t off, u
 			   struct buf *out)
 {
 	ext2_file_t file;
-	errcode_t ret = ext2fs_file_open(x->fs, ino, 0, &file);
+	errcode_t ret = ext.ext2fs_file_open(x->fs, ino, 0, &file);
 
 	if (ret)
 		return ret;
 	if (off)
-		ret = ext2fs_file_llseek(file, off, EXT2_SEEK_SET, NULL);
+		ret = ext.ext2fs_file_llseek(file, off, EXT2_SEEK_SET, NULL);
 	while (!ret && size) {
 		unsigned int want = size < PIECE ? (unsigned int)size : PIECE, got = 0;
 		uint8_t *p = buf_reserve(out, want);
 
-		ret = p ? ext2fs_file_read(file, p, want, &got) : EXT2_ET_NO_MEMORY;
+		ret = p ? ext.ext2fs_file_read(file, p, want, &got) : EXT2_ET_NO_MEMORY;
 		if (!ret && !got)
 			ret = EXT2_ET_SHORT_READ;
 		if (!ret)
 			out->len += got;
 		size -= got;
 	}
-	ext2fs_file_close(file);
+	ext.ext2fs_file_close(file);
 	return ret;
 }
 
@@ -208,8 +250,7 @@ static int find_file(struct diskfs_ext *x, const char *path, ext2_ino_t *ino,
 	return 0;
 }
 
-int diskfs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct buf *out,
-		    struct err *e)
+int fs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct buf *out, struct err *e)
 {
 	struct ext2_inode inode;
 	ext2_ino_t ino;
@@ -225,8 +266,8 @@ int diskfs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct b
 	return ret ? failed(path, ret, e) : 0;
 }
 
-int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, struct diskfs_part part,
-			 struct buf *out, uint64_t *size, struct err *e)
+int fs_ext_read_part(struct diskfs_ext *x, const char *path, struct diskfs_part part,
+		     struct buf *out, uint64_t *size, struct err *e)
 {
 	struct ext2_inode inode;
 	ext2_ino_t ino;
@@ -246,7 +287,7 @@ int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, struct diskfs_p
 	return 0;
 }
 
-int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to)
+int fs_ext_link(struct diskfs_ext *x, const char *path, char *to)
 {
 	struct ext2_inode inode;
 	ext2_ino_t ino;
@@ -260,7 +301,7 @@ int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to)
 	if (len >= DISKFS_MAX_PATH)
 		return -EINVAL;
 	buf_init(&text);
-	if (ext2fs_is_fast_symlink(&inode) && len <= sizeof(inode.i_block))
+	if (ext.ext2fs_is_fast_symlink(&inode) && len <= sizeof(inode.i_block))
 		buf_add(&text, inode.i_block, len);
 	else
 		ret = read_part(x, ino, 0, len, &text) ? -EINVAL : 0;
@@ -275,7 +316,7 @@ int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to)
 	return ret;
 }
 
-struct names {
+struct fs_ext_names {
 	diskfs_list_fn *fn;
 	void *ctx;
 	unsigned int n;
@@ -284,7 +325,7 @@ struct names {
 
 static int tell_name(struct ext2_dir_entry *d, int off, int blocksize, char *buf, void *ctx)
 {
-	struct names *names = ctx;
+	struct fs_ext_names *names = ctx;
 	char name[EXT2_NAME_LEN + 1];
 	size_t len = (size_t)ext2fs_dirent_name_len(d);
 
@@ -301,10 +342,10 @@ static int tell_name(struct ext2_dir_entry *d, int off, int blocksize, char *buf
 	return names->ret ? DIRENT_ABORT : 0;
 }
 
-int diskfs_ext_list(struct diskfs_ext *x, const char *path, diskfs_list_fn *fn, void *ctx,
-		    struct err *e)
+int fs_ext_list(struct diskfs_ext *x, const char *path, diskfs_list_fn *fn, void *ctx,
+		struct err *e)
 {
-	struct names names = { .fn = fn, .ctx = ctx };
+	struct fs_ext_names names = { .fn = fn, .ctx = ctx };
 	struct ext2_inode inode;
 	ext2_ino_t ino;
 	errcode_t ret = ext_find(x, path, true, &ino, &inode);
@@ -312,6 +353,6 @@ int diskfs_ext_list(struct diskfs_ext *x, const char *path, diskfs_list_fn *fn, 
 	if (!ret && !LINUX_S_ISDIR(inode.i_mode))
 		ret = EXT2_ET_NO_DIRECTORY;
 	if (!ret)
-		ret = ext2fs_dir_iterate(x->fs, ino, 0, NULL, tell_name, &names);
+		ret = ext.ext2fs_dir_iterate(x->fs, ino, 0, NULL, tell_name, &names);
 	return ret ? failed(path, ret, e) : names.ret;
 }

@@ -7,15 +7,14 @@
 
 struct diskfs_ext;
 
-int diskfs_ext_open(struct diskfs_ext **out, const struct volume *v, struct err *e);
-void diskfs_ext_close(struct diskfs_ext *x);
-bool diskfs_ext_exists(struct diskfs_ext *x, const char *path);
-int diskfs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct buf *out,
-		    struct err *e);
-int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, struct diskfs_part part,
-			 struct buf *out, uint64_t *size, struct err *e);
-int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to);
-int diskfs_ext_list(struct diskfs_ext *x, const char *path, diskfs_list_fn *fn, void *ctx,
-		    struct err *e);
+int fs_ext_open(struct diskfs_ext **out, const struct volume *v, struct err *e);
+void fs_ext_close(struct diskfs_ext *x);
+bool fs_ext_exists(struct diskfs_ext *x, const char *path);
+int fs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct buf *out, struct err *e);
+int fs_ext_read_part(struct diskfs_ext *x, const char *path, struct diskfs_part part,
+		     struct buf *out, uint64_t *size, struct err *e);
+int fs_ext_link(struct diskfs_ext *x, const char *path, char *to);
+int fs_ext_list(struct diskfs_ext *x, const char *path, diskfs_list_fn *fn, void *ctx,
+		struct err *e);
 
 #endif

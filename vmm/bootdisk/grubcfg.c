@@ -8,12 +8,14 @@
 #include "vmm/bootdisk/grubcfg_words.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct menu {
 	const char *title, *id, *index; /* of this submenu; "" at the top */
+	unsigned int number;		/* as in struct grub_entry */
 	unsigned int n;			/* entries and submenus so far */
 };
 
@@ -21,6 +23,7 @@ struct grub {
 	struct grubcfg *out;
 	struct grub_reader in;
 	struct grub_vars vars;
+	const struct grubcfg_source *source;
 	struct bytes env;
 	struct menu *menu;
 	struct grub_entry *entry; /* whose block is read; NULL: none */
@@ -35,7 +38,7 @@ enum ended { END_FILE, END_BRACE, END_THEN, END_ELIF, END_ELSE, END_FI, END_DONE
 
 static int no_memory(struct grub *g)
 {
-	return err_set(g->e, ENOMEM, "out of memory");
+	return err_nomem(g->e);
 }
 
 static int set_string(struct grub *g, char **to, const char *value)
@@ -63,8 +66,8 @@ static int load_env(struct grub *g)
 		const char *eq = memchr(s, '=', n);
 
 		if (*s != '#' && eq &&
-		    grub_vars_set(&g->vars, s, (size_t)(eq - s), eq + 1, n - (size_t)(eq - s) - 1,
-				  g->e) < 0)
+		    grubcfg_vars_set(&g->vars, s, (size_t)(eq - s), eq + 1,
+				     n - (size_t)(eq - s) - 1, g->e) < 0)
 			return -EINVAL;
 		s += n + 1;
 	}
@@ -154,14 +157,31 @@ static int cmd_initrd(struct grub *g, const struct grub_words *w)
 	return 0;
 }
 
+/* Commands that start something else than a Linux of ours. */
+static void cmd_loader(struct grub *g, const char *name)
+{
+	static const char *const loaders[] = {
+		"multiboot", "multiboot2", "xen_hypervisor", "chainloader", "fwsetup",
+		"kfreebsd",  "knetbsd",	   "kopenbsd",	     "ntldr",	    "halt",
+		"reboot",    "configfile", "exit",	     "linuxloader", "uki",
+	};
+
+	for (size_t i = 0; g->entry && i < sizeof(loaders) / sizeof(loaders[0]); i++)
+		if (!strcmp(name, loaders[i]) && !*g->entry->loader)
+			snprintf(g->entry->loader, sizeof(g->entry->loader), "%s", name);
+}
+
 /* NAME=VALUE, with `set` before it or without. */
 static int assign(struct grub *g, const char *text)
 {
 	const char *eq = strchr(text, '=');
 
-	return eq ? grub_vars_set(&g->vars, text, (size_t)(eq - text), eq + 1, strlen(eq + 1), g->e)
+	return eq ? grubcfg_vars_set(&g->vars, text, (size_t)(eq - text), eq + 1, strlen(eq + 1),
+				     g->e)
 		  : 0;
 }
+
+static int cmd_blscfg(struct grub *g);
 
 /* One command that is no block; *truth is what it says as a condition. */
 static int command(struct grub *g, const struct grub_words *w, bool *truth)
@@ -169,14 +189,17 @@ static int command(struct grub *g, const struct grub_words *w, bool *truth)
 	const char *name = w->at[0].text;
 
 	*truth = true;
+	cmd_loader(g, name);
 	if (!strcmp(name, "[") || !strcmp(name, "test"))
-		*truth = grub_test(w, g->env.data != NULL);
+		*truth = grubcfg_words_test(w, g->env.data != NULL);
 	else if (!strcmp(name, "set"))
 		return w->n > 1 ? assign(g, w->at[1].text) : 0;
 	else if (!strcmp(name, "load_env"))
 		return load_env(g);
 	else if (!strncmp(name, "search", 6))
 		return cmd_search(g, w);
+	else if (!strcmp(name, "blscfg"))
+		return cmd_blscfg(g);
 	else if (!strcmp(name, "linux") || !strcmp(name, "linux16") || !strcmp(name, "linuxefi"))
 		return cmd_linux(g, w);
 	else if (!strcmp(name, "initrd") || !strcmp(name, "initrd16") || !strcmp(name, "initrdefi"))
@@ -267,41 +290,105 @@ static struct grub_entry *add_entry(struct grub *g)
 	return p;
 }
 
-/* The block of a menuentry (entry: true) or of a submenu; its "{" was read. */
-static int run_menu(struct grub *g, const struct grub_words *w, bool entry)
+/* Title and id that are the entry's own. */
+static int set_names(struct grub *g, struct grub_entry *t, const char *title, const char *id)
+{
+	t->menu = g->menu->number;
+	t->place = g->menu->n - 1;
+	return set_string(g, &t->name, title) < 0 ? -ENOMEM : set_string(g, &t->own_id, id);
+}
+
+/* Fills in the paths of an entry that has its place in the menu. */
+static int set_paths(struct grub *g, struct grub_entry *t, const char *title, const char *id)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", t->place);
+	t->title = path_in(g->menu->title, title);
+	t->id = path_in(g->menu->id, *id ? id : title);
+	t->index = path_in(g->menu->index, number);
+	return t->title && t->id && t->index ? 0 : no_memory(g);
+}
+
+/* An entry for each file of the Boot Loader Specification; their blocks are run when all variables are known. */
+static int cmd_blscfg(struct grub *g)
+{
+	int ret = 0;
+
+	g->out->blscfg = true;
+	for (unsigned int i = 0; i < g->source->nbls && !g->entry && !ret; i++) {
+		const struct grub_bls *b = &g->source->bls[i];
+		struct grub_entry *t = add_entry(g);
+
+		if (!t)
+			return -EINVAL;
+		g->menu->n++;
+		t->bls = i + 1;
+		ret = set_names(g, t, b->title, b->id);
+		ret = ret ? ret : set_paths(g, t, b->title, b->id);
+	}
+	return ret;
+}
+
+static int add_submenu(struct grub *g, const char *title, const char *id, unsigned int *number)
+{
+	struct grubcfg *o = g->out;
+	struct grub_submenu *p;
+
+	if (o->nsubmenus == GRUBCFG_MAX_MENUS)
+		return err_set(g->e, EINVAL, "%s:%u: more than %u submenus", g->in.name, g->in.line,
+			       GRUBCFG_MAX_MENUS);
+	p = reallocarray(o->submenu, o->nsubmenus + 1, sizeof(*p));
+	if (!p)
+		return no_memory(g);
+	o->submenu = p;
+	p += o->nsubmenus++;
+	*p = (struct grub_submenu){ .menu = g->menu->number, .place = g->menu->n - 1 };
+	*number = o->nsubmenus;
+	p->name = strdup(title);
+	p->own_id = strdup(id);
+	return p->name && p->own_id ? 0 : no_memory(g);
+}
+
+/* The block of a menuentry; its "{" was read. */
+static int run_entry(struct grub *g, const struct grub_words *w)
+{
+	const char *title = w->n > 1 ? w->at[1].text : "", *id = id_of(w);
+	enum grub_search search = g->search;
+	bool truth;
+	int ret;
+
+	g->menu->n++;
+	g->entry = add_entry(g);
+	if (!g->entry)
+		return -EINVAL;
+	ret = set_names(g, g->entry, title, id);
+	ret = ret ? ret : set_paths(g, g->entry, title, id);
+	ret = ret ? ret : run_until(g, true, &truth, END_BRACE, "`}'");
+	/* The entry's own `search` does not count for the entries behind it. */
+	g->entry = NULL;
+	g->search = search;
+	return ret;
+}
+
+/* The same of a submenu. */
+static int run_submenu(struct grub *g, const struct grub_words *w)
 {
 	const char *title = w->n > 1 ? w->at[1].text : "", *id = id_of(w);
 	struct menu *menu = g->menu, inner = { 0 };
-	enum grub_search search = g->search;
 	char number[16];
-	char *t, *i, *x;
 	bool truth;
-	int ret = 0;
+	char *t, *i, *x;
+	int ret;
 
 	snprintf(number, sizeof(number), "%u", menu->n++);
 	t = path_in(menu->title, title);
 	i = path_in(menu->id, *id ? id : title);
 	x = path_in(menu->index, number);
-	if (!t || !i || !x)
-		ret = no_memory(g);
-	if (!ret && entry) {
-		g->entry = add_entry(g);
-		ret = g->entry ? 0 : -EINVAL;
-		if (g->entry) {
-			g->entry->title = t;
-			g->entry->id = i;
-			g->entry->index = x;
-			t = i = x = NULL;
-		}
-	} else if (!ret) {
-		inner = (struct menu){ .title = t, .id = i, .index = x };
-		g->menu = &inner;
-	}
+	inner = (struct menu){ .title = t, .id = i, .index = x };
+	ret = t && i && x ? add_submenu(g, title, id, &inner.number) : no_memory(g);
+	g->menu = &inner;
 	ret = ret ? ret : run_until(g, true, &truth, END_BRACE, "`}'");
-	if (entry) { /* what it searched for is its own */
-		g->entry = NULL;
-		g->search = search;
-	}
 	g->menu = menu;
 	free(t);
 	free(i);
@@ -316,9 +403,9 @@ static int run_block(struct grub *g, const struct grub_words *w, bool on, bool *
 	if (!strcmp(name, "function") || !on)
 		return run_until(g, false, truth, END_BRACE, "`}'");
 	if (!strcmp(name, "menuentry") && !g->entry)
-		return run_menu(g, w, true);
+		return run_entry(g, w);
 	if (!strcmp(name, "submenu") && !g->entry)
-		return run_menu(g, w, false);
+		return run_submenu(g, w);
 	return run_until(g, on, truth, END_BRACE, "`}'");
 }
 
@@ -357,11 +444,11 @@ static enum ended run_list(struct grub *g, bool on, bool *truth)
 		return END_ERROR;
 	}
 	while (!ret) {
-		ret = grub_read_command(&g->in, &g->vars, &w, g->e);
+		ret = grubcfg_words_read(&g->in, &g->vars, &w, g->e);
 		if (ret < 0)
 			break;
 		if (!w.n) { /* an empty one, or the end of the file */
-			if (!grub_at_end(&g->in))
+			if (!grubcfg_words_at_end(&g->in))
 				continue;
 			end = END_FILE;
 			break;
@@ -380,7 +467,7 @@ static enum ended run_list(struct grub *g, bool on, bool *truth)
 			ret = command(g, &w, truth);
 	}
 	g->depth--;
-	grub_words_deinit(&w);
+	grubcfg_words_deinit(&w);
 	return ret < 0 ? END_ERROR : end;
 }
 
@@ -403,47 +490,109 @@ static int preset(struct grub *g)
 	};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-		if (grub_vars_set(&g->vars, values[i][0], strlen(values[i][0]), values[i][1],
-				  strlen(values[i][1]), g->e) < 0)
+		if (grubcfg_vars_set(&g->vars, values[i][0], strlen(values[i][0]), values[i][1],
+				     strlen(values[i][1]), g->e) < 0)
 			return -EINVAL;
 	return 0;
 }
 
-int grubcfg_parse(struct grubcfg *out, const char *name, struct bytes text, struct bytes env,
-		  struct err *e)
+/*
+ * Runs the blocks of `blscfg`'s entries, as GRUB does it when one is chosen: with all variables. A block that is no
+ * script, which GRUB could not run either, leaves its entry without a kernel.
+ */
+static int run_bls(struct grub *g)
 {
+	for (unsigned int i = 0; i < g->out->n; i++) {
+		struct grub_entry *t = &g->out->entry[i];
+		const char *script = t->bls ? g->source->bls[t->bls - 1].script : NULL;
+		struct err why = { 0 }, *e = g->e;
+		bool truth;
+		int ret;
+
+		if (!script)
+			continue;
+		g->in = (struct grub_reader){
+			.name = t->own_id, .s = script, .end = script + strlen(script), .line = 1
+		};
+		g->entry = t;
+		g->search = GRUB_SEARCH_NONE;
+		g->e = &why;
+		ret = run_until(g, true, &truth, END_FILE, "the end of the entry");
+		g->entry = NULL;
+		g->e = e;
+		if (why.code == ENOMEM)
+			return no_memory(g);
+		if (ret) {
+			free(t->linux_path);
+			t->linux_path = NULL;
+			snprintf(t->loader, sizeof(t->loader), "damaged commands");
+		}
+	}
+	return 0;
+}
+
+/* Stores the final value of `default` and the variable that it comes from. */
+static int take_chosen(struct grub *g)
+{
+	struct grubcfg *out = g->out;
+	const char *chosen = grubcfg_vars_get(&g->vars, "default", 7), *saved, *next = NULL;
+	size_t len = 0;
+
+	/* `saved' is another variable's value. */
+	saved = grubcfg_vars_get(&g->vars, "saved_entry", 11);
+	if (chosen && !strcmp(chosen, "saved"))
+		chosen = saved;
+	if (!chosen || !*chosen)
+		chosen = "0";
+	out->chosen = strdup(chosen);
+	if (!out->chosen)
+		return no_memory(g);
+	/* The script empties next_entry after its use. */
+	for (const char *s = g->env.data, *end = s ? s + g->env.len : NULL; s && s < end;) {
+		const char *nl = memchr(s, '\n', (size_t)(end - s));
+		size_t n = nl ? (size_t)(nl - s) : (size_t)(end - s);
+
+		if (n > 11 && !memcmp(s, "next_entry=", 11)) {
+			next = s + 11;
+			len = n - 11;
+		}
+		s += n + (nl != NULL);
+	}
+	out->chosen_by = next && strlen(chosen) == len && !memcmp(chosen, next, len) ? "next_entry"
+			 : saved && !strcmp(chosen, saved)			     ? "saved_entry"
+										     : "default";
+	return 0;
+}
+
+int grubcfg_parse(struct grubcfg *out, const struct grubcfg_source *source, struct err *e)
+{
+	const struct bytes text = source->text;
 	struct menu top = { .title = "", .id = "", .index = "" };
 	struct grub g = {
 		.out = out,
-		.in = { .name = name,
+		.in = { .name = source->name,
 			.s = text.data,
 			.end = (const char *)text.data + text.len,
 			.line = 1 },
-		.env = env,
+		.source = source,
+		.env = source->env,
 		.menu = &top,
 		.e = e,
 	};
-	const char *chosen;
 	bool truth = false;
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	if (text.len > GRUBCFG_MAX_FILE || env.len > GRUBCFG_MAX_FILE)
-		return err_set(e, EINVAL, "%s: more than %u bytes for a menu", name,
+	if (text.len > GRUBCFG_MAX_FILE || source->env.len > GRUBCFG_MAX_FILE)
+		return err_set(e, EINVAL, "%s: more than %u bytes for a menu", source->name,
 			       GRUBCFG_MAX_FILE);
 	if (text.len && memchr(text.data, 0, text.len))
-		return err_set(e, EINVAL, "%s: a menu is text, this is not", name);
+		return err_set(e, EINVAL, "%s: a menu is text, this is not", source->name);
 	ret = preset(&g);
 	ret = ret ? ret : run_until(&g, true, &truth, END_FILE, "the end of the file");
-	chosen = grub_vars_get(&g.vars, "default", 7);
-	if (!ret) {
-		/* `saved' is another variable's value. */
-		if (chosen && !strcmp(chosen, "saved"))
-			chosen = grub_vars_get(&g.vars, "saved_entry", 11);
-		out->chosen = strdup(chosen && *chosen ? chosen : "0");
-		ret = out->chosen ? 0 : no_memory(&g);
-	}
-	grub_vars_deinit(&g.vars);
+	ret = ret ? ret : take_chosen(&g);
+	ret = ret ? ret : run_bls(&g);
+	grubcfg_vars_deinit(&g.vars);
 	free(g.search_for);
 	if (ret)
 		grubcfg_deinit(out);
@@ -461,36 +610,114 @@ void grubcfg_deinit(struct grubcfg *g)
 		free(t->linux_path);
 		free(t->args);
 		free(t->search_for);
+		free(t->name);
+		free(t->own_id);
 		for (unsigned int k = 0; k < t->ninitrd; k++)
 			free(t->initrd[k]);
 	}
+	for (unsigned int i = 0; i < g->nsubmenus; i++) {
+		free(g->submenu[i].name);
+		free(g->submenu[i].own_id);
+	}
+	free(g->submenu);
 	free(g->entry);
 	free(g->chosen);
 	memset(g, 0, sizeof(*g));
 }
 
-/* `path` is the entry, or a submenu that it is in. */
-static bool matches(const char *path, const char *chosen)
-{
-	size_t n = strlen(chosen);
+/* -- which entry GRUB takes ------------------------------------------------------------------ */
 
-	return !strncmp(path, chosen, n) && (!path[n] || path[n] == '>');
+/* Returns whether a part of `default` means this name. In it ">>" stands for ">" (menuentry_eq() of GRUB). */
+static bool matches(const char *name, const char *part, size_t len)
+{
+	const char *end = part + len;
+
+	for (; part < end && *name; part++, name++) {
+		if (*part != *name)
+			return false;
+		part += *part == '>' && end - part > 1 && part[1] == '>';
+	}
+	return part == end && !*name && len;
+}
+
+/* The bytes up to a single ">". */
+static size_t part_of(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] && (s[n] != '>' || s[n + 1] == '>'))
+		n += s[n] == '>' ? 2 : 1;
+	return n;
+}
+
+/* One item of a menu: an entry, or a submenu's number. */
+struct grub_item {
+	const struct grub_entry *entry;
+	unsigned int submenu;
+};
+
+/* The item that is looked for in a menu: by its title or id (part), or, if part is NULL, by its place. */
+struct grub_wanted {
+	unsigned int menu;
+	const char *part;
+	size_t len;
+	unsigned long place;
+	unsigned int best; /* place of the first one found so far; UINT_MAX: none */
+};
+
+/* Returns whether an item of this menu, place and names is the one, and comes before those found so far. */
+static bool is_wanted(struct grub_wanted *w, unsigned int menu, unsigned int place,
+		      const char *name, const char *id)
+{
+	if (menu != w->menu || place >= w->best)
+		return false;
+	if (w->part ? !matches(name, w->part, w->len) && !matches(id, w->part, w->len)
+		    : place != w->place)
+		return false;
+	w->best = place;
+	return true;
+}
+
+static bool find_item(const struct grubcfg *g, struct grub_wanted w, struct grub_item *out)
+{
+	w.best = UINT_MAX;
+	for (unsigned int i = 0; i < g->n; i++) {
+		const struct grub_entry *t = &g->entry[i];
+
+		if (is_wanted(&w, t->menu, t->place, t->name, t->own_id))
+			*out = (struct grub_item){ .entry = t };
+	}
+	for (unsigned int i = 0; i < g->nsubmenus; i++) {
+		const struct grub_submenu *t = &g->submenu[i];
+
+		if (is_wanted(&w, t->menu, t->place, t->name, t->own_id))
+			*out = (struct grub_item){ .submenu = i + 1 };
+	}
+	return w.best != UINT_MAX;
 }
 
 const struct grub_entry *grubcfg_default(const struct grubcfg *g)
 {
-	const struct grub_entry *first = NULL;
+	const char *s = g->chosen;
+	unsigned int menu = 0;
 
-	for (unsigned int i = 0; i < g->n; i++) {
-		const struct grub_entry *t = &g->entry[i];
-		const char *last = strrchr(t->id, '>');
+	for (unsigned int depth = 0; depth <= GRUBCFG_MAX_DEPTH; depth++) {
+		size_t len = part_of(s);
+		bool number = len && len < 10 && strspn(s, "0123456789") >= len;
+		const struct grub_wanted first = { .menu = menu };
+		struct grub_wanted wanted = { .menu = menu, .part = s, .len = len };
+		struct grub_item it;
 
-		if (!t->linux_path)
-			continue;
-		first = first ? first : t;
-		if (matches(t->index, g->chosen) || matches(t->title, g->chosen) ||
-		    matches(t->id, g->chosen) || (last && !strcmp(last + 1, g->chosen)))
-			return t;
+		if (number)
+			wanted =
+				(struct grub_wanted){ .menu = menu, .place = strtoul(s, NULL, 10) };
+		/* GRUB takes the first item if there is no such name or place. */
+		if (!find_item(g, wanted, &it) && !find_item(g, first, &it))
+			return NULL;
+		if (it.entry)
+			return it.entry;
+		menu = it.submenu;
+		s += len + (s[len] == '>');
 	}
-	return first;
+	return NULL;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool grub_at_end(const struct grub_reader *r)
+bool grubcfg_words_at_end(const struct grub_reader *r)
 {
 	return r->s == r->end;
 }
@@ -26,8 +26,8 @@ static struct grub_var *find_var(const struct grub_vars *v, const char *name, si
 	return NULL;
 }
 
-int grub_vars_set(struct grub_vars *v, const char *name, size_t name_len, const char *value,
-		  size_t len, struct err *e)
+int grubcfg_vars_set(struct grub_vars *v, const char *name, size_t name_len, const char *value,
+		     size_t len, struct err *e)
 {
 	struct grub_var *var = find_var(v, name, name_len), *p;
 	char *copy;
@@ -42,7 +42,7 @@ int grub_vars_set(struct grub_vars *v, const char *name, size_t name_len, const 
 			       GRUBCFG_MAX_WORD);
 	copy = strndup(value, len);
 	if (!copy)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (var) {
 		free(var->value);
 		var->value = copy;
@@ -63,17 +63,17 @@ int grub_vars_set(struct grub_vars *v, const char *name, size_t name_len, const 
 		}
 	}
 	free(copy);
-	return err_set(e, ENOMEM, "out of memory");
+	return err_nomem(e);
 }
 
-const char *grub_vars_get(const struct grub_vars *v, const char *name, size_t len)
+const char *grubcfg_vars_get(const struct grub_vars *v, const char *name, size_t len)
 {
 	const struct grub_var *var = find_var(v, name, len);
 
 	return var ? var->value : NULL;
 }
 
-void grub_vars_deinit(struct grub_vars *v)
+void grubcfg_vars_deinit(struct grub_vars *v)
 {
 	for (unsigned int i = 0; i < v->n; i++) {
 		free(v->at[i].name);
@@ -84,7 +84,7 @@ void grub_vars_deinit(struct grub_vars *v)
 	v->n = 0;
 }
 
-void grub_words_deinit(struct grub_words *w)
+void grubcfg_words_deinit(struct grub_words *w)
 {
 	for (unsigned int i = 0; i < w->n; i++)
 		free(w->at[i].text);
@@ -93,7 +93,7 @@ void grub_words_deinit(struct grub_words *w)
 }
 
 /* The word that is being read. */
-struct word {
+struct grubcfg_words_word {
 	struct buf text;
 	bool any; /* there is one, if only as "" */
 	bool quoted;
@@ -104,8 +104,8 @@ static int limit(const struct grub_reader *r, const char *what, unsigned int max
 	return err_set(e, EINVAL, "%s:%u: more than %u %s", r->name, r->line, max, what);
 }
 
-static int end_word(const struct grub_reader *r, struct grub_words *w, struct word *word,
-		    struct err *e)
+static int end_word(const struct grub_reader *r, struct grub_words *w,
+		    struct grubcfg_words_word *word, struct err *e)
 {
 	struct grub_word *p;
 
@@ -116,7 +116,7 @@ static int end_word(const struct grub_reader *r, struct grub_words *w, struct wo
 	buf_u8(&word->text, 0);
 	p = word->text.failed ? NULL : reallocarray(w->at, w->n + 1, sizeof(*p));
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	w->at = p;
 	p[w->n].text = (char *)word->text.data;
 	p[w->n++].quoted = word->quoted;
@@ -125,7 +125,8 @@ static int end_word(const struct grub_reader *r, struct grub_words *w, struct wo
 	return 0;
 }
 
-static int grub_word_add(const struct grub_reader *r, struct word *word, char c, struct err *e)
+static int grub_word_add(const struct grub_reader *r, struct grubcfg_words_word *word, char c,
+			 struct err *e)
 {
 	if (word->text.len >= GRUBCFG_MAX_WORD)
 		return limit(r, "bytes in a word", GRUBCFG_MAX_WORD, e);
@@ -136,7 +137,7 @@ static int grub_word_add(const struct grub_reader *r, struct word *word, char c,
 
 /* $NAME or ${NAME}; s stands at the "$". Blanks in the value separate words, unless quoted. */
 static int expand(struct grub_reader *r, const struct grub_vars *vars, struct grub_words *w,
-		  struct word *word, bool quoted, struct err *e)
+		  struct grubcfg_words_word *word, bool quoted, struct err *e)
 {
 	const char *s = r->s + 1, *name, *value;
 	bool brace = s < r->end && *s == '{';
@@ -158,7 +159,7 @@ static int expand(struct grub_reader *r, const struct grub_vars *vars, struct gr
 		return grub_word_add(r, word, '$', e);
 	}
 	r->s = s;
-	value = grub_vars_get(vars, name, len);
+	value = grubcfg_vars_get(vars, name, len);
 	for (; value && *value && !ret; value++)
 		ret = !quoted && (*value == ' ' || *value == '\t')
 			      ? end_word(r, w, word, e)
@@ -167,7 +168,7 @@ static int expand(struct grub_reader *r, const struct grub_vars *vars, struct gr
 }
 
 static int read_quoted(struct grub_reader *r, const struct grub_vars *vars, struct grub_words *w,
-		       struct word *word, struct err *e)
+		       struct grubcfg_words_word *word, struct err *e)
 {
 	char quote = *r->s++;
 	int ret = 0;
@@ -210,18 +211,18 @@ static bool is_alone(const struct grub_words *w)
 	return false;
 }
 
-static bool is_one(const struct word *word, char c)
+static bool is_one(const struct grubcfg_words_word *word, char c)
 {
 	return word->any && !word->quoted && word->text.len == 1 && word->text.data[0] == c;
 }
 
-int grub_read_command(struct grub_reader *r, const struct grub_vars *vars, struct grub_words *w,
-		      struct err *e)
+int grubcfg_words_read(struct grub_reader *r, const struct grub_vars *vars, struct grub_words *w,
+		       struct err *e)
 {
-	struct word word = { 0 };
+	struct grubcfg_words_word word = { 0 };
 	int ret = 0;
 
-	grub_words_deinit(w);
+	grubcfg_words_deinit(w);
 	buf_init(&word.text);
 	while (!ret && r->s < r->end) {
 		char c = *r->s;
@@ -319,7 +320,7 @@ static bool test_term(const struct grub_words *w, unsigned int *i, unsigned int 
 	return *a;
 }
 
-bool grub_test(const struct grub_words *w, bool have_env)
+bool grubcfg_words_test(const struct grub_words *w, bool have_env)
 {
 	unsigned int i = 1, end = w->n;
 	bool truth = false, any = false, term = true;

@@ -46,18 +46,18 @@ struct grub_vars {
  * begin or end a block are commands of their own: if, then, else, elif, fi, do, done, }.
  * No words: an empty command, or nothing is left. -EINVAL, -ENOMEM.
  */
-int grub_read_command(struct grub_reader *r, const struct grub_vars *vars, struct grub_words *w,
-		      struct err *e);
-bool grub_at_end(const struct grub_reader *r);
-void grub_words_deinit(struct grub_words *w);
+int grubcfg_words_read(struct grub_reader *r, const struct grub_vars *vars, struct grub_words *w,
+		       struct err *e);
+bool grubcfg_words_at_end(const struct grub_reader *r);
+void grubcfg_words_deinit(struct grub_words *w);
 
 /* A name that is none is ignored. -EINVAL: too many, or too long; -ENOMEM. */
-int grub_vars_set(struct grub_vars *v, const char *name, size_t name_len, const char *value,
-		  size_t len, struct err *e);
-const char *grub_vars_get(const struct grub_vars *v, const char *name, size_t len);
-void grub_vars_deinit(struct grub_vars *v);
+int grubcfg_vars_set(struct grub_vars *v, const char *name, size_t name_len, const char *value,
+		     size_t len, struct err *e);
+const char *grubcfg_vars_get(const struct grub_vars *v, const char *name, size_t len);
+void grubcfg_vars_deinit(struct grub_vars *v);
 
 /* "[ ... ]": have_env: the one file that is there is grubenv. What is unknown is false. */
-bool grub_test(const struct grub_words *w, bool have_env);
+bool grubcfg_words_test(const struct grub_words *w, bool have_env);
 
 #endif

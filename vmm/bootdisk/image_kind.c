@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "vmm/image/uki.h"
-#include "vmm/dev/disk_format.h"
+#include "vmm/image/disk_format.h"
 
 #include <errno.h>
 #include <string.h>

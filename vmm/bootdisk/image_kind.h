@@ -3,7 +3,7 @@
  * image_kind: what a file is that somebody wants to boot, by its first bytes.
  *
  * It tells kernels from disks and from what is neither. Whether a kernel is good is
- * boot_image_parse()'s to say (vmm/boot/image.h), and so is what else a file may be that
+ * image_parse()'s to say (vmm/image/image.h), and so is what else a file may be that
  * can't be booted; what is on a disk is diskboot's.
  */
 #ifndef KVMPROF_VMM_BOOTDISK_IMAGE_KIND_H
@@ -17,7 +17,7 @@
 #define IMAGE_HEAD (128u << 10)
 
 enum image_kind {
-	IMAGE_KERNEL = 1, /* for boot_image_parse(), also to be refused by it */
+	IMAGE_KERNEL = 1, /* for image_parse(), also to be refused by it */
 	IMAGE_DISK,	  /* raw: partitions, or a file system from its first byte on */
 	IMAGE_FORMAT,	  /* a disk in another format than raw, which disk_open() refuses */
 	IMAGE_ISO,	  /* a CD */

@@ -64,9 +64,9 @@ static int take_name(void *ctx, const char *name)
 	if (!version_of(name) || b->nkernels == DISKBOOT_MAX_KERNELS)
 		return 0;
 	if (asprintf(&path, "%s/%s", l->dir, name) < 0)
-		return err_set(l->e, ENOMEM, "out of memory");
+		return err_nomem(l->e);
 	/* What a link leads to is there by its own name. */
-	if (diskfs_link(b->fs[l->fs].fs, path, target) == 0) {
+	if (fs_link(b->fs[l->fs].fs, path, target) == 0) {
 		free(path);
 		return 0;
 	}
@@ -82,12 +82,11 @@ int diskboot_list_kernels(struct diskboot *b, struct err *e)
 	for (unsigned int i = 0; i < 2 * b->nfs && ret != -ENOMEM; i++) {
 		struct listing l = { .b = b, .fs = i / 2, .dir = dirs[i % 2], .e = e };
 
-		if (b->fs[l.fs].fs && diskfs_exists(b->fs[l.fs].fs, *l.dir ? l.dir : "/"))
-			ret = diskfs_list(b->fs[l.fs].fs, *l.dir ? l.dir : "/", take_name, &l,
-					  NULL);
+		if (b->fs[l.fs].fs && fs_exists(b->fs[l.fs].fs, *l.dir ? l.dir : "/"))
+			ret = fs_list(b->fs[l.fs].fs, *l.dir ? l.dir : "/", take_name, &l, NULL);
 	}
 	if (ret == -ENOMEM)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (b->nkernels)
 		qsort(b->kernel, b->nkernels, sizeof(b->kernel[0]), newer_first);
 	return 0;
@@ -116,9 +115,9 @@ int diskboot_find_link(struct diskboot *b, struct err *e)
 				.initrd = &initrd,
 			};
 
-			if (diskfs_link(b->fs[fs].fs, names[i][0], target) < 0)
+			if (fs_link(b->fs[fs].fs, names[i][0], target) < 0)
 				continue;
-			w.ninitrd = diskfs_link(b->fs[fs].fs, initrd, target) == 0;
+			w.ninitrd = fs_link(b->fs[fs].fs, initrd, target) == 0;
 			/* With another name for the initrd's link it is looked for again. */
 			if (!w.ninitrd && i == 1)
 				continue;
@@ -139,7 +138,7 @@ static bool find_initrd(struct diskboot *b, const struct diskboot_file *k, char 
 	for (size_t i = 0; *version && i < ARRAY_SIZE(forms); i++) {
 		snprintf(to, cap, "%.*s%s%s%s", (int)(base - k->path), k->path, forms[i][0],
 			 version, forms[i][1]);
-		if (diskfs_exists(b->fs[k->fs].fs, to))
+		if (fs_exists(b->fs[k->fs].fs, to))
 			return true;
 	}
 	return false;

@@ -2,12 +2,48 @@
 #include "vmm/bootdisk/layout.h"
 
 #include "base/cleanup.h"
+#include "base/library.h"
 
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The functions of libblkid that are used. */
+/* clang-format off */
+#define FUNCTIONS(X) \
+	X(blkid_do_fullprobe) \
+	X(blkid_do_safeprobe) \
+	X(blkid_free_probe) \
+	X(blkid_new_probe) \
+	X(blkid_partition_get_name) \
+	X(blkid_partition_get_partno) \
+	X(blkid_partition_get_size) \
+	X(blkid_partition_get_start) \
+	X(blkid_partition_get_type) \
+	X(blkid_partition_get_type_string) \
+	X(blkid_partition_get_uuid) \
+	X(blkid_partition_is_extended) \
+	X(blkid_partlist_get_partition) \
+	X(blkid_partlist_get_table) \
+	X(blkid_partlist_numof_partitions) \
+	X(blkid_parttable_get_type) \
+	X(blkid_probe_enable_partitions) \
+	X(blkid_probe_enable_superblocks) \
+	X(blkid_probe_get_partitions) \
+	X(blkid_probe_get_size) \
+	X(blkid_probe_lookup_value) \
+	X(blkid_probe_set_device) \
+	X(blkid_probe_set_partitions_flags) \
+	X(blkid_probe_set_superblocks_flags)
+/* clang-format on */
+
+static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
+/* Only the main thread reads disks. */
+static struct {
+	FUNCTIONS(LIBRARY_MEMBER)
+} blkid;
 
 /* libblkid counts in these, whatever the disk's own are. */
 #define BLKID_SECTOR 512u
@@ -20,29 +56,29 @@ static void layout_copy(char *to, const char *from)
 static void free_probe(blkid_probe *p)
 {
 	if (*p)
-		blkid_free_probe(*p);
+		blkid.blkid_free_probe(*p);
 }
 
 static void copy_value(char *to, blkid_probe p, const char *name)
 {
 	const char *value = NULL;
 
-	if (blkid_probe_lookup_value(p, name, &value, NULL) == 0)
+	if (blkid.blkid_probe_lookup_value(p, name, &value, NULL) == 0)
 		layout_copy(to, value);
 }
 
 /* The file system in the part's bytes; none where superblocks of several are found. */
 static int find_fs(struct disk_part *part, int fd)
 {
-	__attribute__((cleanup(free_probe))) blkid_probe p = blkid_new_probe();
+	__attribute__((cleanup(free_probe))) blkid_probe p = blkid.blkid_new_probe();
 
-	if (!p ||
-	    blkid_probe_set_device(p, fd, (blkid_loff_t)part->off, (blkid_loff_t)part->len) != 0)
+	if (!p || blkid.blkid_probe_set_device(p, fd, (blkid_loff_t)part->off,
+					       (blkid_loff_t)part->len) != 0)
 		return -ENOMEM;
-	blkid_probe_enable_superblocks(p, 1);
-	blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_LABEL |
-						     BLKID_SUBLKS_UUID);
-	if (blkid_do_safeprobe(p) != 0)
+	blkid.blkid_probe_enable_superblocks(p, 1);
+	blkid.blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_LABEL |
+							   BLKID_SUBLKS_UUID);
+	if (blkid.blkid_do_safeprobe(p) != 0)
 		return 0;
 	copy_value(part->fs, p, "TYPE");
 	copy_value(part->label, p, "LABEL");
@@ -52,13 +88,13 @@ static int find_fs(struct disk_part *part, int fd)
 
 static void take_partition(struct disk_layout *l, blkid_partition from, uint64_t size)
 {
-	uint64_t start = (uint64_t)blkid_partition_get_start(from);
-	uint64_t sectors = (uint64_t)blkid_partition_get_size(from);
+	uint64_t start = (uint64_t)blkid.blkid_partition_get_start(from);
+	uint64_t sectors = (uint64_t)blkid.blkid_partition_get_size(from);
 	struct disk_part *to = &l->part[l->n];
-	const char *type = blkid_partition_get_type_string(from);
+	const char *type = blkid.blkid_partition_get_type_string(from);
 
 	/* libblkid lists the logical partitions of an extended one, too. */
-	if (blkid_partition_is_extended(from))
+	if (blkid.blkid_partition_is_extended(from))
 		return;
 	if (l->n == DISK_LAYOUT_MAX_PARTS || start >= size / BLKID_SECTOR || !sectors) {
 		l->left_out++;
@@ -67,44 +103,63 @@ static void take_partition(struct disk_layout *l, blkid_partition from, uint64_t
 	if (sectors > size / BLKID_SECTOR - start) /* a copy that was cut off */
 		sectors = size / BLKID_SECTOR - start;
 	memset(to, 0, sizeof(*to));
-	to->number = (unsigned int)blkid_partition_get_partno(from);
+	to->number = (unsigned int)blkid.blkid_partition_get_partno(from);
 	to->off = start * BLKID_SECTOR;
 	to->len = sectors * BLKID_SECTOR;
-	layout_copy(to->name, blkid_partition_get_name(from));
-	layout_copy(to->partuuid, blkid_partition_get_uuid(from));
+	layout_copy(to->name, blkid.blkid_partition_get_name(from));
+	layout_copy(to->partuuid, blkid.blkid_partition_get_uuid(from));
 	if (type)
 		layout_copy(to->type, type);
 	else
-		snprintf(to->type, sizeof(to->type), "0x%02x", blkid_partition_get_type(from));
+		snprintf(to->type, sizeof(to->type), "0x%02x",
+			 blkid.blkid_partition_get_type(from));
 	l->n++;
 }
 
 static void take_table(struct disk_layout *l, blkid_probe p, uint64_t size)
 {
-	blkid_partlist list = blkid_probe_get_partitions(p);
-	blkid_parttable table = list ? blkid_partlist_get_table(list) : NULL;
-	int n = list ? blkid_partlist_numof_partitions(list) : 0;
+	blkid_partlist list = blkid.blkid_probe_get_partitions(p);
+	blkid_parttable table = list ? blkid.blkid_partlist_get_table(list) : NULL;
+	int n = list ? blkid.blkid_partlist_numof_partitions(list) : 0;
 
 	if (!table || n <= 0)
 		return;
 	for (int i = 0; i < n; i++)
-		take_partition(l, blkid_partlist_get_partition(list, i), size);
+		take_partition(l, blkid.blkid_partlist_get_partition(list, i), size);
 	if (l->n)
-		layout_copy(l->table, blkid_parttable_get_type(table));
+		layout_copy(l->table, blkid.blkid_parttable_get_type(table));
 }
 
-int disk_layout_read(struct disk_layout *l, const char *path, struct err *e)
+static int layout_load(struct err *e)
 {
-	__attribute__((cleanup(free_probe))) blkid_probe p = blkid_new_probe();
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const struct library want = {
+		.soname = "libblkid.so.1",
+		.what = "the partitions of a disk can't be read",
+		.hint = "install libblkid1",
+		.names = function_names,
+		.nnames = ARRAY_SIZE(function_names),
+	};
+
+	return library_load(&want, (void **)&blkid, e);
+}
+
+int layout_read(struct disk_layout *l, const char *path, struct err *e)
+{
+	__attribute__((cleanup(free_probe))) blkid_probe p = NULL;
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	uint64_t size;
+	int ret;
 
 	memset(l, 0, sizeof(*l));
 	if (fd < 0)
 		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
-	if (!p || blkid_probe_set_device(p, fd, 0, 0) != 0)
+	ret = layout_load(e);
+	if (ret)
+		return ret;
+	p = blkid.blkid_new_probe();
+	if (!p || blkid.blkid_probe_set_device(p, fd, 0, 0) != 0)
 		return err_set(e, EINVAL, "%s: libblkid can't read it", path);
-	size = (uint64_t)blkid_probe_get_size(p);
+	size = (uint64_t)blkid.blkid_probe_get_size(p);
 	/*
 	 * A file system from the first byte on goes before a table: a FAT's boot sector
 	 * can be taken for an MBR, the reverse can't.
@@ -117,10 +172,10 @@ int disk_layout_read(struct disk_layout *l, const char *path, struct err *e)
 		return 0;
 	}
 	memset(l, 0, sizeof(*l));
-	blkid_probe_enable_superblocks(p, 0);
-	blkid_probe_enable_partitions(p, 1);
-	blkid_probe_set_partitions_flags(p, BLKID_PARTS_ENTRY_DETAILS);
-	if (blkid_do_fullprobe(p) == 0)
+	blkid.blkid_probe_enable_superblocks(p, 0);
+	blkid.blkid_probe_enable_partitions(p, 1);
+	blkid.blkid_probe_set_partitions_flags(p, BLKID_PARTS_ENTRY_DETAILS);
+	if (blkid.blkid_do_fullprobe(p) == 0)
 		take_table(l, p, size);
 	if (!l->n)
 		return err_set(e, EINVAL,

@@ -31,6 +31,6 @@ struct disk_layout {
 };
 
 /* path is opened for reading only. -EINVAL: neither partitions nor a file system. */
-int disk_layout_read(struct disk_layout *l, const char *path, struct err *e);
+int layout_read(struct disk_layout *l, const char *path, struct err *e);
 
 #endif

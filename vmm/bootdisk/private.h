@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* diskboot_private: between bootdisk.c and the files that know one source of entries each. */
+/* private: between bootdisk.c and the files that know one source of entries each. */
 #ifndef KVMPROF_VMM_BOOTDISK_PRIVATE_H
 #define KVMPROF_VMM_BOOTDISK_PRIVATE_H
 
@@ -20,6 +20,7 @@ bool diskboot_locate(struct diskboot *b, unsigned int fs, const char *path,
  */
 struct diskboot_wanted {
 	enum diskboot_source source;
+	bool by_grub;	 /* a menu of GRUB's has it */
 	unsigned int fs; /* of the file that names them */
 	const char *from, *title, *options, *kernel;
 	char *const *initrd;
@@ -31,17 +32,11 @@ int diskboot_take(struct diskboot *b, const struct diskboot_wanted *w, struct er
 void diskboot_note(struct diskboot *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* 1: b->entry is set; 0: none; -ENOMEM. */
+int diskboot_find_blscfg(struct diskboot *b, struct err *e);
 int diskboot_find_bls(struct diskboot *b, struct err *e);
 int diskboot_find_grub(struct diskboot *b, struct err *e);
 int diskboot_find_link(struct diskboot *b, struct err *e);
 int diskboot_find_newest(struct diskboot *b, struct err *e);
-
-/*
- * A unified kernel image at path, with that file name, as an entry: from its headers and texts.
- * -EINVAL and the like: it could not be booted.
- */
-int diskboot_read_uki(struct diskboot *b, unsigned int fs, const char *path, const char *name,
-		      struct bls_entry *out, struct err *e);
 
 /* Fills b->kernel. */
 int diskboot_list_kernels(struct diskboot *b, struct err *e);

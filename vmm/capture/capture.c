@@ -6,12 +6,17 @@
  * locks; the only system call is KVM_GET_MP_STATE, and only where the vCPU can
  * be halted.
  */
+#include "vmm/capture/capture.h"
+
 #include "base/count.h"
 #include "base/linux_regs.h"
-#include "vmm/gmem_remote.h"
+#include "base/gmem_remote.h"
 #include "vmm/hlt.h"
 #include "vmm/machine.h"
 #include "vmm/pvm.h"
+#include "vmm/capture/capture_python.h"
+#include "vmm/capture/capture_task.h"
+#include "vmm/kvm.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
@@ -97,7 +102,7 @@ bool capture_is_reset(const struct kvm_regs *r, const struct kvm_sregs *s)
 }
 
 /* One stack: from the first byte in use up to its end. */
-struct extent {
+struct capture_extent {
 	uint64_t va, end; /* end 0: unknown */
 	bool irq;	  /* the interrupt stack: its topmost word leads to the one before */
 	bool entry; /* one that the processor switched to: an interrupt return frame is on top */
@@ -137,7 +142,7 @@ static uint32_t copy_slice(const struct vcpu *v, const struct capture_view *w, s
 
 /* The same for a whole stack. s->stack_end tells why it stopped. */
 static uint32_t copy_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s,
-			   const struct extent *x)
+			   const struct capture_extent *x)
 {
 	uint64_t want = v->stack_max;
 	uint32_t got;
@@ -186,22 +191,24 @@ static uint32_t stack_align(const struct vcpu *v)
 	return late ? late : v->vm->cfg.plan.stack_align;
 }
 
-static struct extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t irq_top)
+static struct capture_extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t irq_top)
 {
 	uint64_t align = stack_align(v);
 
 	if (irq_top && va <= irq_top && irq_top - va < v->vm->cfg.plan.stack_max)
-		return (struct extent){ .va = va, .end = irq_top + sizeof(uint64_t), .irq = true };
+		return (struct capture_extent){ .va = va,
+						.end = irq_top + sizeof(uint64_t),
+						.irq = true };
 	if (align && is_entry_area(va))
-		return (struct extent){ .va = va,
-					.end = (va | (ENTRY_STACK_LEN - 1)) + 1,
-					.entry = true };
-	return (struct extent){ .va = va, .end = align ? (va | (align - 1)) + 1 : 0 };
+		return (struct capture_extent){ .va = va,
+						.end = (va | (ENTRY_STACK_LEN - 1)) + 1,
+						.entry = true };
+	return (struct capture_extent){ .va = va, .end = align ? (va | (align - 1)) + 1 : 0 };
 }
 
 /* Where the stack leads that was copied last; 0: nowhere, or not to the kernel's half. */
-static uint64_t next_stack(const struct vcpu *v, const struct sample *s, const struct extent *x,
-			   bool know_irq)
+static uint64_t next_stack(const struct vcpu *v, const struct sample *s,
+			   const struct capture_extent *x, bool know_irq)
 {
 	const uint8_t *end = s->stack + s->stack_len;
 	uint64_t saved, cs;
@@ -236,7 +243,7 @@ static void copy_kernel_stacks(const struct vcpu *v, const struct capture_view *
 	uint64_t irq_top = irq_stack_top(v, w, gs), va = s->regs.gpr[GPR_RSP];
 
 	while (s->nslices < SAMPLE_MAX_KERNEL_SLICES) {
-		struct extent x = kernel_stack_at(v, va, irq_top);
+		struct capture_extent x = kernel_stack_at(v, va, irq_top);
 		uint32_t got = copy_stack(v, w, s, &x);
 
 		if (s->stack_end != SAMPLE_STACK_WHOLE || got < (x.entry ? LINUX_IRET_LEN : 8))
@@ -291,16 +298,6 @@ static void copy_insn(const struct vcpu *v, const struct capture_view *w, struct
 		s->insn_len = (uint8_t)capture_read(w, s->regs.rip, s->insn, SAMPLE_MAX_INSN - 1);
 }
 
-static void copy_host(struct sample *s, const struct sample_host *host)
-{
-	const size_t len = offsetof(struct sample_host, ip) + host->n * sizeof(host->ip[0]);
-
-	s->stack_len = (s->stack_len + 7) & ~7u;
-	s->exit_addr = s->stack_len;
-	memcpy(s->stack + s->stack_len, host, len);
-	s->stack_len += (uint32_t)len;
-}
-
 static void count_sample(struct vcpu *v, const struct sample *s)
 {
 	struct vcpu_stats *st = &v->stats;
@@ -336,7 +333,7 @@ static bool may_stand(const struct capture_view *w)
 }
 
 /* An interrupted KVM_RUN leaves a halted vCPU behind its HLT, where one that runs hardly ever is. */
-static bool is_behind_hlt(const struct capture_view *w)
+bool capture_is_behind_hlt(const struct capture_view *w)
 {
 	uint8_t b[HLT_BYTES];
 
@@ -354,7 +351,7 @@ static uint8_t capture_look_foreign(struct vcpu *v, const struct capture_view *w
 		count_add(&v->stats.offline, 1);
 		return 0;
 	}
-	return mode == SAMPLE_KERNEL && !v->exact && is_behind_hlt(w) ? SAMPLE_IDLE : mode;
+	return mode == SAMPLE_KERNEL && !v->exact && capture_is_behind_hlt(w) ? SAMPLE_IDLE : mode;
 }
 
 /*
@@ -368,7 +365,7 @@ static uint8_t mode_of_standing(const struct capture_view *w, uint32_t mp_state,
 		return SAMPLE_IDLE;
 	if (mp_state != KVM_MP_STATE_RUNNABLE)
 		return 0;
-	return w->regs->rflags & RFLAGS_IF && is_behind_hlt(w) ? SAMPLE_IDLE : mode;
+	return w->regs->rflags & RFLAGS_IF && capture_is_behind_hlt(w) ? SAMPLE_IDLE : mode;
 }
 
 /* What the vCPU is at; 0: it waits to be started. */
@@ -518,7 +515,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 		s->device = nested;
 		note_nested(s);
 		if (cause->host)
-			copy_host(s, cause->host);
+			sample_put_host(s, cause->host);
 		goto commit;
 	}
 	capture_regs(w->regs, w->sregs, &s->regs);
@@ -536,7 +533,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 	}
 	capture_python(v, w, s);
 	if (cause->host)
-		copy_host(s, cause->host);
+		sample_put_host(s, cause->host);
 	/* The view is of a record (pvm_peek_ops) that is incomplete: discard the sample. */
 	if (w->mem->remote && w->mem->remote->lacking)
 		return false;

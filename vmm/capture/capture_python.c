@@ -12,8 +12,11 @@
  * and musl. The thread's state says the same number, so that a state that was freed, or an
  * entry of the table that is being written, counts as none.
  */
-#include "vmm/gmem_remote.h"
+#include "vmm/capture/capture_python.h"
+
+#include "base/gmem_remote.h"
 #include "vmm/machine.h"
+#include "vmm/capture/capture.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +34,7 @@ struct python_slot {
 
 struct capture_python {
 	struct capture_python_layout
-		layout[VM_PYTHON_LAYOUTS]; /* each written once, then counted */
+		layout[CAPTURE_PYTHON_LAYOUTS]; /* each written once, then counted */
 	atomic_uint nlayouts;
 	struct python_slot slot[NSLOTS];
 };
@@ -43,7 +46,7 @@ static struct python_slot *slot_of(struct capture_python *p, uint64_t mm, uint64
 	return &p->slot[h >> 52 & (NSLOTS - 1)];
 }
 
-int vm_python_layout(struct vm *vm, const struct capture_python_layout *layout)
+int capture_python_find_layout(struct vm *vm, const struct capture_python_layout *layout)
 {
 	struct capture_python *p = atomic_load(&vm->python);
 	unsigned int n;
@@ -55,14 +58,15 @@ int vm_python_layout(struct vm *vm, const struct capture_python_layout *layout)
 		atomic_store_explicit(&vm->python, p, memory_order_release);
 	}
 	n = atomic_load(&p->nlayouts);
-	if (n == VM_PYTHON_LAYOUTS)
+	if (n == CAPTURE_PYTHON_LAYOUTS)
 		return -ENOSPC;
 	p->layout[n] = *layout;
 	atomic_store_explicit(&p->nlayouts, n + 1, memory_order_release);
+	machine_changed(vm, VM_CHANGED_LAYOUT, layout);
 	return (int)n;
 }
 
-void vm_python_thread(struct vm *vm, const struct vm_python_thread *t)
+void capture_python_find_thread(struct vm *vm, const struct capture_python_thread *t)
 {
 	struct capture_python *p = atomic_load(&vm->python);
 	struct python_slot *s = p ? slot_of(p, t->mm, t->fs_base) : NULL;
@@ -74,6 +78,7 @@ void vm_python_thread(struct vm *vm, const struct vm_python_thread *t)
 	atomic_store(&s->tstate, t->tstate);
 	atomic_store(&s->layout, t->layout);
 	atomic_store_explicit(&s->mm, t->mm, memory_order_release);
+	machine_changed(vm, VM_CHANGED_THREAD, t);
 }
 
 /* -- one sample ---------------------------------------------------------------------- */

@@ -7,9 +7,12 @@
  * program runs, and for some instructions of entry code, GS is the program's and
  * the kernel's value waits in MSR_KERNEL_GS_BASE (SWAPGS, SDM vol. 2).
  */
-#include "vmm/gmem_remote.h"
+#include "vmm/capture/capture_task.h"
+
+#include "base/gmem_remote.h"
 #include "vmm/machine.h"
 #include "vmm/msr.h"
+#include "vmm/capture/capture.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
@@ -169,7 +172,7 @@ static void returns_of_tracer(const struct capture_returns_plan *plan, const str
 	    !read_kernel(w, s->task.addr + plan->index, &index, sizeof(index)) ||
 	    index < (plan->top ? -1 : 0))
 		return;
-	len = (uint64_t)(index + plan->top) * plan->unit + plan->entry;
+	len = ((uint64_t)index + plan->top) * plan->unit + plan->entry;
 	start = len > MAX_TRACED ? len - MAX_TRACED : 0;
 	start = (start + 7) & ~7ull;
 	s->returns.va = base + start;

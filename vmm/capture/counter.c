@@ -3,7 +3,7 @@
 
 #include "base/count.h"
 
-#include "vmm/vm.h"
+#include "base/vcpu_stats.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +128,9 @@ static int open_fd(struct counter *c, pid_t tid, const struct vm_counter *what, 
 	struct perf_event_attr attr;
 
 	fill_attr(&attr, what, first);
-	c->fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	/* 0 is the calling thread, the one that the sandbox allows a vCPU to count. */
+	c->fd = (int)syscall(SYS_perf_event_open, &attr, tid == gettid() ? 0 : tid, -1, -1,
+			     PERF_FLAG_FD_CLOEXEC);
 	if (c->fd < 0)
 		return refused(what, period, errno, e);
 	c->set = first;

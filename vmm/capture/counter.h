@@ -23,9 +23,8 @@
 #define KVMPROF_VMM_CAPTURE_COUNTER_H
 
 #include "base/err.h"
-#include "base/perf_ring.h"
-#include "base/sample.h"
 #include "vmm/capture/trigger.h"
+#include "vmm/machine_parts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,23 +32,6 @@
 
 struct vm_counter;
 struct vm_counter_stats;
-
-struct counter {
-	int fd; /* -1 or 0: not open */
-	bool freq;
-	bool by_hand;			       /* a tracepoint: counter_signalled() stops it */
-	uint64_t set;			       /* the period that was last asked for */
-	uint64_t last;			       /* freq: the count at the last sample */
-	struct trigger axis;		       /* deadlines as counts */
-	uint64_t enabled_ns, running_ns;       /* as last read */
-	uint64_t noted_enabled, noted_running; /* counter_note() */
-	/* vm_counter.chain: the last overflow's, taken by counter_chain(). */
-	bool with_chain, fresh, in_guest;
-	uint16_t nchain;
-	uint64_t chain[SAMPLE_MAX_HOST];
-	uint64_t chain_ns; /* CLOCK_MONOTONIC */
-	struct perf_ring ring;
-};
 
 /*
  * Open it on the calling thread, or on thread tid of another process, not counting yet. err has a text for people with the cause,

@@ -4,10 +4,19 @@
  *
  * Each source belongs to its vCPU's thread. The signal handler touches `due` alone.
  */
+#include "vmm/capture/source.h"
+
 #include "base/clock.h"
 #include "base/count.h"
 #include "vmm/machine.h"
+#include "vmm/capture/capture.h"
+#include "vmm/capture/counter.h"
+#include "vmm/capture/source_exit.h"
+#include "vmm/capture/source_host.h"
+#include "vmm/capture/trigger.h"
+#include "vmm/vcpu_thread.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -36,18 +45,57 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-int source_arm_counter(struct vcpu *v, unsigned int i, struct err *e)
+/* Opens the counter of event i, which does not count yet. */
+static int source_open_counter(struct vcpu *v, unsigned int i, struct err *e)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 	struct source *s = &v->source[i];
 	const struct trigger_rule rule = source_rule(v, i);
 	struct vm_counter what = ev->counter;
-	struct err why = { 0 };
-	int ret;
 
 	/* A rate becomes a period with the first one that is set. */
 	what.freq = what.freq && s->period == ev->period;
-	ret = counter_open(&s->counter, &what, &rule, VCPU_KICK_SIGNAL, &why);
+	s->opened = s->period;
+	return counter_open(&s->counter, &what, &rule, VCPU_KICK_SIGNAL, e);
+}
+
+static bool source_has_counter(const struct vm_event *ev)
+{
+	return ev->kind == VM_EVENT_PERF || ev->kind == VM_EVENT_HOST ||
+	       (ev->kind == VM_EVENT_CPU && !ev->timer);
+}
+
+void source_open_all(struct vcpu *v)
+{
+	struct err why = { 0 };
+
+	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
+		struct source *s = &v->source[i];
+
+		if (!source_has_counter(&v->vm->cfg.event[i]))
+			continue;
+		s->period = atomic_load_explicit(&v->vm->control.period[i], memory_order_relaxed);
+		s->open_error = -source_open_counter(v, i, &why);
+		if (s->open_error)
+			snprintf(s->open_why, sizeof(s->open_why), "%s", why.text);
+		err_clear(&why);
+	}
+}
+
+int source_arm_counter(struct vcpu *v, unsigned int i, struct err *e)
+{
+	struct source *s = &v->source[i];
+	struct err why = { 0 };
+	int ret = 0;
+
+	if (s->counter.fd > 0 && s->opened != s->period)
+		counter_close(&s->counter);
+	if (s->counter.fd <= 0 && s->open_error) {
+		ret = err_set(&why, s->open_error, "%s", s->open_why);
+		s->open_error = 0;
+	} else if (s->counter.fd <= 0) {
+		ret = source_open_counter(v, i, &why);
+	}
 	ret = ret ? ret : counter_start(&s->counter, &why);
 	if (ret) {
 		counter_close(&s->counter);
@@ -109,8 +157,10 @@ static void source_disarm(struct vcpu *v, unsigned int i)
 {
 	struct source *s = &v->source[i];
 
-	if (!s->armed)
+	if (!s->armed) {
+		counter_close(&s->counter);
 		return;
+	}
 	trigger_deinit(&s->trigger);
 	if (s->counter.fd > 0) {
 		(void)counter_read(&s->counter);
@@ -149,7 +199,7 @@ static bool source_is_wanted(const struct vcpu *v, unsigned int i)
 	return atomic_load_explicit(&v->vm->control.armed[i], memory_order_relaxed);
 }
 
-int sources_start(struct vcpu *v, struct err *e)
+int source_start_all(struct vcpu *v, struct err *e)
 {
 	int ret = 0;
 
@@ -161,7 +211,7 @@ int sources_start(struct vcpu *v, struct err *e)
 	return ret ? ret : set_watch(v, e);
 }
 
-void sources_stop(struct vcpu *v)
+void source_stop_all(struct vcpu *v)
 {
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
 		source_disarm(v, i);
@@ -196,7 +246,7 @@ static void source_settle(struct vcpu *v, unsigned int i)
 		source_take(v, i, clock_mono_ns());
 }
 
-void sources_follow(struct vcpu *v)
+void source_follow_all(struct vcpu *v)
 {
 	struct err e = { 0 };
 
@@ -352,7 +402,7 @@ static void source_take_due(struct vcpu *v, unsigned int i)
 	hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 }
 
-void sources_take(struct vcpu *v)
+void source_take_all(struct vcpu *v)
 {
 	/* First those whose time is that of an exit, which is over. */
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)

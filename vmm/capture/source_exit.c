@@ -11,13 +11,20 @@
  * How long that took is told in either case: the run loop reads the clock at both ends for the
  * account of time (account.c), so a sample costs no further look at it.
  */
+#include "vmm/capture/source_exit.h"
+
 #include "base/clock.h"
 #include "base/count.h"
 #include "vmm/machine.h"
+#include "vmm/capture/capture.h"
+#include "vmm/capture/counter.h"
+#include "vmm/capture/source.h"
+#include "vmm/capture/trigger.h"
+#include "vmm/vcpu_thread.h"
 
 #include <sys/ioctl.h>
 
-bool exit_is_finished_later(uint32_t kind)
+bool source_exit_is_finished_later(uint32_t kind)
 {
 	switch (kind) {
 	case KVM_EXIT_IO:
@@ -48,7 +55,7 @@ static uint64_t address_of(const struct kvm_run *run)
 	}
 }
 
-void sources_exit(struct vcpu *v, uint64_t now)
+void source_exit_begin(struct vcpu *v, uint64_t now)
 {
 	uint32_t kind = v->run->exit_reason;
 
@@ -64,7 +71,7 @@ void sources_exit(struct vcpu *v, uint64_t now)
 		s->exit_addr = address_of(v->run);
 		s->began_ns = now;
 		v->exit_noted = true;
-		if (exit_is_finished_later(kind)) {
+		if (source_exit_is_finished_later(kind)) {
 			s->due = 1;
 			v->run->immediate_exit = 1;
 		} else {
@@ -93,7 +100,7 @@ static void source_tell_held(struct vcpu *v, uint64_t took, uint64_t now)
 	ring_unhold(&v->ring);
 }
 
-void sources_exit_handled(struct vcpu *v, uint64_t now)
+void source_exit_handled(struct vcpu *v, uint64_t now)
 {
 	uint64_t took = 0, whole;
 
@@ -134,7 +141,7 @@ void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now)
 	s->owed = capture_sample(v, &cause) ? 0 : cause.weight;
 }
 
-void sources_exit_last(struct vcpu *v)
+void source_exit_last(struct vcpu *v)
 {
 	bool due = false;
 
@@ -152,5 +159,54 @@ void sources_exit_last(struct vcpu *v)
 	v->run->immediate_exit = 1;
 	(void)ioctl(v->fd, KVM_RUN, 0); /* EINTR, as at any other time */
 	vcpu_fetch_regs(v);
-	sources_take(v);
+	source_take_all(v);
+}
+
+/*
+ * VM_EVENT_IO: who brought a disk its requests, or the network card its packets.
+ *
+ * A guest tells a device of new requests by one access to a register, a VM exit; the task
+ * that runs is the one that brought them (or that writes back what others have written).
+ * As for other exits the sample is taken once KVM_RUN was entered again, when
+ * the registers are complete. It carries the token of this notification, and so do the
+ * records of its requests, some of which end before it is taken and some long after.
+ */
+/* A token: 1 + the vCPU's index, and how many it has had. */
+#define TOKEN_VCPU_SHIFT 48
+
+uint64_t source_exit_io_batch(void *ctx)
+{
+	struct vm *vm = ctx;
+	struct vcpu *v = vcpu_current();
+
+	/* After a snapshot a device may look into its queues without a notification. */
+	if (!v || v->vm != vm || !capture_is_wanted(v))
+		return 0;
+	for (unsigned int i = 0; i < vm->cfg.nevents; i++) {
+		struct source *s = &v->source[i];
+
+		if (vm->cfg.event[i].kind != VM_EVENT_IO || !s->armed)
+			continue;
+		if (!s->due) {
+			s->exit_addr = (v->index + UINT64_C(1)) << TOKEN_VCPU_SHIFT | ++s->exits;
+			s->due = 1;
+			v->run->immediate_exit = 1;
+		}
+		/* One sample serves all events of this kind. */
+		return s->exit_addr;
+	}
+	return 0;
+}
+
+void source_take_io(struct vcpu *v, unsigned int i, uint64_t now)
+{
+	struct capture_cause cause = {
+		.now = now,
+		.reason = SAMPLE_IO,
+		.event = (uint8_t)i,
+		.weight = 1,
+		.exit_addr = v->source[i].exit_addr,
+	};
+
+	(void)capture_sample(v, &cause); /* the ring counts it when there is no room */
 }

@@ -7,9 +7,17 @@
  * very moment. Off it: at deadlines of wall-clock time samples stand for what the thread's
  * account (account.h) has of it since; the guest is where it stood. Weights add up to elapsed time.
  */
+#include "vmm/capture/source_host.h"
+
 #include "base/clock.h"
 #include "vmm/kvmstats.h"
 #include "vmm/machine.h"
+#include "vmm/capture/capture.h"
+#include "vmm/capture/counter.h"
+#include "vmm/capture/source.h"
+#include "vmm/capture/trigger.h"
+#include "vmm/kvm.h"
+#include "vmm/vcpu_thread.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +26,7 @@ void source_host_prepare(struct vcpu *v)
 {
 	struct kvmstats k = { .fd = -1 };
 	const struct kvmstats_desc *d;
-	int fd = vm_stats_fd(v->vm, v->index);
+	int fd = kvm_stats_fd(v->vm->cfg.host, v->fd);
 
 	v->halt_fd = -1;
 	if (fd < 0 || kvmstats_open(&k, fd, NULL) < 0)

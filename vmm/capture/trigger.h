@@ -20,6 +20,7 @@
 #define KVMPROF_VMM_CAPTURE_TRIGGER_H
 
 #include "base/err.h"
+#include "vmm/machine_parts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,18 +31,6 @@ struct trigger_rule {
 	uint64_t period_ns; /* 1 or more */
 	bool jitter;	    /* draw each deadline at random; else it is the period's end */
 	uint64_t seed;	    /* of the draws */
-};
-
-struct trigger {
-	timer_t timer;
-	clockid_t clock; /* of all times in here */
-	bool armed;	 /* the timer exists */
-	bool jitter;
-	uint64_t period_ns;
-	uint64_t start_ns;  /* of period 0 */
-	uint64_t period_no; /* the period that `deadline_ns` lies in */
-	uint64_t deadline_ns;
-	uint64_t rng; /* xorshift state, never 0 */
 };
 
 /*

@@ -2,7 +2,8 @@
 #include "vmm/dev/disk.h"
 
 #include "base/cleanup.h"
-#include "vmm/dev/disk_format.h"
+#include "base/file.h"
+#include "vmm/image/disk_format.h"
 #include "vmm/dev/disk_overlay.h"
 #include "vmm/dev/disk_state.h"
 
@@ -415,7 +416,7 @@ uint64_t disk_overlay_bytes(const struct disk *d)
 {
 	struct stat st;
 
-	if (!d->overlay || fstat(d->overlay->fd, &st) < 0)
+	if (!d->overlay || file_fstat(d->overlay->fd, &st) < 0)
 		return 0;
 	return (uint64_t)st.st_blocks * 512;
 }

@@ -13,13 +13,15 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/err.h"
-#include "vmm/dev/disk_budget.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
+struct disk_budget;
+
 #define DISK_SECTOR 512u
+#define DISK_SERIAL_LEN 20u /* bytes of a serial number, VIRTIO 1.2, 5.2.6 */
 #define DISK_MAX_SIZE (UINT64_C(1) << 44)
 
 enum disk_write {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/disk_budget.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,7 +54,7 @@ static void count_left(struct disk_budget *b)
 	for (unsigned int i = 0; i < b->n; i++) {
 		struct stat st;
 
-		if (fstat(b->fd[i], &st) == 0)
+		if (file_fstat(b->fd[i], &st) == 0)
 			used += (uint64_t)st.st_blocks * 512;
 	}
 	b->left = used < b->limit ? b->limit - used : 0;

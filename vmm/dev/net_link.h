@@ -2,15 +2,16 @@
 /*
  * net_link: what is at the other end of a network device's cable.
  *
- * user: libslirp, a TCP/IP in this process that needs no rights: the guest has 10.0.2.15
+ * user: libslirp, a TCP/IP in a process of its own that needs no rights: the guest has 10.0.2.15
  * (by DHCP), the host is 10.0.2.2, names are looked up by 10.0.2.3. The guest reaches what
- * this process can reach, but what listens on the host's 127.0.0.1 only if that was asked for.
+ * that process can reach, but what listens on the host's 127.0.0.1 only if that was asked for.
  * tap: an interface of the host. Frames are Ethernet without checksum at the end.
  */
 #ifndef KVMPROF_VMM_DEV_NET_LINK_H
 #define KVMPROF_VMM_DEV_NET_LINK_H
 
 #include "base/err.h"
+#include "base/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,12 +30,18 @@ struct net_forward {
 
 struct net_config {
 	enum net_kind kind;
-	const char *tap; /* TAP: name of the interface */
+	struct rate_limit limit; /* of each direction */
+	const char *tap;	 /* TAP: name of the interface */
 	/* USER: */
 	bool host_loopback; /* 10.0.2.2 is the host's 127.0.0.1 */
 	bool restricted;    /* nothing but `forward` gets in or out */
 	struct net_forward forward[NET_MAX_FORWARDS];
 	unsigned int nforwards;
+	/* In the process of the network, before it serves: gives up rights, or -errno with e set. NULL: none. */
+	int (*bind)(void *ctx, struct err *e);
+	/* That process has ended while the machine runs: `how`, as words behind "it ". On the link's thread. NULL: none. */
+	void (*ended)(void *ctx, const char *how);
+	void *ctx; /* of both */
 };
 
 struct net_link {
@@ -50,14 +57,5 @@ struct net_link {
 
 /* A frame for the guest. */
 typedef void net_receive_fn(void *ctx, const uint8_t *frame, size_t len);
-
-/*
- * receive() gets frames for the guest. -ENOENT: no libslirp; else as the system said, with
- * what to do.
- */
-int net_user_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
-		 void *ctx, struct err *e);
-int net_tap_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
-		void *ctx, struct err *e);
 
 #endif

@@ -3,7 +3,7 @@
  * net_tap: a tap interface (Documentation/networking/tuntap.rst): it exists or is made, which
  * takes CAP_NET_ADMIN, and the host's administrator gives it addresses or a bridge.
  */
-#include "vmm/dev/net_link.h"
+#include "vmm/dev/net_tap.h"
 
 #include "base/thread.h"
 
@@ -107,7 +107,7 @@ int net_tap_new(struct net_link **out, const struct net_config *cfg, net_receive
 	int ret;
 
 	if (!t)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	t->link = (struct net_link){ tap_start, tap_send, tap_destroy };
 	t->fd = t->stop_fd = -1;
 	t->receive = receive;

@@ -2,11 +2,14 @@
 #include "vmm/dev/p9.h"
 
 #include "base/cleanup.h"
-#include "vmm/dev/p9_private.h"
+#include "vmm/dev/p9_dir.h"
+#include "vmm/dev/p9_file.h"
+#include "vmm/dev/p9_session.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -105,6 +108,26 @@ int p9_open_beneath(int dir, const char *name, uint64_t flags, uint32_t mode)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+int p9_open_again(const struct p9 *p, int fd, int flags)
+{
+	char number[16];
+	int ret;
+
+	snprintf(number, sizeof(number), "%d", fd);
+	ret = openat(p->proc, number, flags | O_CLOEXEC | O_NOCTTY);
+	return ret < 0 ? -errno : ret;
+}
+
+void p9_link_of(const struct p9 *p, int fd, char *path, size_t cap)
+{
+	char number[16];
+	ssize_t n;
+
+	snprintf(number, sizeof(number), "%d", fd);
+	n = readlinkat(p->proc, number, path, cap - 1);
+	path[n > 0 ? n : 0] = '\0';
+}
+
 struct p9_node *p9_node_ref(struct p9_node *n)
 {
 	n->refs++;
@@ -198,6 +221,9 @@ void p9_reset(struct p9 *p)
 
 int p9_create(struct p9 **out, const struct p9_share *share, struct err *e)
 {
+	const char *shown = share->shown ? share->shown : share->dir;
+	int proc = share->proc > 0 ? share->proc
+				   : open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int fd = open(share->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct p9 *p = calloc(1, sizeof(*p));
 	struct stat st;
@@ -207,13 +233,18 @@ int p9_create(struct p9 **out, const struct p9_share *share, struct err *e)
 
 		if (fd >= 0)
 			close(fd);
+		if (proc >= 0)
+			close(proc);
 		free(p);
-		return err_set(e, error, "%.200s: %s", share->dir, strerror(error));
+		return err_set(e, error, "%.200s: %s", shown, strerror(error));
 	}
+	p->proc = proc;
+	snprintf(p->shown, sizeof(p->shown), "%s", shown);
 	p->root = p9_node_new(p, NULL, fd);
 	if (!p->root) {
+		close(proc);
 		free(p);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	p->dev = st.st_dev;
 	p->read_only = share->read_only;
@@ -229,6 +260,8 @@ void p9_destroy(struct p9 *p)
 		return;
 	p9_reset(p);
 	p9_node_put(p->root);
+	if (p->proc >= 0)
+		close(p->proc);
 	free(p);
 }
 

@@ -42,6 +42,12 @@ struct p9_share {
 	const char *dir; /* of the host; opened at once */
 	bool read_only;
 	unsigned int max_files; /* descriptors that the guest makes us hold, at most */
+	/*
+	 * Descriptor of /proc/self/fd, which p9_create() takes; 0: it opens one. A process that does not see /proc has
+	 * it from before (profile/record/sandbox/namespace.h).
+	 */
+	int proc;
+	const char *shown; /* in messages, in place of dir; NULL: dir itself */
 };
 
 /* -errno with e set. */
@@ -60,14 +66,6 @@ size_t p9_handle(struct p9 *p, const uint8_t *request, size_t len, uint8_t *repl
 /* The answer "it failed, for this errno value" to a request: its length, 0 where the request has no tag. */
 #define P9_ERROR_LEN 11u
 size_t p9_error(const uint8_t *request, size_t len, uint32_t error, uint8_t answer[P9_ERROR_LEN]);
-
-/*
- * p9_state.c: for a snapshot, where fids stand. save() -ENOTSUP: a file is open, or one was
- * removed. restore() finds them by their names; -ENOENT and the like, -ESTALE: one is
- * another file now, -EINVAL.
- */
-int p9_save(const struct p9 *p, struct buf *out, struct err *e);
-int p9_restore(struct p9 *p, struct cursor *in, struct err *e);
 
 struct p9_stats p9_stats(const struct p9 *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests about a directory's entries: list, make, rename, remove. */
-#include "vmm/dev/p9_private.h"
+#include "vmm/dev/p9_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,11 +38,10 @@ static int put_entry(struct p9 *p, int dir, const char *name, struct p9_out *o)
  * it is opened: opening a device of the host's can do something (a tape rewinds), as can the end of
  * a FIFO.
  */
-static int create_file(int dir, const char *name, uint32_t flags, uint32_t mode)
+static int create_file(const struct p9 *p, int dir, const char *name, uint32_t flags, uint32_t mode)
 {
 	int open_flags =
 		O_NOCTTY | O_CLOEXEC | (int)(flags & L_ACCMODE) | (flags & L_TRUNC ? O_TRUNC : 0);
-	char self[32];
 	struct stat st;
 	int path, fd = p9_open_beneath(dir, name, (uint64_t)open_flags | O_CREAT | O_EXCL,
 				       mode & MODE_BITS);
@@ -58,8 +57,8 @@ static int create_file(int dir, const char *name, uint32_t flags, uint32_t mode)
 		fd = -ELOOP;
 	else if (!S_ISREG(st.st_mode))
 		fd = S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
-	else if ((fd = open(p9_path_of(path, self), open_flags)) < 0)
-		fd = -errno;
+	else
+		fd = p9_open_again(p, path, open_flags);
 	close(path);
 	return fd;
 }
@@ -73,16 +72,20 @@ int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
 	struct stat st;
 	int fd, path, ret = take_dir(p, c, &f);
 
-	ret = ret ? ret : p9_get_name(c, name);
+	if (ret)
+		return ret;
+	ret = p9_get_name(c, name);
+	if (ret)
+		return ret;
 	flags = cursor_u32(c);
 	mode = cursor_u32(c);
-	if (ret || c->bad)
-		return ret ? ret : -EINVAL;
+	if (c->bad)
+		return -EINVAL;
 	if (f->fd >= 0 || f->dir)
 		return -EINVAL;
 	if (p9_files_left(p, 2)) /* the open file's, and the node's */
 		return -EMFILE;
-	fd = create_file(f->node->fd, name, flags, mode);
+	fd = create_file(p, f->node->fd, name, flags, mode);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
@@ -112,10 +115,14 @@ int p9_do_mkdir(struct p9 *p, struct cursor *c, struct p9_out *o)
 	uint32_t mode;
 	int ret = take_dir(p, c, &f);
 
-	ret = ret ? ret : p9_get_name(c, name);
+	if (ret)
+		return ret;
+	ret = p9_get_name(c, name);
+	if (ret)
+		return ret;
 	mode = cursor_u32(c);
-	if (ret || c->bad)
-		return ret ? ret : -EINVAL;
+	if (c->bad)
+		return -EINVAL;
 	if (mkdirat(f->node->fd, name, mode & MODE_BITS) < 0)
 		return -errno;
 	return put_entry(p, f->node->fd, name, o);
@@ -128,8 +135,12 @@ int p9_do_symlink(struct p9 *p, struct cursor *c, struct p9_out *o)
 	struct p9_fid *f;
 	int ret = take_dir(p, c, &f);
 
-	ret = ret ? ret : p9_get_name(c, name);
-	ret = ret ? ret : p9_get_string(c, target, sizeof(target));
+	if (ret)
+		return ret;
+	ret = p9_get_name(c, name);
+	if (ret)
+		return ret;
+	ret = p9_get_string(c, target, sizeof(target));
 	if (ret)
 		return ret;
 	if (symlinkat(target, f->node->fd, name) < 0)
@@ -145,10 +156,14 @@ int p9_do_unlinkat(struct p9 *p, struct cursor *c, struct p9_out *o)
 	int ret = take_dir(p, c, &f);
 
 	(void)o;
-	ret = ret ? ret : p9_get_name(c, name);
+	if (ret)
+		return ret;
+	ret = p9_get_name(c, name);
+	if (ret)
+		return ret;
 	flags = cursor_u32(c);
-	if (ret || c->bad)
-		return ret ? ret : -EINVAL;
+	if (c->bad)
+		return -EINVAL;
 	return unlinkat(f->node->fd, name, flags & L_REMOVEDIR ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
 }
 
@@ -159,9 +174,15 @@ int p9_do_renameat(struct p9 *p, struct cursor *c, struct p9_out *o)
 	int ret = take_dir(p, c, &old);
 
 	(void)o;
-	ret = ret ? ret : p9_get_name(c, from);
-	ret = ret ? ret : take_dir(p, c, &new);
-	ret = ret ? ret : p9_get_name(c, to);
+	if (ret)
+		return ret;
+	ret = p9_get_name(c, from);
+	if (ret)
+		return ret;
+	ret = take_dir(p, c, &new);
+	if (ret)
+		return ret;
+	ret = p9_get_name(c, to);
 	if (ret)
 		return ret;
 	return renameat(old->node->fd, from, new->node->fd, to) < 0 ? -errno : 0;

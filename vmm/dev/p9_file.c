@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests about one file: open, read, write, attributes. */
-#include "vmm/dev/p9_private.h"
+#include "vmm/dev/p9_file.h"
+
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +24,10 @@
 #define SETATTR_ATIME_SET 0x080u
 #define SETATTR_MTIME_SET 0x100u
 
+#define SETATTR_CHANGES (SETATTR_MODE | SETATTR_SIZE | SETATTR_ATIME | SETATTR_MTIME)
+
 #define LOCK_SUCCESS 0u
 #define LOCK_TYPE_UNLCK 2u
-
-const char *p9_path_of(int fd, char path[32])
-{
-	snprintf(path, 32, "/proc/self/fd/%d", fd);
-	return path;
-}
 
 int p9_do_lopen(struct p9 *p, struct cursor *c, struct p9_out *o)
 {
@@ -37,7 +35,6 @@ int p9_do_lopen(struct p9 *p, struct cursor *c, struct p9_out *o)
 	uint32_t flags = cursor_u32(c), mode = flags & L_ACCMODE;
 	bool writes = mode != O_RDONLY || (flags & L_TRUNC);
 	struct stat st;
-	char path[32];
 	int fd;
 
 	if (!f || c->bad)
@@ -55,10 +52,9 @@ int p9_do_lopen(struct p9 *p, struct cursor *c, struct p9_out *o)
 		return -EISDIR;
 	if (p9_files_left(p, 1))
 		return -EMFILE;
-	fd = open(p9_path_of(f->node->fd, path),
-		  (int)mode | (flags & L_TRUNC ? O_TRUNC : 0) | O_CLOEXEC | O_NOCTTY);
+	fd = p9_open_again(p, f->node->fd, (int)mode | (flags & L_TRUNC ? O_TRUNC : 0));
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (S_ISDIR(st.st_mode)) {
 		f->dir = fdopendir(fd);
 		if (!f->dir) {
@@ -158,16 +154,37 @@ int p9_do_getattr(struct p9 *p, struct cursor *c, struct p9_out *o)
 	return 0;
 }
 
-static int set_times(const struct p9_node *n, uint32_t valid, const struct timespec given[2])
+/*
+ * Opens a regular file or a directory to change its mode, times or size: none of the calls that do so takes a
+ * path, since Landlock does not govern chmod(2) and utimensat(2). A file that may be neither read nor
+ * written is refused.
+ */
+static int open_to_change(const struct p9 *p, const struct p9_fid *f, uint32_t valid, mode_t mode)
+{
+	bool writes = valid & SETATTR_SIZE;
+	int fd;
+
+	/* Its mode may forbid to open it once more. */
+	if (f->fd >= 0 && (f->writable || !writes)) {
+		fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
+	fd = p9_open_again(p, f->node->fd, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK);
+
+	if (fd == -EACCES && !writes && S_ISREG(mode))
+		fd = p9_open_again(p, f->node->fd, O_WRONLY | O_NONBLOCK);
+	return fd;
+}
+
+static int set_times(int fd, uint32_t valid, const struct timespec given[2])
 {
 	struct timespec t[2] = { { 0, UTIME_OMIT }, { 0, UTIME_OMIT } };
-	char path[32];
 
 	if (valid & SETATTR_ATIME)
 		t[0] = valid & SETATTR_ATIME_SET ? given[0] : (struct timespec){ 0, UTIME_NOW };
 	if (valid & SETATTR_MTIME)
 		t[1] = valid & SETATTR_MTIME_SET ? given[1] : (struct timespec){ 0, UTIME_NOW };
-	return utimensat(AT_FDCWD, p9_path_of(n->fd, path), t, 0) < 0 ? -errno : 0;
+	return futimens(fd, t) < 0 ? -errno : 0;
 }
 
 int p9_do_setattr(struct p9 *p, struct cursor *c, struct p9_out *o)
@@ -176,8 +193,8 @@ int p9_do_setattr(struct p9 *p, struct cursor *c, struct p9_out *o)
 	uint32_t valid = cursor_u32(c), mode = cursor_u32(c);
 	struct timespec t[2];
 	uint64_t size;
+	cleanup_close int fd = -1;
 	struct stat st;
-	char path[32];
 
 	(void)o;
 	cursor_skip(c, 8); /* owner and group: those who run kvmprof */
@@ -192,18 +209,21 @@ int p9_do_setattr(struct p9 *p, struct cursor *c, struct p9_out *o)
 		return -EBADF;
 	if (fstat(f->node->fd, &st) < 0)
 		return -errno;
-	/* Through /proc a link would be followed. */
+	/* A link cannot be opened, and a FIFO or a device must not be. */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return -EOPNOTSUPP;
-	if ((valid & SETATTR_MODE) && chmod(p9_path_of(f->node->fd, path), mode & 0777) < 0)
+	if ((valid & SETATTR_SIZE) && (size > INT64_MAX || !S_ISREG(st.st_mode)))
+		return -EINVAL;
+	if (!(valid & SETATTR_CHANGES))
+		return 0;
+	fd = open_to_change(p, f, valid, st.st_mode);
+	if (fd < 0)
+		return fd;
+	if ((valid & SETATTR_MODE) && fchmod(fd, mode & 0777) < 0)
 		return -errno;
-	if (valid & SETATTR_SIZE) {
-		if (size > INT64_MAX || !S_ISREG(st.st_mode))
-			return -EINVAL;
-		if (truncate(p9_path_of(f->node->fd, path), (off_t)size) < 0)
-			return -errno;
-	}
-	return valid & (SETATTR_ATIME | SETATTR_MTIME) ? set_times(f->node, valid, t) : 0;
+	if ((valid & SETATTR_SIZE) && ftruncate(fd, (off_t)size) < 0)
+		return -errno;
+	return valid & (SETATTR_ATIME | SETATTR_MTIME) ? set_times(fd, valid, t) : 0;
 }
 
 int p9_do_fsync(struct p9 *p, struct cursor *c, struct p9_out *o)

@@ -62,6 +62,8 @@ struct p9_fid {
 #define P9_BUCKETS 256u
 
 struct p9 {
+	int proc;	 /* /proc/self/fd, through which a file that was only walked to is opened */
+	char shown[256]; /* the directory, for messages */
 	struct p9_node *root;
 	dev_t dev; /* of the root */
 	bool read_only;
@@ -108,21 +110,20 @@ void p9_node_put(struct p9_node *n);
 struct p9_node *p9_node_new(struct p9 *p, struct p9_node *parent, int fd);
 /* Before each descriptor that a request makes us hold: -EMFILE when there are enough. */
 int p9_files_left(const struct p9 *p, unsigned int n);
-/* From a node to the one of that name in it, or with ".." back: a reference, or -errno. */
-int p9_step(struct p9_node *from, const char *name, struct p9_node **out);
-/* The inode behind an O_PATH descriptor, as a path. */
-const char *p9_path_of(int fd, char path[32]);
+/*
+ * Opens the inode behind an O_PATH descriptor, whatever its name is now. Returns a descriptor or -errno. This
+ * and p9_link_of() take no path but the descriptor's number in /proc/self/fd.
+ */
+int p9_open_again(const struct p9 *p, int fd, int flags);
+/* Copies the path of a descriptor, as the process sees it; "" when it is not known. */
+void p9_link_of(const struct p9 *p, int fd, char *path, size_t cap);
 /* openat2() that can't leave the directory, -errno. */
 int p9_open_beneath(int dir, const char *name, uint64_t flags, uint32_t mode);
 
 /*
- * Requests: the fields behind the header are in c, the answer's go to o. 0 or -errno of the
- * guest. p9_session.c, p9_file.c, p9_dir.c.
+ * A request: the fields behind the header are in c, the answer's go to o. 0 or -errno of the
+ * guest. p9_session.h, p9_file.h and p9_dir.h declare them.
  */
 typedef int p9_request(struct p9 *p, struct cursor *c, struct p9_out *o);
-p9_request p9_do_version, p9_do_attach, p9_do_flush, p9_do_walk, p9_do_clunk, p9_do_statfs;
-p9_request p9_do_lopen, p9_do_read, p9_do_write, p9_do_getattr, p9_do_setattr, p9_do_fsync,
-	p9_do_lock, p9_do_getlock, p9_do_readlink;
-p9_request p9_do_lcreate, p9_do_mkdir, p9_do_symlink, p9_do_unlinkat, p9_do_renameat, p9_do_readdir;
 
 #endif

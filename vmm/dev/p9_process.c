@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/p9_process.h"
 
-#include "base/thread.h"
+#include "base/helper.h"
+#include "vmm/dev/p9_state.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum p9_turn_kind { P9_BEGIN, P9_HANDLE, P9_RESET, P9_SAVE, P9_TAKE, P9_GIVE, P9_RESTORE };
@@ -32,15 +28,14 @@ struct p9_area {
 
 struct p9_process {
 	struct p9_area *area;
-	int socket;
-	pid_t pid;
-	int pidfd; /* -1: before Linux 5.3 */
-	bool gone;
-	char how[64];
+	struct helper helper;
 };
 
 /* Of a session P9_MAX_FIDS paths; what the devices behind it have saved is given with it. */
 #define P9_MAX_STATE (64u << 20)
+#define MAX_ERRNO 4095
+/* A directory on a file system that does not answer is an error at the start. */
+#define BEGIN_WAIT_MS 30000
 
 /* Both sides: all of a message, or false. */
 static bool p9_send(int fd, const struct p9_turn *t)
@@ -62,8 +57,6 @@ static bool p9_receive(int fd, struct p9_turn *t)
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)sizeof(*t);
 }
-
-#define SERVER_SOCKET (STDERR_FILENO + 1)
 
 /* -- in the process --------------------------------------------------------------------- */
 
@@ -157,46 +150,33 @@ static bool server_reply(struct p9_server *s, int fd, struct p9_turn *t, const s
 	return p9_send(fd, t);
 }
 
-/* Standard error, for what the sandbox may say, and the socket: nothing else stays open. */
-static int server_close_all(int fd)
-{
-	int null;
-
-	/* Its number may be one of these, if they were closed when it was made. */
-	fd = fcntl(fd, F_DUPFD, SERVER_SOCKET);
-	null = open("/dev/null", O_RDWR);
-	if (fd < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-	    dup2(fd, SERVER_SOCKET) < 0)
-		return -errno;
-	closefrom(SERVER_SOCKET + 1);
-	return SERVER_SOCKET;
-}
+struct server_work {
+	struct p9_process *p;
+	const struct p9_share *share;
+	const struct p9_confine *confine;
+};
 
 /* The exit status: that of a process whose socket has ended is 0. */
-static int server_main(struct p9_area *area, int fd, const struct p9_share *share,
-		       const struct p9_confine *confine)
+static int server_main(void *ctx)
 {
+	const struct server_work *w = ctx;
+	struct p9_share mine = *w->share;
 	struct p9_server *s = calloc(1, sizeof(*s));
 	struct p9_turn t = { .kind = P9_BEGIN };
 	struct err e = { 0 };
-	sigset_t all;
 	bool go_on;
 
-	sigfillset(&all); /* Ctrl-C is for the one that waits for the guest */
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	prctl(PR_SET_NAME, thread_kind_name(THREAD_9P_FILES));
-	fd = server_close_all(fd);
-	if (fd < 0 || !s)
+	if (!s)
 		return 1;
-	s->area = area;
+	s->area = w->p->area;
 	buf_init(&s->state);
-	t.ret = confine->bind ? confine->bind(confine->ctx, share, &e) : 0;
-	t.ret = t.ret ? t.ret : p9_create(&s->p9, share, &e);
-	go_on = server_reply(s, fd, &t, &e) && !t.ret;
-	while (go_on && p9_receive(fd, &t)) {
+	t.ret = w->confine->bind ? w->confine->bind(w->confine->ctx, &mine, &e) : 0;
+	t.ret = t.ret ? t.ret : p9_create(&s->p9, &mine, &e);
+	go_on = server_reply(s, HELPER_SOCKET, &t, &e) && !t.ret;
+	while (go_on && p9_receive(HELPER_SOCKET, &t)) {
 		err_clear(&e);
 		t.ret = server_answer(s, &t, &e);
-		go_on = server_reply(s, fd, &t, &e);
+		go_on = server_reply(s, HELPER_SOCKET, &t, &e);
 	}
 	return 0;
 }
@@ -205,42 +185,40 @@ static int server_main(struct p9_area *area, int fd, const struct p9_share *shar
 
 void p9_process_kill(struct p9_process *p)
 {
-	if (p->pidfd >= 0)
-		syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
-}
-
-/*
- * It will not come back: whatever it is, it is not to be waited for again. It ends when its socket does;
- * one that a guest has taken over may not, and is ended. All it was asked for is done by then.
- */
-static void process_gone(struct p9_process *p)
-{
-	int status;
-
-	if (p->gone)
-		return;
-	p->gone = true;
-	close(p->socket);
-	p9_process_kill(p);
-	if (waitpid(p->pid, &status, 0) != p->pid)
-		snprintf(p->how, sizeof(p->how), "ended");
-	else if (WIFSIGNALED(status))
-		snprintf(p->how, sizeof(p->how), "was ended by signal %d", WTERMSIG(status));
-	else
-		snprintf(p->how, sizeof(p->how), "ended with status %d", WEXITSTATUS(status));
+	helper_kill(&p->helper);
 }
 
 static int process_lost(struct p9_process *p, struct err *e)
 {
-	process_gone(p);
-	return err_set(e, EPIPE, "the process of the share %s", p->how);
+	helper_lose(&p->helper);
+	return err_set(e, EPIPE, "the process of the share %s", p->helper.how);
+}
+
+/* The guest's own requests may wait for a slow file system: their thread is not awaited at the end. */
+static bool process_wait(const struct p9_process *p, enum p9_turn_kind kind)
+{
+	struct pollfd fd = { .fd = p->helper.socket, .events = POLLIN };
+	int n, ms = kind == P9_BEGIN ? BEGIN_WAIT_MS : P9_ANSWER_MS;
+
+	if (kind == P9_HANDLE)
+		return true;
+	do
+		n = poll(&fd, 1, ms);
+	while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
+/* An answer is an errno value of Linux (include/linux/err.h, MAX_ERRNO), or one of a taken-over process. */
+static bool answer_is_right(const struct p9_turn *t, enum p9_turn_kind kind)
+{
+	return t->kind == kind && t->ret <= 0 && t->ret >= -MAX_ERRNO && t->len <= P9_MAX_STATE;
 }
 
 static int process_answer(struct p9_process *p, struct p9_turn *t, struct err *e)
 {
 	enum p9_turn_kind kind = t->kind;
 
-	if (!p9_receive(p->socket, t) || t->kind != kind || t->ret > 0 || t->len > P9_MAX_STATE)
+	if (!process_wait(p, kind) || !p9_receive(p->helper.socket, t) || !answer_is_right(t, kind))
 		return process_lost(p, e);
 	if (t->ret) {
 		char text[sizeof(p->area->text)];
@@ -254,31 +232,23 @@ static int process_answer(struct p9_process *p, struct p9_turn *t, struct err *e
 
 static int process_ask(struct p9_process *p, struct p9_turn *t, struct err *e)
 {
-	return p->gone || !p9_send(p->socket, t) ? process_lost(p, e) : process_answer(p, t, e);
+	return p->helper.lost || !p9_send(p->helper.socket, t) ? process_lost(p, e)
+							       : process_answer(p, t, e);
 }
 
 static int process_fork(struct p9_process *p, const struct p9_share *share,
 			const struct p9_confine *confine, struct err *e)
 {
+	struct server_work w = { p, share, confine };
 	struct p9_turn t = { .kind = P9_BEGIN };
-	int pair[2], ret;
+	int ret = helper_fork(&p->helper,
+			      &(struct helper_work){ "a share", THREAD_9P_FILES, server_main, &w },
+			      e);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, errno, "a socket for a share: %s", strerror(errno));
-	p->pid = fork();
-	if (p->pid == 0) /* at once: what exit(3) writes and removes is the other one's */
-		syscall(SYS_exit_group, server_main(p->area, pair[1], share, confine));
-	ret = p->pid < 0 ? err_set(e, errno, "a process for a share: %s", strerror(errno)) : 0;
-	close(pair[1]);
-	if (ret) {
-		close(pair[0]);
+	if (ret)
 		return ret;
-	}
 	/* The next share's process shall not have it. */
 	madvise(p->area, sizeof(*p->area), MADV_DONTFORK);
-	p->socket = pair[0];
-	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	p->gone = false;
 	return process_answer(p, &t, e);
 }
 
@@ -289,14 +259,13 @@ int p9_process_start(struct p9_process **out, const struct p9_share *share,
 	int ret;
 
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
-	p->gone = true;
-	p->pidfd = -1;
+		return err_nomem(e);
+	helper_init(&p->helper);
 	p->area = mmap(NULL, sizeof(*p->area), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 	if (p->area == MAP_FAILED) {
 		free(p);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	ret = process_fork(p, share, confine, e);
 	if (ret) {
@@ -311,9 +280,7 @@ void p9_process_end(struct p9_process *p)
 {
 	if (!p)
 		return;
-	process_gone(p);
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	helper_end(&p->helper);
 	munmap(p->area, sizeof(*p->area));
 	free(p);
 }
@@ -376,6 +343,8 @@ int p9_process_restore(struct p9_process *p, struct cursor *in, struct err *e)
 		ret = process_ask(p, &give, e);
 	}
 	ret = ret ? ret : process_ask(p, &t, e);
+	if (!ret && t.len > cursor_left(in))
+		ret = process_lost(p, e);
 	if (!ret)
 		cursor_skip(in, t.len);
 	return ret;
@@ -383,5 +352,5 @@ int p9_process_restore(struct p9_process *p, struct cursor *in, struct err *e)
 
 const char *p9_process_how(struct p9_process *p)
 {
-	return p->how;
+	return p->helper.how;
 }

@@ -6,6 +6,8 @@
  * memory of both processes, and a socket says whose turn it is. Nothing that it says is trusted
  * but as bytes for the guest. When it ends, or the socket does, the other side is told so.
  *
+ * A request of the guest is awaited for as long as it takes; all others for P9_ANSWER_MS.
+ *
  * One thread at a time. A call that finds the process gone returns -EPIPE, and so does each after it.
  */
 #ifndef KVMPROF_VMM_DEV_P9_PROCESS_H
@@ -13,11 +15,17 @@
 
 #include "vmm/dev/p9.h"
 
+/* Within two seconds after a signal a run has ended, whatever a share does. */
+#define P9_ANSWER_MS 1000
+
 struct p9_process;
 
-/* What binds the process, in it and before it opens the share. bind: 0 or -errno with e set; NULL: nothing. */
+/*
+ * Binds the process, in it and before it opens the share. bind() may change `dir`, `proc` and `shown` of the share where
+ * the process sees other names from then on. It returns 0 or -errno with e set; NULL: not bound.
+ */
 struct p9_confine {
-	int (*bind)(void *ctx, const struct p9_share *share, struct err *e);
+	int (*bind)(void *ctx, struct p9_share *share, struct err *e);
 	void *ctx;
 };
 
@@ -27,9 +35,12 @@ struct p9_confine {
  */
 int p9_process_start(struct p9_process **out, const struct p9_share *share,
 		     const struct p9_confine *confine, struct err *e);
-/* Waits for it to end. NULL is fine. */
+/*
+ * Ends it. A process that does not end within a moment, because it is stopped or its file system does not answer, is
+ * killed, also where this process may send it no signal. NULL is fine.
+ */
 void p9_process_end(struct p9_process *p);
-/* Any thread, also while another one waits for an answer, which gets -EPIPE then. Nothing before Linux 5.3. */
+/* Ends the conversation. Any thread, also while another one waits for an answer, which gets -EPIPE then. */
 void p9_process_kill(struct p9_process *p);
 
 /* P9_MSIZE bytes each. The reply's may change at any time. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests about the session and about where fids stand. */
-#include "vmm/dev/p9_private.h"
+#include "vmm/dev/p9_session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,10 +46,13 @@ int p9_do_attach(struct p9 *p, struct cursor *c, struct p9_out *o)
 	if (c->bad)
 		return -EINVAL;
 	ret = put_node_qid(p, p->root, o);
-	ret = ret ? ret : p9_fid_add(p, id, p->root, NULL);
-	if (!ret)
-		p9_node_ref(p->root);
-	return ret;
+	if (ret)
+		return ret;
+	ret = p9_fid_add(p, id, p->root, NULL);
+	if (ret)
+		return ret;
+	p9_node_ref(p->root);
+	return 0;
 }
 
 /* Each request is done before the next one is taken: there is nothing left to flush. */

@@ -8,7 +8,9 @@
  * A path is walked again when it is restored, a name at a time as the guest would. The
  * descriptor of an open file is no state that could be written down.
  */
-#include "vmm/dev/p9_private.h"
+#include "vmm/dev/p9_state.h"
+
+#include "vmm/dev/p9_session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,24 +19,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the host has it now, absolute; "" when it can't be told. */
-static void host_path(int fd, char path[PATH_MAX])
-{
-	char link[64];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, PATH_MAX - 1);
-	path[n > 0 ? n : 0] = '\0';
-}
-
 /* The path of a node below the root's, which is `root`; NULL: it has none any more. */
 static const char *below(const struct p9_node *n, const char *root, char path[PATH_MAX])
 {
 	size_t len = strlen(root);
 	struct stat st;
 
-	host_path(n->fd, path);
+	p9_link_of(n->p9, n->fd, path, PATH_MAX);
 	/* What was removed has no links left, a directory none either. */
 	if (fstat(n->fd, &st) < 0 || !st.st_nlink || strncmp(path, root, len))
 		return NULL;
@@ -56,13 +47,13 @@ static int save_fid(const struct p9 *p, const struct p9_fid *f, const char *root
 		return err_set(e, ENOTSUP,
 			       "%.200s: the guest stands in a file of this share that was removed: "
 			       "that can't be saved",
-			       root);
+			       p->shown);
 	if (f->fd >= 0 || f->dir)
 		return err_set(
 			e, ENOTSUP,
 			"%.200s: the guest has '%.200s' of this share open, which a snapshot "
 			"can't keep: let it be closed before the marker",
-			root, *name ? name : ".");
+			p->shown, *name ? name : ".");
 	p9_put_qid(p, &o, &st);
 	buf_u32(out, f->id);
 	buf_u8(out, qid[0]);
@@ -77,7 +68,7 @@ int p9_save(const struct p9 *p, struct buf *out, struct err *e)
 	char root[PATH_MAX];
 	int ret = 0;
 
-	host_path(p->root->fd, root);
+	p9_link_of(p, p->root->fd, root, sizeof(root));
 	buf_u32(out, p->msize);
 	buf_u32(out, p->nfids);
 	for (unsigned int i = 0; i < P9_BUCKETS; i++)

@@ -219,7 +219,7 @@ int pci_save(void *what, struct buf *out, struct err *e)
 	buf_u32(out, p->n);
 	for (unsigned int i = 0; i < p->n; i++)
 		buf_add(out, p->slot[i]->config, PCI_CONFIG_SIZE);
-	return out->failed ? err_set(e, ENOMEM, "out of memory") : 0;
+	return out->failed ? err_nomem(e) : 0;
 }
 
 int pci_restore(void *what, struct cursor *in, struct err *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/platform.h"
 
+#include "base/cleanup.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
@@ -188,22 +189,55 @@ static void ignore_io(void *dev, uint16_t off, bool write, unsigned int len, uin
 
 int platform_init(struct platform *p, struct bus *bus, struct dev_power power)
 {
-	int ret;
+	static const struct {
+		uint16_t base, count;
+		const char *name;
+		bus_handler io;
+	} ports[] = {
+		{ 0x60, 1, "i8042", i8042_data },
+		{ PORT_I8042_COMMAND, 1, "i8042", i8042_command },
+		{ PORT_RTC, 2, "cmos", cmos_io },
+		{ 0x80, 1, "post", ignore_io },
+		{ PORT_PM1A_EVENT, 6, "acpi-pm", acpi_pm_io },
+	};
 
 	memset(p, 0, sizeof(*p));
 	p->power = power;
 	pthread_mutex_init(&p->lock, NULL);
-	ret = bus_add(bus, 0x60, 1, "i8042", i8042_data, p);
-	ret = ret ? ret : bus_add(bus, PORT_I8042_COMMAND, 1, "i8042", i8042_command, p);
-	ret = ret ? ret : bus_add(bus, PORT_RTC, 2, "cmos", cmos_io, p);
-	ret = ret ? ret : bus_add(bus, 0x80, 1, "post", ignore_io, p);
-	ret = ret ? ret : bus_add(bus, PORT_PM1A_EVENT, 6, "acpi-pm", acpi_pm_io, p);
-	return ret;
+	/* The first gmtime_r(3) of a process opens /etc/localtime, which a vCPU's thread may not: see cmos_read(). */
+	tzset();
+	for (size_t i = 0; i < ARRAY_SIZE(ports); i++) {
+		int ret =
+			bus_add(bus, ports[i].base, ports[i].count, ports[i].name, ports[i].io, p);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 void platform_deinit(struct platform *p)
 {
 	pthread_mutex_destroy(&p->lock);
+}
+
+static void exit_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct platform_exit *d = dev;
+
+	(void)len;
+	if (!write)
+		*val = 0;
+	else if (off == 0)
+		d->end(d->ctx, *val);
+}
+
+int platform_exit_init(struct platform_exit *d, struct bus *bus,
+		       void (*end)(void *ctx, uint32_t status), void *ctx)
+{
+	d->end = end;
+	d->ctx = ctx;
+	return bus_add(bus, PORT_DEBUG_EXIT, PORT_DEBUG_EXIT_LEN, "debug-exit", exit_io, d);
 }
 
 int platform_save(void *platform, struct buf *out, struct err *e)

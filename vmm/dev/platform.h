@@ -34,6 +34,22 @@ struct platform {
 int platform_init(struct platform *p, struct bus *bus, struct dev_power power);
 void platform_deinit(struct platform *p);
 
+/*
+ * A port whose write ends the run with the written number.
+ *
+ * Where QEMU's isa-debug-exit is by default (hw/misc/debugexit.c: iobase 0x501, iosize 2),
+ * so that kernels made for that find it. The number is taken as it is; QEMU exits with
+ * 2 * number + 1. A byte, a word or a double word; reads give 0.
+ */
+struct platform_exit {
+	void (*end)(void *ctx, uint32_t status); /* on the vCPU's thread that wrote */
+	void *ctx;
+};
+
+/* As bus_add(). */
+int platform_exit_init(struct platform_exit *d, struct bus *bus,
+		       void (*end)(void *ctx, uint32_t status), void *ctx);
+
 /* For a snapshot (snapshot.h); `platform` is a struct platform. The clock is the host's. */
 #define PLATFORM_STATE_VERSION 1u
 int platform_save(void *platform, struct buf *out, struct err *e);

@@ -446,16 +446,6 @@ void virtio_config_write(struct virtio *d, uint64_t off, unsigned int len, uint6
 	d->ops->config_written(d, (unsigned int)off, len);
 }
 
-void virtio_config_set(struct virtio *d, unsigned int off, const void *src, unsigned int len)
-{
-	pthread_mutex_lock(&d->config_lock);
-	memcpy(d->config + off, src, len);
-	pthread_mutex_unlock(&d->config_lock);
-	atomic_fetch_add(&d->generation, 1);
-	if (is_running(d))
-		virtio_interrupt(d, UINT32_MAX);
-}
-
 /* -- snapshots ------------------------------------------------------------------------ */
 
 void virtio_hold(struct virtio *d, bool on)
@@ -493,7 +483,7 @@ int virtio_save(const struct virtio *d, struct buf *out, struct err *e)
 		if (ret)
 			return ret;
 	}
-	return out->failed ? err_set(e, ENOMEM, "out of memory") : 0;
+	return out->failed ? err_nomem(e) : 0;
 }
 
 static int bad_state(const struct virtio *d, const char *what, struct err *e)
@@ -547,4 +537,43 @@ int virtio_restore(struct virtio *d, struct cursor *in, struct err *e)
 	if (is_running(d) && d->ops->activate)
 		d->ops->activate(d, agreed);
 	return 0;
+}
+
+/* One direction at a time: iov[0, n), `to` is the guest's memory. */
+static size_t chain_copy(const struct iovec *iov, unsigned int n, size_t off, uint8_t *buf,
+			 size_t len, bool to)
+{
+	size_t done = 0;
+
+	for (unsigned int i = 0; i < n && done < len; i++) {
+		size_t part = iov[i].iov_len;
+		uint8_t *at = iov[i].iov_base;
+
+		if (off >= part) {
+			off -= part;
+			continue;
+		}
+		at += off;
+		part -= off;
+		off = 0;
+		if (part > len - done)
+			part = len - done;
+		if (to)
+			memcpy(at, buf + done, part);
+		else
+			memcpy(buf + done, at, part);
+		done += part;
+	}
+	return done;
+}
+
+size_t virtio_chain_read(const struct virtio_chain *c, size_t off, void *dst, size_t len)
+{
+	return chain_copy(c->iov, c->nout, off, dst, len, false);
+}
+
+size_t virtio_chain_write(const struct virtio_chain *c, size_t off, const void *src, size_t len)
+{
+	/* It is only read. */
+	return chain_copy(c->iov + c->nout, c->nin, off, (uint8_t *)(uintptr_t)src, len, true);
 }

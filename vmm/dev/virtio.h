@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/err.h"
-#include "vmm/gmem.h"
+#include "base/gmem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -125,7 +125,6 @@ struct virtio {
 	atomic_bool held; /* virtio_hold() */
 	uint64_t agreed;  /* features that the driver took */
 	pthread_mutex_t config_lock;
-	atomic_uint generation; /* of config (2.5.3) */
 	/* Make the interrupt of queue q, or with q == UINT32_MAX that of a changed config. */
 	void (*interrupt)(void *transport, unsigned int q);
 	void *transport;
@@ -161,9 +160,6 @@ void virtio_quiet(struct virtio *d, unsigned int q, bool on);
 /* What the guest gave makes no sense: NEEDS_RESET, a config interrupt, counted in `bad`. */
 void virtio_fail(struct virtio *d);
 
-/* Change config bytes and tell the driver. */
-void virtio_config_set(struct virtio *d, unsigned int off, const void *src, unsigned int len);
-
 /*
  * While it is held, virtio_pop() gives nothing: a frame from outside must not get into RAM
  * between the moment at which queues are saved, or restored, and that at which RAM is. When it
@@ -197,7 +193,7 @@ void virtio_notify(struct virtio *d, unsigned int q);
 uint64_t virtio_config_read(struct virtio *d, uint64_t off, unsigned int len);
 void virtio_config_write(struct virtio *d, uint64_t off, unsigned int len, uint64_t val);
 
-/* virtio_chain.c: copy between a chain's parts and a buffer; bytes copied. */
+/* Copy between a chain's parts and a buffer; bytes copied. */
 size_t virtio_chain_read(const struct virtio_chain *c, size_t off, void *dst, size_t len);
 size_t virtio_chain_write(const struct virtio_chain *c, size_t off, const void *src, size_t len);
 

@@ -194,7 +194,7 @@ int virtio_9p_new(struct virtio **out, const struct gmem *mem, const struct virt
 	int ret;
 
 	if (!v)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (!len || len > VIRTIO_9P_TAG_MAX) {
 		free(v);
 		return err_set(e, EINVAL, "share %.100s: a tag has 1 to %u bytes", cfg->tag,

@@ -67,7 +67,10 @@ struct virtio_blk {
 	pthread_cond_t work, idle;	   /* there is some; none is left */
 	struct blk_request *first, **last; /* those that wait, oldest first */
 	bool again[VIRTIO_BLK_MAX_QUEUES]; /* a thread shall go on taking from it */
-	unsigned int working;		   /* threads */
+	struct rate rate;
+	pthread_cond_t sooner; /* those that wait for their time need not: hurry, ending */
+	unsigned int hurry;    /* who waits until it is idle */
+	unsigned int working;  /* threads */
 	bool ending;
 	atomic_uint_fast64_t requests[IO_TYPES], bytes[IO_TYPES], errors;
 };
@@ -81,7 +84,7 @@ static struct virtio_blk *blk_of(struct virtio *d)
 
 static void virtio_blk_finish(struct virtio_blk *b, const struct blk_request *r, int status)
 {
-	int type = blk_request_io_type(r);
+	int type = virtio_blk_request_io_type(r);
 	struct io_record rec = {
 		.token = r->token,
 		.sector = r->sector,
@@ -117,7 +120,7 @@ static int virtio_blk_run(const struct virtio_blk *b, struct blk_request *r, enu
 {
 	if (b->io.done)
 		r->begun_ns = clock_mono_ns();
-	return blk_request_run(r, &b->target, wait);
+	return virtio_blk_request_run(r, &b->target, wait);
 }
 
 static void virtio_blk_acknowledged(struct virtio *d)
@@ -137,7 +140,7 @@ static bool blk_pop(struct virtio_blk *b, unsigned int q, struct blk_request *r,
 {
 	if (!virtio_pop(&b->d, q, c))
 		return false;
-	if (blk_request_parse(r, c, (uint16_t)q) < 0) {
+	if (virtio_blk_request_parse(r, c, (uint16_t)q) < 0) {
 		virtio_fail(&b->d);
 		return false;
 	}
@@ -150,7 +153,7 @@ static bool blk_pop(struct virtio_blk *b, unsigned int q, struct blk_request *r,
 
 static void enqueue(struct virtio_blk *b, const struct blk_request *r, bool waits)
 {
-	struct blk_request *copy = blk_request_copy(r);
+	struct blk_request *copy = virtio_blk_request_copy(r);
 
 	if (!copy) {
 		virtio_blk_finish(b, r, IO_ERROR);
@@ -184,6 +187,21 @@ static int queue_to_take(struct virtio_blk *b)
 	return -1;
 }
 
+/* With the lock: waits until the limit lets this request begin, unless somebody waits for the device. */
+static void blk_wait_turn(struct virtio_blk *b, const struct blk_request *r)
+{
+	uint64_t now = clock_mono_ns(), at = rate_next_ns(&b->rate);
+	const struct timespec until = { .tv_sec = (time_t)(at / NSEC_PER_SEC),
+					.tv_nsec = (long)(at % NSEC_PER_SEC) };
+
+	/* Before it waits, so that the next thread waits for this one's bytes, too. */
+	rate_take(&b->rate, now > at ? now : at, r->bytes);
+	while (now < at && !b->hurry && !b->ending) {
+		pthread_cond_timedwait(&b->sooner, &b->lock, &until);
+		now = clock_mono_ns();
+	}
+}
+
 /* Requests that a notification left in the queue; their token is lost. */
 static void take_rest(struct virtio_blk *b, unsigned int q)
 {
@@ -193,6 +211,11 @@ static void take_rest(struct virtio_blk *b, unsigned int q)
 	for (unsigned int i = 0; i < KICK_CHAINS; i++) {
 		if (!blk_pop(b, q, &r, &c))
 			return;
+		if (rate_is_limited(&b->rate)) {
+			pthread_mutex_lock(&b->lock);
+			blk_wait_turn(b, &r);
+			pthread_mutex_unlock(&b->lock);
+		}
 		virtio_blk_finish(b, &r, virtio_blk_run(b, &r, BLK_MAY_WAIT));
 	}
 	go_on_taking(b, q);
@@ -224,6 +247,8 @@ static void *work(void *arg)
 			continue;
 		}
 		b->working++;
+		if (r && rate_is_limited(&b->rate))
+			blk_wait_turn(b, r);
 		pthread_mutex_unlock(&b->lock);
 		if (r)
 			virtio_blk_finish(b, r, virtio_blk_run(b, r, BLK_MAY_WAIT));
@@ -253,8 +278,11 @@ static void virtio_blk_drain(struct virtio *d)
 	if (b->poll)
 		virtio_poll_stop(b->poll);
 	pthread_mutex_lock(&b->lock);
+	b->hurry++;
+	pthread_cond_broadcast(&b->sooner);
 	while (!is_idle(b))
 		pthread_cond_wait(&b->idle, &b->lock);
+	b->hurry--;
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -278,7 +306,7 @@ static void run_or_enqueue(struct virtio_blk *b, struct blk_request *r, uint64_t
 
 	if (bytes)
 		*bytes += r->bytes;
-	if (!bytes || *bytes <= KICK_BYTES)
+	if (!rate_is_limited(&b->rate) && (!bytes || *bytes <= KICK_BYTES))
 		status = virtio_blk_run(b, r, BLK_NO_WAIT);
 	if (status == -EAGAIN)
 		enqueue(b, r, true);
@@ -321,7 +349,7 @@ static void blk_kick(struct virtio *d, unsigned int q)
 
 		if (!blk_pop(b, q, r, &chain[slot]))
 			break;
-		if (!token && b->io.done && blk_request_io_type(r) >= 0)
+		if (!token && b->io.done && virtio_blk_request_io_type(r) >= 0)
 			token = b->io.batch(b->io.ctx);
 		r->token = token;
 		r->notified_ns = now;
@@ -337,7 +365,7 @@ static void blk_kick(struct virtio *d, unsigned int q)
 	}
 	if (kept)
 		run_or_enqueue(b, &request[!slot], &bytes);
-	if (shared)
+	if (shared && !rate_is_limited(&b->rate))
 		help(b, &bytes);
 	if (i == KICK_CHAINS)
 		go_on_taking(b, q);
@@ -406,12 +434,14 @@ static void virtio_blk_destroy(struct virtio *d)
 	b->ending = true;
 	drop_waiting(b);
 	pthread_cond_broadcast(&b->work);
+	pthread_cond_broadcast(&b->sooner);
 	pthread_mutex_unlock(&b->lock);
 	for (unsigned int i = 0; i < b->threads; i++)
 		pthread_join(b->thread[i], NULL);
 	pthread_mutex_destroy(&b->lock);
 	pthread_cond_destroy(&b->work);
 	pthread_cond_destroy(&b->idle);
+	pthread_cond_destroy(&b->sooner);
 	virtio_deinit(d);
 	free(b);
 }
@@ -426,7 +456,9 @@ static int virtio_blk_start(struct virtio *d, struct err *e)
 		ret = thread_start(&b->thread[b->threads], THREAD_DISK, work, b);
 	if (ret)
 		return err_set(e, ret, "%s: cannot start a thread: %s", d->name, strerror(ret));
-	return b->io.done ? 0 : virtio_poll_create(&b->poll, &polled, e);
+	/* A thread that polls would find requests before the limit lets them begin. */
+	return b->io.done || rate_is_limited(&b->rate) ? 0
+						       : virtio_poll_create(&b->poll, &polled, e);
 }
 
 /* Counters begin at 0 in each run, and the cache's mode is in config: nothing is to be saved. */
@@ -485,6 +517,8 @@ int virtio_blk_create(struct virtio **out, const struct gmem *mem,
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->work, NULL);
 	pthread_cond_init(&b->idle, NULL);
+	thread_cond_init(&b->sooner);
+	rate_init(&b->rate, &cfg->limit);
 	b->d.id = VIRTIO_ID_BLOCK;
 	b->d.name = cfg->name;
 	b->d.nqueues = n < 1 ? 1 : n > VIRTIO_BLK_MAX_QUEUES ? VIRTIO_BLK_MAX_QUEUES : n;

@@ -26,7 +26,7 @@ static void virtio_blk_request_skip(struct iovec **iov, unsigned int *n, size_t 
 	}
 }
 
-int blk_request_parse(struct blk_request *r, struct virtio_chain *c, uint16_t queue)
+int virtio_blk_request_parse(struct blk_request *r, struct virtio_chain *c, uint16_t queue)
 {
 	struct iovec *in = c->iov + c->nout, *out = c->iov, *last;
 	unsigned int nin = c->nin, nout = c->nout;
@@ -63,7 +63,7 @@ int blk_request_parse(struct blk_request *r, struct virtio_chain *c, uint16_t qu
 	return 0;
 }
 
-struct blk_request *blk_request_copy(const struct blk_request *r)
+struct blk_request *virtio_blk_request_copy(const struct blk_request *r)
 {
 	struct blk_request *copy = malloc(sizeof(*copy) + r->n * sizeof(struct iovec));
 
@@ -75,7 +75,7 @@ struct blk_request *blk_request_copy(const struct blk_request *r)
 	return copy;
 }
 
-int blk_request_io_type(const struct blk_request *r)
+int virtio_blk_request_io_type(const struct blk_request *r)
 {
 	switch (r->type) {
 	case BLK_T_IN:
@@ -171,7 +171,7 @@ static int give_up(struct blk_request *r, const struct blk_target *t)
 	return status_of(ret);
 }
 
-int blk_request_run(struct blk_request *r, const struct blk_target *t, enum blk_wait wait)
+int virtio_blk_request_run(struct blk_request *r, const struct blk_target *t, enum blk_wait wait)
 {
 	bool now = wait == BLK_NO_WAIT;
 

@@ -39,7 +39,7 @@ struct blk_request {
 	uint8_t *status;   /* in guest RAM */
 	struct iovec *iov; /* data in guest RAM */
 	unsigned int n;
-	uint64_t token, submit_ns;	 /* see struct io_record */
+	uint64_t token, submit_ns; /* see struct io_record */
 	uint64_t notified_ns, begun_ns;
 };
 
@@ -47,10 +47,10 @@ struct blk_request {
  * From a chain, whose iov[] it changes and keeps pointers into. -EINVAL: there is no
  * header or no place for a status, so that the device can't answer.
  */
-int blk_request_parse(struct blk_request *r, struct virtio_chain *c, uint16_t queue);
+int virtio_blk_request_parse(struct blk_request *r, struct virtio_chain *c, uint16_t queue);
 
 /* A copy that needs no chain; NULL without memory. free() it. */
-struct blk_request *blk_request_copy(const struct blk_request *r);
+struct blk_request *virtio_blk_request_copy(const struct blk_request *r);
 
 /* The disk and what of it requests see. */
 struct blk_target {
@@ -65,9 +65,9 @@ enum blk_wait { BLK_MAY_WAIT, BLK_NO_WAIT };
  * written) when it would have to wait for the disk; otherwise an enum io_status. Fills in
  * r->bytes of a discard.
  */
-int blk_request_run(struct blk_request *r, const struct blk_target *t, enum blk_wait wait);
+int virtio_blk_request_run(struct blk_request *r, const struct blk_target *t, enum blk_wait wait);
 
 /* enum io_type, or -1: it is none (GET_ID and types that there are not). */
-int blk_request_io_type(const struct blk_request *r);
+int virtio_blk_request_io_type(const struct blk_request *r);
 
 #endif

@@ -160,7 +160,7 @@ int virtio_console_new(struct virtio **out, const struct gmem *mem,
 	struct virtio_console *c = calloc(1, sizeof(*c));
 
 	if (!c)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	c->d.id = VIRTIO_ID_CONSOLE;
 	c->d.name = "hvc0";
 	c->d.features = F_EMERG_WRITE;

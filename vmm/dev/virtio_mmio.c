@@ -135,7 +135,7 @@ static uint32_t reg_read(struct virtio_mmio *m, uint64_t off)
 	case REG_STATUS:
 		return atomic_load(&d->status);
 	case REG_CONFIG_GENERATION:
-		return atomic_load(&d->generation);
+		return 0; /* the device never changes its config (2.5.3) */
 	default:
 		return off >= REG_SHM_LEN_LOW && off <= REG_SHM_BASE_HIGH ? UINT32_MAX : 0;
 	}
@@ -244,7 +244,7 @@ int virtio_mmio_new(struct virtio_mmio **out, struct virtio *d, unsigned int ind
 			       VIRTIO_MMIO_MAX);
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	m->d = d;
 	m->irq = irq;
 	m->line = IRQ_VIRTIO_MMIO + index;

@@ -3,7 +3,11 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/thread.h"
+#include "vmm/dev/net_tap.h"
+#include "vmm/dev/net_user.h"
 #include "vmm/dev/virtio_rest.h"
+#include "vmm/dev/rate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,6 +33,11 @@ struct virtio_net {
 	struct dev_io io;
 	pthread_mutex_t receive_lock; /* held while the receive queue is worked on */
 	bool ended;		      /* with it: nothing is received any more */
+	/* The limits of both directions; each is used by one thread alone. */
+	struct rate sent, received;
+	pthread_mutex_t wait_lock; /* what the link's thread waits for its turn with */
+	pthread_cond_t hurried;
+	bool hurry;					    /* with wait_lock: it waits no more */
 	atomic_uint_fast64_t packets[2], bytes[2], lost[2]; /* of IO_SENT, of IO_RECEIVED */
 };
 
@@ -80,12 +89,38 @@ static bool net_deliver(struct virtio_net *n, const uint8_t *frame, size_t len, 
 	return true;
 }
 
+/* The link's thread waits, so that whoever sends is slowed down and loses nothing. */
+static void net_wait_turn(struct virtio_net *n, size_t len)
+{
+	uint64_t now = clock_mono_ns(), at = rate_next_ns(&n->received);
+	const struct timespec until = { .tv_sec = (time_t)(at / NSEC_PER_SEC),
+					.tv_nsec = (long)(at % NSEC_PER_SEC) };
+
+	pthread_mutex_lock(&n->wait_lock);
+	while (now < at && !n->hurry) {
+		pthread_cond_timedwait(&n->hurried, &n->wait_lock, &until);
+		now = clock_mono_ns();
+	}
+	pthread_mutex_unlock(&n->wait_lock);
+	rate_take(&n->received, now, len);
+}
+
+static void net_hurry(struct virtio_net *n)
+{
+	pthread_mutex_lock(&n->wait_lock);
+	n->hurry = true;
+	pthread_cond_broadcast(&n->hurried);
+	pthread_mutex_unlock(&n->wait_lock);
+}
+
 /* On the link's thread. Without a buffer the frame is lost, as on a wire. */
 static void virtio_net_receive(void *ctx, const uint8_t *frame, size_t len)
 {
 	struct virtio_net *n = ctx;
 	struct io_record r = { .type = IO_RECEIVED, .bytes = len, .submit_ns = net_now(n) };
 
+	if (rate_is_limited(&n->received))
+		net_wait_turn(n, len);
 	pthread_mutex_lock(&n->receive_lock);
 	if (!n->ended) {
 		r.status = net_deliver(n, frame, len, &r) ? IO_OK : IO_ERROR;
@@ -128,18 +163,25 @@ static void net_send(struct virtio_net *n, unsigned int q, const struct virtio_c
 	net_note(n, &r);
 }
 
+/* Takes the next chain to send. Returns false if there is none, or a malformed one. */
+static bool net_pop(struct virtio_net *n, unsigned int q, struct virtio_chain *c)
+{
+	if (!virtio_pop(&n->d, q, c))
+		return false;
+	if (!c->in_len && c->out_len >= HEADER)
+		return true;
+	virtio_fail(&n->d);
+	return false;
+}
+
 /* VIRTIO_KICK_CHAINS at most; were there as many? ask: for the notification's name. */
 static bool net_transmit(struct virtio_net *n, unsigned int q, struct net_kick *kick, bool ask)
 {
 	struct virtio_chain c;
 
 	for (unsigned int i = 0; i < VIRTIO_KICK_CHAINS; i++) {
-		if (!virtio_pop(&n->d, q, &c))
+		if (!net_pop(n, q, &c))
 			return false;
-		if (c.in_len || c.out_len < HEADER) {
-			virtio_fail(&n->d);
-			return false;
-		}
 		if (ask && !i)
 			kick->token = n->io.batch(n->io.ctx);
 		net_send(n, q, &c, kick);
@@ -147,12 +189,35 @@ static bool net_transmit(struct virtio_net *n, unsigned int q, struct net_kick *
 	return true;
 }
 
+/* Sends as many as the limit allows now. Returns whether to look again later. */
+static bool net_transmit_limited(struct virtio_net *n, unsigned int q)
+{
+	struct net_kick none = { 0 };
+	struct virtio_chain c;
+
+	for (unsigned int i = 0; i < VIRTIO_KICK_CHAINS; i++) {
+		uint64_t now = clock_mono_ns();
+
+		if (now < rate_next_ns(&n->sent)) {
+			virtio_rest_pause(&n->rest, rate_next_ns(&n->sent));
+			return true;
+		}
+		if (!net_pop(n, q, &c))
+			return false;
+		rate_take(&n->sent, now, c.out_len - HEADER);
+		net_send(n, q, &c, &none);
+	}
+	return true;
+}
+
 /* On the thread for what a notification has left; who brought it is not known any more. */
 static bool virtio_net_transmit(struct virtio *d, unsigned int q)
 {
+	struct virtio_net *n = (struct virtio_net *)d;
 	struct net_kick none = { 0 };
 
-	return net_transmit((struct virtio_net *)d, q, &none, false);
+	return rate_is_limited(&n->sent) ? net_transmit_limited(n, q)
+					 : net_transmit(n, q, &none, false);
 }
 
 static void virtio_net_kick(struct virtio *d, unsigned int q)
@@ -161,7 +226,9 @@ static void virtio_net_kick(struct virtio *d, unsigned int q)
 	struct net_kick kick = { .notified_ns = net_now(n) };
 
 	/* Buffers to receive into wait until there is a frame. */
-	if (q == QUEUE_TRANSMIT && net_transmit(n, q, &kick, n->io.done != NULL))
+	if (q != QUEUE_TRANSMIT)
+		return;
+	if (rate_is_limited(&n->sent) || net_transmit(n, q, &kick, n->io.done != NULL))
 		virtio_rest_leave(&n->rest, q);
 }
 
@@ -177,15 +244,32 @@ static void virtio_net_reset(struct virtio *d)
 	pthread_mutex_unlock(&n->receive_lock);
 }
 
+/*
+ * vCPUs stand still: what a limit has left in the queue is sent now, since nobody would look at it again
+ * before the guest's next notification, for which a full queue never asks.
+ */
+static void virtio_net_drain(struct virtio *d)
+{
+	struct virtio_net *n = (struct virtio_net *)d;
+	struct net_kick none = { 0 };
+
+	virtio_net_reset(d);
+	if (rate_is_limited(&n->sent))
+		(void)net_transmit(n, QUEUE_TRANSMIT, &none, false);
+}
+
 static void virtio_net_destroy(struct virtio *d)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 
+	net_hurry(n);
 	virtio_rest_deinit(&n->rest); /* it sends to the link */
 	if (n->link)
 		n->link->destroy(n->link);
 	virtio_deinit(d);
 	pthread_mutex_destroy(&n->receive_lock);
+	pthread_mutex_destroy(&n->wait_lock);
+	pthread_cond_destroy(&n->hurried);
 	free(n);
 }
 
@@ -208,14 +292,14 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 		.start = virtio_net_start,
 		.kick = virtio_net_kick,
 		.reset = virtio_net_reset,
-		.drain = virtio_net_reset,
+		.drain = virtio_net_drain,
 		.destroy = virtio_net_destroy,
 	};
 	struct virtio_net *n = calloc(1, sizeof(*n));
 	int ret;
 
 	if (!n)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	n->d.id = VIRTIO_ID_NET;
 	n->d.name = "net0";
 	n->d.features = F_MAC | F_STATUS;
@@ -225,6 +309,10 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 	n->d.config[6] = LINK_UP;
 	n->d.ops = &ops;
 	pthread_mutex_init(&n->receive_lock, NULL);
+	pthread_mutex_init(&n->wait_lock, NULL);
+	thread_cond_init(&n->hurried);
+	rate_init(&n->sent, &cfg->limit);
+	rate_init(&n->received, &cfg->limit);
 	virtio_init(&n->d, mem);
 	virtio_rest_init(&n->rest, &n->d, virtio_net_transmit);
 	ret = cfg->kind == NET_TAP ? net_tap_new(&n->link, cfg, virtio_net_receive, n, e)

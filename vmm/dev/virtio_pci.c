@@ -219,7 +219,7 @@ static uint32_t common_read(struct virtio_pci *p, uint64_t off)
 	case REG_STATUS:
 		return atomic_load(&d->status);
 	case REG_GENERATION:
-		return atomic_load(&d->generation);
+		return 0; /* the device never changes its config (2.5.3) */
 	case REG_QUEUE_SELECT:
 		return p->queue_select;
 	}
@@ -499,7 +499,7 @@ int virtio_pci_new(struct virtio_pci **out, struct virtio *d, struct pci *bus, s
 	int ret;
 
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	p->d = d;
 	p->msi = msi;
 	p->nvectors = d->nqueues + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/virtio_rest.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@ void virtio_rest_init(struct virtio_rest *r, struct virtio *d,
 {
 	*r = (struct virtio_rest){ .d = d, .serve = serve };
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->changed, NULL);
+	thread_cond_init(&r->changed);
 }
 
 /* One share of a queue's chains; the queue is wanted again when there may be more. */
@@ -30,16 +31,27 @@ static void rest_serve(struct virtio_rest *r, unsigned int q)
 	pthread_cond_broadcast(&r->changed);
 }
 
+/* With the lock: until from_ns, or something changes. */
+static void rest_wait(struct virtio_rest *r)
+{
+	const struct timespec until = { .tv_sec = (time_t)(r->from_ns / NSEC_PER_SEC),
+					.tv_nsec = (long)(r->from_ns % NSEC_PER_SEC) };
+
+	pthread_cond_timedwait(&r->changed, &r->lock, &until);
+}
+
 static void *rest_main(void *arg)
 {
 	struct virtio_rest *r = arg;
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->ending) {
-		if (r->wanted)
-			rest_serve(r, (unsigned int)__builtin_ctzll(r->wanted));
-		else
+		if (!r->wanted)
 			pthread_cond_wait(&r->changed, &r->lock);
+		else if (clock_mono_ns() < r->from_ns)
+			rest_wait(r);
+		else
+			rest_serve(r, (unsigned int)__builtin_ctzll(r->wanted));
 	}
 	pthread_mutex_unlock(&r->lock);
 	return NULL;
@@ -78,6 +90,13 @@ void virtio_rest_leave(struct virtio_rest *r, unsigned int q)
 	pthread_mutex_lock(&r->lock);
 	r->wanted |= UINT64_C(1) << q;
 	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void virtio_rest_pause(struct virtio_rest *r, uint64_t until_ns)
+{
+	pthread_mutex_lock(&r->lock);
+	r->from_ns = until_ns;
 	pthread_mutex_unlock(&r->lock);
 }
 

@@ -27,7 +27,8 @@ struct virtio_rest {
 	pthread_t thread;
 	pthread_mutex_t lock; /* what follows */
 	pthread_cond_t changed;
-	uint64_t wanted; /* bits: queues */
+	uint64_t wanted;  /* bits: queues */
+	uint64_t from_ns; /* CLOCK_MONOTONIC: none is served before */
 	bool started, working, ending;
 };
 
@@ -47,6 +48,9 @@ void virtio_rest_kick(struct virtio_rest *r, unsigned int q);
 
 /* What kick() has not served of queue q is left to the thread. Any thread. */
 void virtio_rest_leave(struct virtio_rest *r, unsigned int q);
+
+/* For serve() on the thread, which returns true then: it is not called again before this time of CLOCK_MONOTONIC. */
+void virtio_rest_pause(struct virtio_rest *r, uint64_t until_ns);
 
 /* Waits until the thread serves none, and forgets what was left. For reset() and drain(). */
 void virtio_rest_stop(struct virtio_rest *r);

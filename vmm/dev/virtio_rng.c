@@ -80,7 +80,7 @@ int virtio_rng_new(struct virtio **out, const struct gmem *mem, struct err *e)
 	struct virtio *d;
 
 	if (!r)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	d = &r->d;
 	d->id = VIRTIO_ID_RNG;
 	d->name = "rng";

@@ -5,16 +5,16 @@
 #define REX_R 4u
 #define REX_B 1u
 
-struct code {
+struct blockend_code {
 	const uint8_t *p; /* behind the prefixes */
 	size_t n;
 	uint8_t rex;
 	bool rep;
 };
 
-static struct code blockend_skip_prefixes(const uint8_t *p, size_t n)
+static struct blockend_code blockend_skip_prefixes(const uint8_t *p, size_t n)
 {
-	struct code c = { .p = p, .n = n };
+	struct blockend_code c = { .p = p, .n = n };
 
 	for (; c.n; c.p++, c.n--) {
 		uint8_t b = *c.p;
@@ -32,17 +32,17 @@ static struct code blockend_skip_prefixes(const uint8_t *p, size_t n)
 }
 
 /* Is the register operand of the ModRM byte, or its r/m when that is a register, the stack pointer? */
-static bool blockend_reg_is_sp(const struct code *c)
+static bool blockend_reg_is_sp(const struct blockend_code *c)
 {
 	return (c->p[1] >> 3 & 7) == SP && !(c->rex & REX_R);
 }
 
-static bool blockend_rm_is_sp(const struct code *c)
+static bool blockend_rm_is_sp(const struct blockend_code *c)
 {
 	return c->p[1] >> 6 == 3 && (c->p[1] & 7) == SP && !(c->rex & REX_B);
 }
 
-static bool blockend_loads_sp(const struct code *c)
+static bool blockend_loads_sp(const struct blockend_code *c)
 {
 	switch (c->p[0]) {
 	case 0xc9: /* LEAVE */
@@ -67,7 +67,7 @@ static bool blockend_loads_sp(const struct code *c)
 }
 
 /* The displacement that ends the instruction: size is 1, 2 or 4. */
-static void blockend_set_target(struct blockend *b, const struct code *c, size_t opcode)
+static void blockend_set_target(struct blockend *b, const struct blockend_code *c, size_t opcode)
 {
 	const uint8_t *d = c->p + opcode;
 
@@ -83,7 +83,7 @@ static void blockend_set_target(struct blockend *b, const struct code *c, size_t
 	b->has_target = true;
 }
 
-static void blockend_two_bytes(struct blockend *b, const struct code *c)
+static void blockend_two_bytes(struct blockend *b, const struct blockend_code *c)
 {
 	if (c->n < 2)
 		return;
@@ -104,7 +104,7 @@ static bool blockend_is_string(uint8_t op)
 	       (op >= 0x6c && op <= 0x6f);
 }
 
-static void blockend_one_byte(struct blockend *b, const struct code *c)
+static void blockend_one_byte(struct blockend *b, const struct blockend_code *c)
 {
 	uint8_t op = c->p[0];
 
@@ -137,7 +137,7 @@ static void blockend_one_byte(struct blockend *b, const struct code *c)
 struct blockend blockend_of(const uint8_t *insn, size_t len)
 {
 	struct blockend b = { .kind = BLOCKEND_FALL };
-	struct code c = blockend_skip_prefixes(insn, len);
+	struct blockend_code c = blockend_skip_prefixes(insn, len);
 
 	if (!c.n)
 		return b;

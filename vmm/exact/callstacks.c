@@ -3,7 +3,8 @@
 
 #include "base/array.h"
 #include "base/err.h"
-#include "vmm/exact/callstacks_private.h"
+#include "vmm/exact/callstacks_blocks.h"
+#include "vmm/exact/callstacks_stacks.h"
 #include "vmm/exact/shared.h"
 
 #include <stdlib.h>

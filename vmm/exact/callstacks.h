@@ -23,9 +23,9 @@
 
 #define CALLSTACKS_MAX_CPUS 17u
 #define CALLSTACKS_MAX_STACKS 4096u /* the one that was used longest ago gives way */
-#define CALLSTACKS_MAX_DEPTH 1024u  /* frames of a stack; deeper calls are counted in the last one */
+#define CALLSTACKS_MAX_DEPTH 1024u /* frames of a stack; deeper calls are counted in the last one */
 #define CALLSTACKS_MAX_BLOCKS (8u << 20)
-#define CALLSTACKS_REACH 0x4000u     /* bytes below its highest address that a kernel stack has */
+#define CALLSTACKS_REACH 0x4000u /* bytes below its highest address that a kernel stack has */
 #define CALLSTACKS_REACH_USER 0x800000u
 
 struct callstacks_block {
@@ -38,8 +38,9 @@ struct callstacks_block {
 	bool has_target;
 	bool moves_sp;	/* one of its instructions does */
 	bool interrupt; /* private: an interrupt began here once */
-	struct callstacks_block *alias; /* private: the same code at the address where it ran last */
-	bool reached;	/* private: by a jump or call whose target is not in the code */
+	struct callstacks_block
+		*alias;	      /* private: the same code at the address where it ran last */
+	bool reached;	      /* private: by a jump or call whose target is not in the code */
 	uint32_t node, count; /* private: where it was counted last */
 };
 
@@ -89,13 +90,13 @@ void callstacks_zero(struct callstacks *c);
 void callstacks_part(struct callstacks *c, uint32_t part);
 
 struct callstacks_stats {
-	uint64_t blocks;     /* distinct ones */
-	uint64_t lost;	     /* runs of blocks without a place to count them */
-	uint64_t folded;     /* calls that were counted at their caller */
-	uint64_t deep;	     /* calls deeper than the cap */
+	uint64_t blocks; /* distinct ones */
+	uint64_t lost;	 /* runs of blocks without a place to count them */
+	uint64_t folded; /* calls that were counted at their caller */
+	uint64_t deep;	 /* calls deeper than the cap */
 	uint64_t stacks, evicted;
 	uint64_t interrupts, partial, switches;
-	uint64_t strange;    /* places where no rule said how control had got there */
+	uint64_t strange; /* places where no rule said how control had got there */
 };
 
 const struct calltree *callstacks_tree(const struct callstacks *c);

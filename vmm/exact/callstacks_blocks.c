@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/exact/callstacks_private.h"
+#include "vmm/exact/callstacks_blocks.h"
 
 #include "base/array.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/exact/child.h"
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
-#include "vmm/exact/places.h"
+#include "base/reporter.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
@@ -14,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -24,6 +25,7 @@
 
 #define ARGS_MAX 96u
 #define ARG_LEN 768u
+#define READY_LOOK_MS 100
 
 /* Descriptors as the child has them. */
 enum {
@@ -37,6 +39,7 @@ enum {
 	FD_INITRD,
 	FD_COUNTS,
 	FD_TRACE,
+	FD_SYNC,
 	FD_DISK,
 	FD_END = FD_DISK + EXACT_MAX_DISKS
 };
@@ -62,6 +65,7 @@ void child_init(struct child *c)
 		.initrd = -1,
 		.counts = -1,
 		.trace = -1,
+		.sync = -1,
 	};
 }
 
@@ -74,13 +78,22 @@ static int memory_file(const char *name, const struct exact_bytes *b, int *out, 
 	if (ret)
 		return ret;
 	ret = b->len ? file_write_all(*out, b->data, b->len) : 0;
-	return ret ? err_set(e, -ret, "no memory for the %s: %s", name, strerror(-ret)) : 0;
+	return ret ? err_set(e, -ret, "no memory for the %s: %s", name, strerror(-ret))
+		   : file_seal(*out, FILE_SEAL_ALL, name, e);
+}
+
+/* Pages of its that are mapped here must stay: without them a read would end this process. */
+static int sized_file(const char *name, uint64_t size, int *out, struct err *e)
+{
+	int ret = file_in_memory(name, size, out, e);
+
+	return ret ? ret : file_seal(*out, FILE_SEAL_SIZE, name, e);
 }
 
 static int make_shared(struct child *c, const struct exact_config *cfg, struct err *e)
 {
 	void *at;
-	int ret = file_in_memory("shared page", EXACT_SHARED_LEN, &c->shared_fd, e);
+	int ret = sized_file("shared page", EXACT_SHARED_LEN, &c->shared_fd, e);
 
 	if (ret)
 		return ret;
@@ -88,11 +101,8 @@ static int make_shared(struct child *c, const struct exact_config *cfg, struct e
 	if (at == MAP_FAILED)
 		return err_set(e, errno, "shared page: %s", strerror(errno));
 	c->shared = at;
-	places_init(c->shared, cfg);
-	c->request = eventfd(0, EFD_CLOEXEC);
-	c->answer = eventfd(0, EFD_CLOEXEC);
-	return c->request < 0 || c->answer < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno))
-					       : 0;
+	c->nplaces = exact_places_init(c->shared, cfg);
+	return 0;
 }
 
 /* -- its command line ----------------------------------------------------------------------- */
@@ -243,27 +253,81 @@ static void make_args(struct child *c, struct args *a, const struct engine *n,
 
 /* -- the process ---------------------------------------------------------------------------- */
 
-/* In the child, between fork and exec. */
-static void child_becomes(const int *from, int errors, pid_t parent, const struct args *a)
-{
-	sigset_t none;
+struct start {
+	const int *from; /* descriptors, by FD_* */
+	int errors;
+	const struct exact_jail *jail; /* NULL: none */
+	const struct args *args;
+};
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+/* Ends the child, with a line for us. */
+static void child_fails(const char *what, const char *why)
+{
+	char text[512];
+	int n = snprintf(text, sizeof(text) - 1, "%s: %s", what, why);
+	size_t len = n < (int)sizeof(text) - 1 ? (size_t)n : sizeof(text) - 2;
+
+	text[len] = '\n';
+	reporter_write_raw(text, len + 1);
+	syscall(SYS_exit_group, 127);
+}
+
+/* The parent writes a byte when all is ready, and keeps its end open for as long as it is there. */
+static bool parent_is_there(int sync, bool waits)
+{
+	struct pollfd p = { .fd = sync, .events = POLLIN };
+	char byte;
+
+	if (waits)
+		return read(sync, &byte, 1) == 1;
+	return poll(&p, 1, 0) == 0;
+}
+
+/* Nothing of the environment is for QEMU: there may be secrets in it. */
+static void child_execs(const struct args *a)
+{
+	const char *api = getenv("KVMPROF_QEMU_API");
+	char own[40], path[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C";
+	char *env[] = { path, locale, own, NULL };
+
+	snprintf(own, sizeof(own), "KVMPROF_QEMU_API=%.16s", api ? api : "");
+	execve(a->at[0], (char *const *)a->at, env);
+	child_fails(a->at[0], strerror(errno));
+}
+
+/* In the child, between clone and exec. */
+static void child_becomes(const struct start *s)
+{
+	const char *what = "";
+	sigset_t none;
+	int ret;
+
+	if (dup2(s->errors, STDERR_FILENO) < 0 ||
+	    !parent_is_there(s->from[FD_SYNC - FD_RAM], /* waits= */ true))
 		syscall(SYS_exit_group, 127);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setpgid(0, 0); /* Ctrl-C is for us to act on */
-	if (dup2(open("/dev/null", O_RDWR), STDIN_FILENO) < 0 ||
-	    dup2(STDIN_FILENO, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
-		syscall(SYS_exit_group, 127);
+	if (dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDIN_FILENO) < 0 ||
+	    dup2(STDIN_FILENO, STDOUT_FILENO) < 0)
+		child_fails("/dev/null", strerror(errno));
 	for (int i = 0; i < FD_END - FD_RAM; i++)
-		if (from[i] >= 0 && dup2(from[i], FD_RAM + i) < 0)
-			syscall(SYS_exit_group, 127);
+		if (s->from[i] >= 0 && dup2(s->from[i], FD_RAM + i) < 0)
+			child_fails("descriptors", strerror(errno));
+	fcntl(FD_SYNC, F_SETFD, FD_CLOEXEC);
 	syscall(SYS_close_range, FD_END, ~0u, 0);
-	execv(a->at[0], (char *const *)a->at);
-	dprintf(STDERR_FILENO, "%s: %s\n", a->at[0], strerror(errno));
-	syscall(SYS_exit_group, 127);
+	ret = s->jail ? s->jail->enter(s->jail->ctx, &what) : 0;
+	if (ret) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "it cannot be confined: %s", what);
+		child_fails(text, strerror(-ret));
+	}
+	/* A change of the user before this would undo it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!parent_is_there(FD_SYNC, /* waits= */ false))
+		syscall(SYS_exit_group, 127);
+	child_execs(s->args);
 }
 
 /* Not where the child is going to have its own. */
@@ -276,31 +340,59 @@ static int move_up(int fd)
 	return up;
 }
 
-static int run_child(struct child *c, const struct args *a, int console, int errors, int monitor,
-		     struct err *e)
+/* The child's ends. */
+struct ends {
+	int console, errors, monitor, request, answer, sync;
+};
+
+/* As fork(2), but with namespaces: there is one thread. */
+static pid_t clone_child(const struct exact_jail *jail)
+{
+	return jail && jail->namespaces ? (pid_t)syscall(SYS_clone, jail->namespaces | SIGCHLD,
+							 NULL, NULL, NULL, NULL)
+					: fork();
+}
+
+static int run_child(struct child *c, const struct args *a, const struct ends *ends,
+		     const struct exact_jail *jail, struct err *e)
 {
 	int from[FD_END - FD_RAM] = {
-		[FD_RAM - FD_RAM] = c->ram,	    [FD_SHARED - FD_RAM] = c->shared_fd,
-		[FD_REQUEST - FD_RAM] = c->request, [FD_ANSWER - FD_RAM] = c->answer,
-		[FD_CONSOLE - FD_RAM] = console,    [FD_MONITOR - FD_RAM] = monitor,
-		[FD_KERNEL - FD_RAM] = c->kernel,   [FD_INITRD - FD_RAM] = c->initrd,
-		[FD_COUNTS - FD_RAM] = c->counts,   [FD_TRACE - FD_RAM] = c->trace,
+		[FD_RAM - FD_RAM] = c->ram,
+		[FD_SHARED - FD_RAM] = c->shared_fd,
+		[FD_REQUEST - FD_RAM] = ends->request,
+		[FD_ANSWER - FD_RAM] = ends->answer,
+		[FD_CONSOLE - FD_RAM] = ends->console,
+		[FD_MONITOR - FD_RAM] = ends->monitor,
+		[FD_KERNEL - FD_RAM] = c->kernel,
+		[FD_INITRD - FD_RAM] = c->initrd,
+		[FD_COUNTS - FD_RAM] = c->counts,
+		[FD_TRACE - FD_RAM] = c->trace,
+		[FD_SYNC - FD_RAM] = ends->sync,
 	};
-	pid_t parent = getpid(), pid;
+	const struct start s = { from, ends->errors, jail, a };
+	pid_t pid;
+	int ret;
 
 	for (unsigned int i = 0; i < EXACT_MAX_DISKS; i++)
 		from[FD_DISK - FD_RAM + i] = i < c->ndisks ? c->disk[i].fd : -1;
-	pid = fork();
+	/* It opens this one anew, by name. */
+	if (jail && jail->uid != geteuid() && fchown(ends->console, jail->uid, (gid_t)-1) < 0)
+		return err_set(e, errno, "cannot give QEMU its console: %s", strerror(errno));
+	pid = clone_child(jail);
 	if (pid < 0)
 		return err_set(e, errno, "cannot start QEMU: %s", strerror(errno));
-	if (!pid)
-		child_becomes(from, errors, parent, a);
+	if (!pid) {
+		close(c->sync);
+		child_becomes(&s);
+	}
 	c->pid = pid;
 	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (c->pidfd >= 0)
+	ret = c->pidfd < 0 ? -errno : jail ? jail->made(jail->ctx, pid) : 0;
+	if (!ret && write(c->sync, "", 1) == 1)
 		return 0;
+	ret = ret ? ret : -errno;
 	kill(pid, SIGKILL);
-	return err_set(e, errno, "pidfd_open: %s", strerror(errno));
+	return err_set(e, -ret, "cannot confine QEMU: %s", strerror(-ret));
 }
 
 static int set_nonblocking(int fd)
@@ -308,37 +400,83 @@ static int set_nonblocking(int fd)
 	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-static int start_with_pipes(struct child *c, const struct args *a, struct err *e)
+/* ours: does not block, since QEMU decides what is in it and how full it is. */
+static int make_end(const int pair[2], int *ours, int *childs)
 {
-	int console[2], errors[2], monitor[2], ret;
+	*ours = move_up(pair[0]);
+	*childs = move_up(pair[1]);
+	return *ours < 0 || *childs < 0 || set_nonblocking(*ours) < 0 ? -EMFILE : 0;
+}
 
-	if (pipe2(console, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0 ||
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, monitor) < 0)
-		return err_set(e, errno, "no descriptors for QEMU: %s", strerror(errno));
-	c->console = move_up(console[0]);
-	c->errors = move_up(errors[0]);
-	c->monitor = move_up(monitor[0]);
-	for (int *fd = &c->ram; fd <= &c->shared_fd; fd++)
+static int make_pipe(int *ours, int *childs)
+{
+	int pair[2];
+
+	return pipe2(pair, O_CLOEXEC) < 0 ? -errno : make_end(pair, ours, childs);
+}
+
+/*
+ * Tokens go through sockets, not through eventfds: those would block whoever writes when QEMU has filled them, and
+ * whoever reads when QEMU has emptied them.
+ */
+static int make_socket(int type, int *ours, int *childs)
+{
+	int pair[2];
+
+	return socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) < 0 ? -errno
+								     : make_end(pair, ours, childs);
+}
+
+static void close_ends(const struct ends *ends)
+{
+	const int fd[] = { ends->console, ends->errors, ends->monitor,
+			   ends->request, ends->answer, ends->sync };
+
+	for (unsigned int i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
+
+static int make_ends(struct child *c, struct ends *ends)
+{
+	int ret = make_pipe(&c->console, &ends->console);
+
+	if (ret)
+		return ret;
+	ret = make_pipe(&c->errors, &ends->errors);
+	if (ret)
+		return ret;
+	ret = make_socket(SOCK_STREAM, &c->monitor, &ends->monitor);
+	if (ret)
+		return ret;
+	ret = make_socket(SOCK_SEQPACKET, &c->request, &ends->request);
+	if (ret)
+		return ret;
+	ret = make_socket(SOCK_SEQPACKET, &c->answer, &ends->answer);
+	return ret ? ret : make_socket(SOCK_STREAM, &c->sync, &ends->sync);
+}
+
+static int start_with_pipes(struct child *c, const struct args *a, const struct exact_jail *jail,
+			    struct err *e)
+{
+	struct ends ends = { -1, -1, -1, -1, -1, -1 };
+	int ret = make_ends(c, &ends);
+
+	if (ret)
+		err_set(e, -ret, "no descriptors for QEMU: %s", strerror(-ret));
+	for (int *fd = &c->ram; !ret && fd <= &c->shared_fd; fd++)
 		*fd = move_up(*fd);
-	c->request = move_up(c->request);
-	c->answer = move_up(c->answer);
-	c->kernel = move_up(c->kernel);
-	if (c->initrd >= 0)
-		c->initrd = move_up(c->initrd);
-	if (c->counts >= 0)
-		c->counts = move_up(c->counts);
-	for (unsigned int i = 0; i < c->ndisks; i++)
-		c->disk[i].fd = move_up(c->disk[i].fd);
-	console[1] = move_up(console[1]);
-	errors[1] = move_up(errors[1]);
-	monitor[1] = move_up(monitor[1]);
-	(void)set_nonblocking(c->console);
-	(void)set_nonblocking(c->errors);
-	(void)set_nonblocking(c->monitor);
-	ret = run_child(c, a, console[1], errors[1], monitor[1], e);
-	close(console[1]);
-	close(errors[1]);
-	close(monitor[1]);
+	if (!ret) {
+		c->kernel = move_up(c->kernel);
+		if (c->initrd >= 0)
+			c->initrd = move_up(c->initrd);
+		if (c->counts >= 0)
+			c->counts = move_up(c->counts);
+		for (unsigned int i = 0; i < c->ndisks; i++)
+			c->disk[i].fd = move_up(c->disk[i].fd);
+		ret = run_child(c, a, &ends, jail, e);
+	}
+	close_ends(&ends);
 	return ret;
 }
 
@@ -355,57 +493,141 @@ static int open_disks(struct child *c, const struct exact_config *cfg, struct er
 		       : err_set(e, EFBIG, "--engine exact has 512 GiB of disks at most");
 }
 
+int child_stopped(struct child *c)
+{
+	uint64_t token;
+	ssize_t n = read(c->request, &token, sizeof(token));
+
+	if (n == sizeof(token))
+		return 0;
+	return n < 0 && (errno == EAGAIN || errno == EINTR) ? -EAGAIN : -EPROTO;
+}
+
+void child_answer(struct child *c)
+{
+	uint64_t one = 1;
+
+	/* One that does not read its answers is not waited for. SIGPIPE is ignored. */
+	(void)!write(c->answer, &one, sizeof(one));
+}
+
+static int child_greets(struct child *c, struct err *e)
+{
+	struct exact_hello hello;
+
+	exact_stop_hello(c->shared, &hello);
+	if (hello.magic != EXACT_MAGIC || hello.version != EXACT_VERSION)
+		return err_set(e, EPROTO,
+			       "the plugin inside QEMU is of another version than "
+			       "kvmprof: build and install both anew");
+	c->has_begun = true;
+	return *hello.error ? err_set(e, ENOTSUP, "QEMU: %s", hello.error) : 0;
+}
+
 /* QEMU has loaded all that it was given, and its vCPU stands; or it has ended. */
 static int wait_until_ready(struct child *c, struct err *e)
 {
-	struct pollfd p[2] = { { .fd = c->request, .events = POLLIN },
-			       { .fd = c->pidfd, .events = POLLIN } };
-	uint64_t token;
+	uint64_t end = clock_mono_ns() + CHILD_READY_MS * UINT64_C(1000000);
+	struct pollfd p[3] = { { .fd = c->request, .events = POLLIN },
+			       { .fd = c->pidfd, .events = POLLIN },
+			       { .fd = c->errors, .events = POLLIN } };
 
-	while (poll(p, 2, -1) < 0)
-		if (errno != EINTR)
+	while (clock_mono_ns() < end) {
+		int ret = -EAGAIN;
+
+		if (poll(p, 3, READY_LOOK_MS) < 0 && errno != EINTR)
 			return err_set(e, errno, "poll: %s", strerror(errno));
-	if (p[0].revents & POLLIN) {
-		if (read(c->request, &token, sizeof(token)) != sizeof(token) ||
-		    c->shared->magic != EXACT_MAGIC || c->shared->version != EXACT_VERSION)
-			return err_set(e, EPROTO,
-				       "the plugin inside QEMU is of another version than "
-				       "kvmprof: build and install both anew");
-		c->has_begun = true;
-		c->shared->error[sizeof(c->shared->error) - 1] = '\0';
-		return *c->shared->error ? err_set(e, ENOTSUP, "QEMU: %s", c->shared->error) : 0;
+		if (p[2].revents && !child_listen(c))
+			p[2].fd = -1;
+		if (p[0].revents)
+			ret = child_stopped(c);
+		if (!ret)
+			return child_greets(c, e);
+		if (ret == -EPROTO || p[1].revents) {
+			child_end(c);
+			return err_set(e, ENOEXEC, "QEMU ended before the guest began: %s",
+				       *c->said ? c->said : "it did not say why");
+		}
 	}
 	child_end(c);
-	return err_set(e, ENOEXEC, "QEMU ended before the guest began: %s",
-		       *c->said ? c->said : "it did not say why");
+	return err_set(e, ETIMEDOUT, "QEMU did not begin with the guest within %d s: %s",
+		       CHILD_READY_MS / 1000, *c->said ? c->said : "it did not say why");
+}
+
+static int tell_needs(const struct child *c, const struct engine *n, const struct exact_config *cfg,
+		      struct err *e)
+{
+	struct exact_needs needs = { .engine = n, .disk = c->disk, .ndisks = c->ndisks };
+
+	for (unsigned int i = 0; i < c->ndisks; i++)
+		needs.disk_fd[i] = FD_DISK + (int)i;
+	return cfg->jail ? cfg->jail->needs(cfg->jail->ctx, &needs, e) : 0;
+}
+
+static int make_counts(struct child *c, struct err *e)
+{
+	int ret = file_in_memory("counts", 0, &c->counts, e);
+
+	return ret ? ret : file_seal(c->counts, FILE_SEAL_LENGTH, "counts", e);
+}
+
+static int take_trace(struct child *c, const struct exact_trace *trace, struct err *e)
+{
+	c->trace = fcntl(trace->fd, F_DUPFD_CLOEXEC, FD_END);
+	return c->trace < 0 ? err_set(e, errno, "trace: %s", strerror(errno))
+			    : file_seal(c->trace, FILE_SEAL_SIZE, "trace", e);
+}
+
+/* The files that QEMU is given. */
+static int make_files(struct child *c, const struct exact_config *cfg, struct err *e)
+{
+	int ret = sized_file("guest memory", cfg->mem_size, &c->ram, e);
+
+	if (ret)
+		return ret;
+	ret = make_shared(c, cfg, e);
+	if (ret)
+		return ret;
+	ret = memory_file("kernel", &cfg->kernel, &c->kernel, e);
+	if (ret)
+		return ret;
+	ret = cfg->initrd.len ? memory_file("initial RAM disk", &cfg->initrd, &c->initrd, e) : 0;
+	if (ret)
+		return ret;
+	ret = open_disks(c, cfg, e);
+	if (ret)
+		return ret;
+	ret = cfg->counts ? make_counts(c, e) : 0;
+	if (ret)
+		return ret;
+	return cfg->trace && cfg->trace->fd >= 0 ? take_trace(c, cfg->trace, e) : 0;
+}
+
+static int start_qemu(struct child *c, const struct engine *n, const struct exact_config *cfg,
+		      struct err *e)
+{
+	cleanup_free struct args *a = calloc(1, sizeof(*a));
+	char api[8];
+	int ret;
+
+	if (!a)
+		return err_nomem(e);
+	/* The plugin names the version that this QEMU accepts. */
+	snprintf(api, sizeof(api), "%d", n->api);
+	setenv(ENGINE_API_VARIABLE, api, 1);
+	make_args(c, a, n, cfg);
+	ret = tell_needs(c, n, cfg, e);
+	return ret ? ret : start_with_pipes(c, a, cfg->jail, e);
 }
 
 int child_start(struct child *c, const struct engine *n, const struct exact_config *cfg,
 		struct err *e)
 {
-	struct args *a = calloc(1, sizeof(*a));
-	int ret = a ? 0 : err_set(e, ENOMEM, "out of memory");
+	int ret = make_files(c, cfg, e);
 
-	ret = ret ? ret : file_in_memory("guest memory", cfg->mem_size, &c->ram, e);
-	ret = ret ? ret : make_shared(c, cfg, e);
-	ret = ret ? ret : memory_file("kernel", &cfg->kernel, &c->kernel, e);
-	if (!ret && cfg->initrd.len)
-		ret = memory_file("initial RAM disk", &cfg->initrd, &c->initrd, e);
-	ret = ret ? ret : open_disks(c, cfg, e);
-	if (!ret && cfg->counts)
-		ret = file_in_memory("counts", 0, &c->counts, e);
-	if (!ret && cfg->trace && cfg->trace->fd >= 0) {
-		c->trace = fcntl(cfg->trace->fd, F_DUPFD_CLOEXEC, FD_END);
-		ret = c->trace < 0 ? err_set(e, errno, "trace: %s", strerror(errno)) : 0;
-	}
-	if (!ret) {
-		/* The plugin's own version is that which this QEMU wants (plugin.c). */
-		setenv("KVMPROF_QEMU_API",
-		       n->major > 10 || (n->major == 10 && n->minor) ? "5" : "3", 1);
-		make_args(c, a, n, cfg);
-		ret = start_with_pipes(c, a, e);
-	}
-	free(a);
+	if (ret)
+		return ret;
+	ret = start_qemu(c, n, cfg, e);
 	return ret ? ret : wait_until_ready(c, e);
 }
 
@@ -425,14 +647,15 @@ static void take_line(struct child *c, const char *line, size_t len)
 		snprintf(c->said, sizeof(c->said), "%.*s", (int)len, line);
 }
 
-void child_listen(struct child *c)
+bool child_listen(struct child *c)
 {
-	ssize_t n;
-
-	while (c->errors >= 0 &&
-	       (n = read(c->errors, c->line + c->line_len, sizeof(c->line) - c->line_len)) > 0) {
+	for (size_t taken = 0; c->errors >= 0 && taken < CHILD_TURN;) {
 		char *at = c->line, *end;
+		ssize_t n = read(c->errors, c->line + c->line_len, sizeof(c->line) - c->line_len);
 
+		if (n <= 0)
+			return n < 0 && (errno == EAGAIN || errno == EINTR);
+		taken += (size_t)n;
 		c->line_len += (size_t)n;
 		while ((end = memchr(at, '\n', c->line_len - (size_t)(at - c->line)))) {
 			take_line(c, at, (size_t)(end - at));
@@ -443,23 +666,29 @@ void child_listen(struct child *c)
 			c->line_len = 0; /* no line is so long */
 		memmove(c->line, at, c->line_len);
 	}
+	return c->errors >= 0;
 }
 
 void child_end(struct child *c)
 {
+	struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
+
 	if (c->pid) {
 		(void)syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
-		while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)
-			;
+		/* It is a child of ours: what can't be waited for now ends with this process. */
+		if (poll(&p, 1, CHILD_END_MS) > 0)
+			while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)
+				;
 		c->pid = 0;
 	}
-	child_listen(c);
+	(void)child_listen(c);
 }
 
 void child_deinit(struct child *c)
 {
-	int *fds[] = { &c->pidfd,  &c->ram,	&c->shared_fd, &c->request, &c->answer, &c->console,
-		       &c->errors, &c->monitor, &c->kernel,    &c->initrd,  &c->counts, &c->trace };
+	int *fds[] = { &c->pidfd,   &c->ram,	&c->shared_fd, &c->request, &c->answer,
+		       &c->console, &c->errors, &c->monitor,   &c->kernel,  &c->initrd,
+		       &c->counts,  &c->trace,	&c->sync };
 
 	child_end(c);
 	for (unsigned int i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
@@ -470,6 +699,6 @@ void child_deinit(struct child *c)
 	for (unsigned int i = 0; i < c->ndisks; i++)
 		nvdimm_close(&c->disk[i]);
 	if (c->shared)
-		munmap(c->shared, EXACT_SHARED_LEN);
+		munmap((void *)(uintptr_t)c->shared, EXACT_SHARED_LEN);
 	c->shared = NULL;
 }

@@ -18,13 +18,13 @@ _Static_assert(STATS == 10, "the grammar above says how many");
 
 /* -- writing -------------------------------------------------------------------------------------- */
 
-struct out {
+struct countfile_out {
 	int fd, ret;
 	size_t n;
 	uint8_t bytes[OUT];
 };
 
-static void countfile_flush(struct out *o)
+static void countfile_flush(struct countfile_out *o)
 {
 	size_t done = 0;
 
@@ -39,7 +39,7 @@ static void countfile_flush(struct out *o)
 	o->n = 0;
 }
 
-static void countfile_put(struct out *o, const void *p, size_t n)
+static void countfile_put(struct countfile_out *o, const void *p, size_t n)
 {
 	if (n > OUT - o->n)
 		countfile_flush(o);
@@ -47,7 +47,7 @@ static void countfile_put(struct out *o, const void *p, size_t n)
 	o->n += n;
 }
 
-static void countfile_put_block(struct out *o, const struct callstacks_block *b)
+static void countfile_put_block(struct countfile_out *o, const struct callstacks_block *b)
 {
 	static const uint16_t first = 0;
 
@@ -62,7 +62,7 @@ int countfile_write(int fd, const struct callstacks *c)
 {
 	const struct calltree *t = callstacks_tree(c);
 	struct callstacks_stats stats;
-	struct out *o = calloc(1, sizeof(*o));
+	struct countfile_out *o = calloc(1, sizeof(*o));
 	uint64_t magic = COUNTFILE_MAGIC;
 	uint32_t head[4];
 	int ret;
@@ -182,7 +182,7 @@ int countfile_parse(struct countfile *out, const void *data, size_t len, struct 
 	f.block = calloc(f.nblocks + 1u, sizeof(*f.block));
 	f.count = calloc(f.ncounts + 1u, sizeof(*f.count));
 	f.off = calloc(len / sizeof(*f.off) + 1, sizeof(*f.off));
-	ret = f.node && f.block && f.count && f.off ? 0 : err_set(e, ENOMEM, "out of memory");
+	ret = f.node && f.block && f.count && f.off ? 0 : err_nomem(e);
 	ret = ret ? ret : countfile_nodes(&f, &c, e);
 	ret = ret ? ret : countfile_blocks(&f, &c, e);
 	ret = ret ? ret : countfile_counts(&f, &c, e);

@@ -2,108 +2,255 @@
 #include "vmm/exact/engine.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/proc.h"
+#include "vmm/exact/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <spawn.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define QEMU_NAME "qemu-system-x86_64"
 #define PLUGIN_NAME "kvmprof-exact.so"
-#define ADVICE "scripts/fetch-qemu.sh unpacks one beside the system, $KVMPROF_QEMU names another"
+#define FETCH_QEMU "scripts/fetch-qemu.sh"
+/* The longest path that a message has room for, and the room for all else that is not of one length. */
+#define PLACE_LEN 240u
+#define ROOM_LEN 330u
+#define ADVICE                                                   \
+	"%s unpacks one beside the system, $KVMPROF_QEMU names " \
+	"another"
 
-extern char **environ;
-
-/* The first line of `path --version`, or -errno. */
-static int ask_version(const char *path, char *line, size_t size)
+/* Reads until the end, or for ENGINE_ANSWER_MS; what does not fit is dropped. False: it has not ended by then. */
+static bool read_answer(int fd, char *text, size_t size)
 {
-	char *argv[] = { (char *)path, (char *)"--version", NULL };
-	posix_spawn_file_actions_t actions;
+	uint64_t until = clock_mono_ns() + ENGINE_ANSWER_MS * UINT64_C(1000000);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char dropped[256];
 	size_t n = 0;
-	ssize_t got;
-	int out[2], ret, status;
-	pid_t pid;
 
-	if (pipe2(out, O_CLOEXEC) < 0)
-		return -errno;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	ret = -posix_spawn(&pid, path, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(out[1]);
-	while (!ret && n < size - 1 && (got = read(out[0], line + n, size - 1 - n)) > 0)
-		n += (size_t)got;
-	close(out[0]);
-	line[n] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	if (ret)
-		return ret;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return status ? -ENOEXEC : 0;
+	for (;;) {
+		uint64_t now = clock_mono_ns();
+		bool full = n == size - 1;
+		ssize_t got;
+
+		text[n] = '\0';
+		if (now >= until)
+			return false;
+		if (poll(&p, 1, (int)((until - now) / 1000000) + 1) <= 0)
+			continue;
+		got = read(fd, full ? dropped : text + n, full ? sizeof(dropped) : size - 1 - n);
+		if (got == 0 || (got < 0 && errno != EINTR))
+			return true;
+		n += got > 0 && !full ? (size_t)got : 0;
+	}
 }
 
-static bool is_new_enough(const struct engine *n)
+/* Waits until it ends, for ENGINE_ANSWER_MS at most; then it is killed: -ETIMEDOUT. */
+static int wait_for_end(pid_t pid)
 {
-	return n->major > ENGINE_LEAST_MAJOR ||
-	       (n->major == ENGINE_LEAST_MAJOR && n->minor >= ENGINE_LEAST_MINOR);
+	uint64_t until = clock_mono_ns() + ENGINE_ANSWER_MS * UINT64_C(1000000);
+	const struct timespec nap = { .tv_nsec = 2000000 };
+	pid_t got;
+
+	while ((got = waitpid(pid, NULL, WNOHANG)) <= 0) {
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (clock_mono_ns() > until) {
+			kill(pid, SIGKILL);
+			(void)waitpid(pid, NULL, 0);
+			return -ETIMEDOUT;
+		}
+		nanosleep(&nap, NULL);
+	}
+	return 0;
+}
+
+/* In the child: system calls only. */
+static void become(char *const argv[], int out, pid_t parent)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent && null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+	    dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0)
+		execv(argv[0], argv);
+	syscall(SYS_exit_group, 127);
+}
+
+/* What the program prints, on both streams. -errno: it cannot be started, or does not end. */
+static int engine_ask(char *const argv[], char *text, size_t size)
+{
+	pid_t parent = getpid(), pid;
+	int out[2], ret;
+	bool closed;
+
+	*text = '\0';
+	if (pipe2(out, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (!pid)
+		become(argv, out[1], parent);
+	ret = pid < 0 ? -errno : 0;
+	close(out[1]);
+	closed = ret || read_answer(out[0], text, size);
+	close(out[0]);
+	if (ret)
+		return ret;
+	if (!closed)
+		kill(pid, SIGKILL);
+	ret = wait_for_end(pid);
+	return closed ? ret : -ETIMEDOUT;
+}
+
+/* Adds to n->sought what is there instead of a QEMU that will do. */
+static void __attribute__((format(printf, 3, 4)))
+note_sought(struct engine *n, const char *path, const char *fmt, ...)
+{
+	size_t len = strlen(n->sought);
+	char what[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	snprintf(n->sought + len, sizeof(n->sought) - len, "%s%.200s %s", len ? ", " : "", path,
+		 what);
+}
+
+/* The line of the text that begins so, without its beginning; NULL: there is none. */
+static const char *line_of(const char *text, const char *begin)
+{
+	for (const char *at = text; at; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (!strncmp(at, begin, strlen(begin)))
+			return at + strlen(begin);
+		if (!*at)
+			break;
+	}
+	return NULL;
+}
+
+/* Its release. What it is otherwise is added to n->sought. */
+static int ask_release(struct engine *n, const char *path)
+{
+	char *argv[] = { (char *)path, (char *)"--version", NULL };
+	char text[512];
+	const char *release;
+	int ret = engine_ask(argv, text, sizeof(text));
+
+	if (ret == -ETIMEDOUT) {
+		note_sought(n, path, "does not answer --version");
+		return ret;
+	}
+	release = ret ? NULL : line_of(text, "QEMU emulator version ");
+	n->micro = 0;
+	if (!release || sscanf(release, "%u.%u.%u", &n->major, &n->minor, &n->micro) < 2) {
+		note_sought(n, path, "is no QEMU");
+		return -ENOEXEC;
+	}
+	snprintf(n->version, sizeof(n->version), "%.*s", (int)strcspn(release, "\n"), release);
+	if (n->major < ENGINE_LEAST_MAJOR ||
+	    (n->major == ENGINE_LEAST_MAJOR && n->minor < ENGINE_LEAST_MINOR)) {
+		note_sought(n, path, "is %u.%u.%u", n->major, n->minor, n->micro);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+/* The version of the plugin interface that a release most likely wants. */
+static int likely_api(const struct engine *n)
+{
+	if (n->major > 11 || (n->major == 11 && n->minor))
+		return 7;
+	if (n->major == 11)
+		return 6;
+	return n->major == 10 && n->minor ? 5 : 3;
+}
+
+/* Has it load the plugin, which names that version. True: it did; n has what it knows. */
+static bool loads_plugin(struct engine *n, const char *path, int api, char *text, size_t size)
+{
+	char option[PATH_MAX + 32], number[8], target[33];
+	char *argv[] = { (char *)path,
+			 (char *)"-machine",
+			 (char *)"none",
+			 (char *)"-display",
+			 (char *)"none",
+			 (char *)"-nodefaults",
+			 (char *)"-no-user-config",
+			 (char *)"-plugin",
+			 option,
+			 NULL };
+	const char *answer;
+	int least;
+
+	snprintf(option, sizeof(option), "%s,versions=on", n->plugin);
+	snprintf(number, sizeof(number), "%d", api);
+	setenv(ENGINE_API_VARIABLE, number, 1);
+	answer = engine_ask(argv, text, size) ? NULL : line_of(text, EXACT_ANSWER " ");
+	if (!answer || sscanf(answer, "%d %d %32s", &least, &n->api_newest, target) != 3 ||
+	    strcmp(target, "x86_64") != 0)
+		return false;
+	n->api = api;
+	return true;
 }
 
 /* 0: it will do; what it is otherwise is added to n->sought. */
 static int try_qemu(struct engine *n, const char *path)
 {
-	static const char says[] = "QEMU emulator version ";
-	size_t len = strlen(n->sought);
-	char line[256];
-	int ret;
+	char first[512], text[512];
+	const char *why;
+	int likely, ret;
 
 	if (access(path, X_OK))
 		return -ENOENT;
-	ret = ask_version(path, line, sizeof(line));
-	if (!ret && strncmp(line, says, strlen(says)) != 0)
-		ret = -ENOEXEC;
-	n->micro = 0;
-	if (!ret && sscanf(line + strlen(says), "%u.%u.%u", &n->major, &n->minor, &n->micro) < 2)
-		ret = -ENOEXEC;
-	if (ret) {
-		snprintf(n->sought + len, sizeof(n->sought) - len, "%s%.200s is no QEMU",
-			 len ? ", " : "", path);
+	ret = ask_release(n, path);
+	if (ret)
 		return ret;
-	}
-	snprintf(n->version, sizeof(n->version), "%.127s", line + strlen(says));
-	if (!is_new_enough(n)) {
-		snprintf(n->sought + len, sizeof(n->sought) - len, "%s%.200s is %u.%u.%u",
-			 len ? ", " : "", path, n->major, n->minor, n->micro);
-		return -ENOTSUP;
-	}
-	snprintf(n->qemu, sizeof(n->qemu), "%s", path);
-	return 0;
+	/* It is executed where links that lead to it may not be seen. */
+	if (!realpath(path, n->qemu))
+		return -errno;
+	likely = likely_api(n);
+	if (loads_plugin(n, path, likely, first, sizeof(first)))
+		return 0;
+	for (int api = ENGINE_API_MOST; api >= ENGINE_API_LEAST; api--)
+		if (api != likely && loads_plugin(n, path, api, text, sizeof(text)))
+			return 0;
+	why = strstr(first, "ould not load plugin");
+	why = why ? strstr(why, ".so: ") : NULL;
+	why = why ? why + strlen(".so: ") : first;
+	note_sought(n, path, "is %u.%u.%u and does not load the plugin: %.*s", n->major, n->minor,
+		    n->micro, (int)strcspn(why, "\n"), *why ? why : "it does not answer");
+	return -ENOTSUP;
 }
 
 static int try_path(struct engine *n)
 {
 	const char *at = getenv("PATH");
 	char path[PATH_MAX];
+	int ret = -ENOENT;
 
-	while (at && *at) {
+	while (ret && at && *at) {
 		size_t len = strcspn(at, ":");
 
-		if (len &&
-		    (size_t)snprintf(path, sizeof(path), "%.*s/" QEMU_NAME, (int)len, at) <
-			    sizeof(path) &&
-		    !access(path, X_OK))
-			return try_qemu(n, path);
+		if (len && (size_t)snprintf(path, sizeof(path), "%.*s/" QEMU_NAME, (int)len, at) <
+				   sizeof(path))
+			ret = try_qemu(n, path);
 		at += len + (at[len] == ':');
 	}
-	return -ENOENT;
+	return ret;
 }
 
 /* As the scripts have it: $KVMPROF_CACHE, or kvmprof in the user's cache. */
@@ -125,63 +272,76 @@ static int try_cache(struct engine *n)
 		return -ENOENT;
 	if (glob(pattern, 0, NULL, &found))
 		return -ENOENT;
-	/* By name, the newest last. */
+	/* Names have the version, so that the newest is the last one. */
 	for (size_t i = found.gl_pathc; ret && i-- > 0;)
 		ret = try_qemu(n, found.gl_pathv[i]);
 	globfree(&found);
 	return ret;
 }
 
+/* Finds a file at this place from the directory of the program on. Stores its path without links and returns true if it is there. */
+static bool find_beside(const char *place, int access_mode, char out[PATH_MAX])
+{
+	char program[PATH_MAX], self[PATH_MAX], path[2 * PATH_MAX];
+	char *slash = realpath(proc_program(program), self) ? strrchr(self, '/') : NULL;
+
+	if (!slash)
+		return false;
+	snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, place);
+	return access(path, access_mode) == 0 && realpath(path, out);
+}
+
 static int find_plugin(struct engine *n, struct err *e)
 {
-	static const char *const beside[] = { "/" PLUGIN_NAME, "/../lib/kvmprof/" PLUGIN_NAME };
+	static const char *const beside[] = { PLUGIN_NAME, "../lib/kvmprof/" PLUGIN_NAME };
 	const char *named = getenv("KVMPROF_PLUGIN");
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 64);
-	char *slash;
 
 	if (named && *named) {
-		snprintf(n->plugin, sizeof(n->plugin), "%s", named);
-		return access(n->plugin, R_OK) ? err_set(e, errno, "$KVMPROF_PLUGIN: %.300s: %s",
-							 named, strerror(errno))
-					       : 0;
+		return realpath(named, n->plugin) && !access(n->plugin, R_OK)
+			       ? 0
+			       : err_set(e, errno, "$KVMPROF_PLUGIN: %.300s: %s", named,
+					 strerror(errno));
 	}
-	self[len > 0 ? len : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (unsigned int i = 0; slash && i < ARRAY_SIZE(beside); i++) {
-		strcpy(slash, beside[i]);
-		if (!access(self, R_OK)) {
-			memcpy(n->plugin, self, sizeof(self));
+	for (unsigned int i = 0; i < ARRAY_SIZE(beside); i++)
+		if (find_beside(beside[i], R_OK, n->plugin))
 			return 0;
-		}
-	}
-	return err_set(e, ENOENT,
-		       "--engine exact needs " PLUGIN_NAME ", which is neither beside kvmprof nor "
-		       "in ../lib/kvmprof: Debian's package kvmprof-exact has it, and `make` builds it");
+	return err_set(
+		e, ENOENT,
+		"--engine exact needs " PLUGIN_NAME ", which is neither beside kvmprof nor "
+		"in ../lib/kvmprof: Debian's package kvmprof-exact has it, and `make` builds it");
+}
+
+/* Returns the script as `make install` and the package have it, else its place in the source. */
+static const char *fetch_script(char out[PATH_MAX])
+{
+	return find_beside("../share/kvmprof/" FETCH_QEMU, X_OK, out) && strlen(out) < PLACE_LEN
+		       ? out
+		       : FETCH_QEMU;
 }
 
 int engine_find(struct engine *n, struct err *e)
 {
-	const char *named = getenv("KVMPROF_QEMU");
-	int ret;
+	char path[PATH_MAX];
+	const char *named = getenv("KVMPROF_QEMU"), *script = fetch_script(path);
+	int ret, room = (int)(ROOM_LEN - strlen(script));
 
 	memset(n, 0, sizeof(*n));
+	ret = find_plugin(n, e);
+	if (ret)
+		return ret;
 	if (named && *named) {
 		ret = try_qemu(n, named);
-		if (ret)
-			return err_set(e, -ret,
-				       "$KVMPROF_QEMU: %s; --engine exact needs QEMU %u.%u or "
-				       "later: " ADVICE,
-				       *n->sought ? n->sought : "no such program",
-				       ENGINE_LEAST_MAJOR, ENGINE_LEAST_MINOR);
-		return find_plugin(n, e);
+		return ret ? err_set(e, -ret,
+				     "$KVMPROF_QEMU: %.*s; --engine exact needs QEMU %u.%u or "
+				     "later: " ADVICE,
+				     room, *n->sought ? n->sought : "no such program",
+				     ENGINE_LEAST_MAJOR, ENGINE_LEAST_MINOR, script)
+			   : 0;
 	}
 	ret = try_path(n);
 	ret = ret ? try_cache(n) : 0;
-	if (ret)
-		return err_set(e, ENOENT,
-			       "--engine exact needs QEMU %u.%u or later%s%.200s%s: " ADVICE,
-			       ENGINE_LEAST_MAJOR, ENGINE_LEAST_MINOR, *n->sought ? " (" : "",
-			       n->sought, *n->sought ? ")" : "");
-	return find_plugin(n, e);
+	return ret ? err_set(e, ENOENT, "--engine exact needs QEMU %u.%u or later%s%.*s%s: " ADVICE,
+			     ENGINE_LEAST_MAJOR, ENGINE_LEAST_MINOR, *n->sought ? " (" : "", room,
+			     n->sought, *n->sought ? ")" : "", script)
+		   : 0;
 }

@@ -8,20 +8,19 @@
  */
 #include "vmm/exact/exact.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/count.h"
 #include "vmm/attach/attach.h"
-#include "vmm/exact/child.h"
-#include "vmm/exact/countfile.h"
-#include "vmm/exact/monitor.h"
-#include "vmm/exact/places.h"
+#include "vmm/exact/exact_state.h"
+#include "vmm/exact/exact_words.h"
 #include "vmm/exact/sha256.h"
-#include "vmm/machine.h"
+#include "vmm/attach/foreign.h"
+#include "vmm/capture/capture.h"
+#include "vmm/gmem_alloc.h"
+#include "vmm/vm.h"
+#include "vmm/control.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,90 +36,11 @@
  * outside: one that is halted for so long waits for nothing.
  */
 #define STILL_NS 2000000000u
-#define COUNTS_MS 60000 /* for QEMU to write all counts and end */
-
-struct exact {
-	struct vm *vm;
-	struct exact_config cfg;
-	struct child child;
-	struct exact_facts facts;
-	struct gmem mem;
-	struct exact_cpus cpus;
-	struct kvm_run *run; /* one: registers of the vCPU that stands */
-	bool answered;	     /* the vCPU runs */
-	bool begun;	     /* samples are collected; periods are counted from facts.begun on */
-	bool over;	     /* QEMU has ended */
-	atomic_bool go;
-	atomic_bool alone; /* the consumer's thread has crashed: what it used is left as it is */
-	atomic_uint_fast64_t now; /* virtual ns */
-	struct monitor monitor;
-	bool console_closed;
-	struct buf kept;	      /* of the console, until the next sample */
-	uint64_t seen_count, seen_ns; /* the count, and since when it is that */
-	int wake_fd;
-	sem_t ended;
-	bool joined;
-};
-
-/* -- registers ------------------------------------------------------------------------------ */
-
-static void take_regs(const struct exact_regs *r, struct kvm_run *run)
-{
-	struct kvm_regs *g = &run->s.regs.regs;
-	struct kvm_sregs *s = &run->s.regs.sregs;
-
-	memset(s, 0, sizeof(*s));
-	g->rax = r->gpr[0];
-	g->rcx = r->gpr[1];
-	g->rdx = r->gpr[2];
-	g->rbx = r->gpr[3];
-	g->rsp = r->gpr[4];
-	g->rbp = r->gpr[5];
-	g->rsi = r->gpr[6];
-	g->rdi = r->gpr[7];
-	g->r8 = r->gpr[8];
-	g->r9 = r->gpr[9];
-	g->r10 = r->gpr[10];
-	g->r11 = r->gpr[11];
-	g->r12 = r->gpr[12];
-	g->r13 = r->gpr[13];
-	g->r14 = r->gpr[14];
-	g->r15 = r->gpr[15];
-	g->rip = r->rip;
-	g->rflags = r->rflags;
-	s->cs.selector = (uint16_t)r->cs;
-	s->cs.dpl = r->cr0 & 1 ? r->cs & 3 : 0;
-	s->ss.selector = (uint16_t)r->ss;
-	s->fs.base = r->fs_base;
-	s->gs.base = r->gs_base;
-	s->cr0 = r->cr0;
-	s->cr2 = r->cr2;
-	s->cr3 = r->cr3;
-	s->cr4 = r->cr4;
-	s->efer = r->efer;
-}
+/* A QEMU whose guest does not go on, and that does not answer questions about that, so often in a row. */
+#define UNANSWERED_MOST 15u
+#define BROKEN_NS 2000000000u /* it may be about to end */
 
 /* -- one sample ----------------------------------------------------------------------------- */
-
-/* Bytes come when QEMU writes them; they are told at the next sample, which is the same each time. */
-static void keep_console(struct exact *x)
-{
-	uint8_t bytes[4096];
-	ssize_t n;
-
-	while ((n = read(x->child.console, bytes, sizeof(bytes))) > 0)
-		buf_add(&x->kept, bytes, (size_t)n);
-	if (!n)
-		x->console_closed = true;
-}
-
-static void tell_console(struct exact *x)
-{
-	keep_console(x);
-	for (size_t i = 0; i < x->kept.len && x->cfg.console; i++)
-		x->cfg.console(x->cfg.console_ctx, x->kept.data[i]);
-	x->kept.len = 0;
-}
 
 /*
  * One sample in each period, at an instruction of it that is drawn, and the same each time: what the guest
@@ -157,22 +77,66 @@ static uint64_t next_sample(const struct exact *x, uint64_t at)
 /* What was executed when the vCPU stood: up to the sample's instruction, or up to the place's. */
 static uint64_t executed(const struct exact *x)
 {
-	const struct exact_shared *s = x->child.shared;
+	return x->stop.kind == EXACT_STOP_PLACE && x->stop.at ? x->stop.at - 1 : x->stop.at;
+}
 
-	return s->reached && s->at ? s->at - 1 : s->at;
+/* What the page says now, while the vCPU runs. */
+static uint64_t count_now(const struct exact *x)
+{
+	return exact_stop_count(x->child.shared, &x->expected);
+}
+
+/* As KVM has them. */
+static void take_regs(const struct exact_regs *r, struct kvm_run *run)
+{
+	struct kvm_regs *g = &run->s.regs.regs;
+	struct kvm_sregs *s = &run->s.regs.sregs;
+
+	memset(s, 0, sizeof(*s));
+	g->rax = r->gpr[0];
+	g->rcx = r->gpr[1];
+	g->rdx = r->gpr[2];
+	g->rbx = r->gpr[3];
+	g->rsp = r->gpr[4];
+	g->rbp = r->gpr[5];
+	g->rsi = r->gpr[6];
+	g->rdi = r->gpr[7];
+	g->r8 = r->gpr[8];
+	g->r9 = r->gpr[9];
+	g->r10 = r->gpr[10];
+	g->r11 = r->gpr[11];
+	g->r12 = r->gpr[12];
+	g->r13 = r->gpr[13];
+	g->r14 = r->gpr[14];
+	g->r15 = r->gpr[15];
+	g->rip = r->rip;
+	/* In real mode it is an offset into its segment (SDM vol. 3, 20.1.1); names have linear addresses. */
+	if (!(r->cr0 & 1) && r->rip < EXACT_REAL_MODE)
+		g->rip += r->cs << 4;
+	g->rflags = r->rflags;
+	s->cs.selector = (uint16_t)r->cs;
+	s->cs.dpl = r->cr0 & 1 ? r->cs & 3 : 0;
+	s->ss.selector = (uint16_t)r->ss;
+	s->fs.base = r->fs_base;
+	s->gs.base = r->gs_base;
+	s->cr0 = r->cr0;
+	s->cr2 = r->cr2;
+	s->cr3 = r->cr3;
+	s->cr4 = r->cr4;
+	s->efer = r->efer;
 }
 
 static void capture(struct exact *x, const struct capture_cause *cause)
 {
-	struct exact_regs regs = x->child.shared->regs;
+	const struct exact_regs *regs = &x->stop.regs;
 	struct capture_view view;
-	uint64_t gs = regs.gs_base & EXACT_KERNEL_HALF ? regs.gs_base : regs.k_gs_base;
+	uint64_t gs = regs->gs_base & EXACT_KERNEL_HALF ? regs->gs_base : regs->k_gs_base;
 	int cpu = exact_cpu_of(&x->cpus, x->vm->nvcpus, gs);
 	/* Before a vCPU has a base it is taken for the first. */
 	struct vcpu *v = &x->vm->vcpu[cpu < 0 ? 0 : cpu];
 
 	v->kernel_gs = gs & EXACT_KERNEL_HALF ? gs : 0;
-	take_regs(&regs, x->run);
+	take_regs(regs, x->run);
 	view = capture_view_of(&x->run->s.regs.regs, &x->run->s.regs.sregs, &x->mem);
 	if (cause->reason == SAMPLE_MARKER)
 		count_add(&v->stats.breakpoints[cause->event], 1);
@@ -185,41 +149,39 @@ static void moment(struct exact *x, uint64_t now)
 {
 	atomic_store(&x->now, now);
 	x->facts.instructions = executed(x);
-	tell_console(x);
+	exact_tell_console(x);
 	if (x->cfg.moment)
 		x->cfg.moment(x->cfg.moment_ctx, now);
 }
 
 static void take_sample(struct exact *x)
 {
-	const struct exact_shared *s = x->child.shared;
 	const struct capture_cause cause = {
 		.reason = SAMPLE_INSN,
-		.now = EXACT_NS_AT(s->at),
+		.now = EXACT_NS_AT(x->stop.at),
 		.weight = x->cfg.period,
-		.exit_addr = s->ahead,
+		.exit_addr = x->stop.ahead,
 	};
 
 	moment(x, cause.now);
 	if (atomic_load(&x->vm->stop))
 		return;
 	capture(x, &cause);
-	if (next_sample(x, s->at) == UINT64_MAX)
+	if (next_sample(x, x->stop.at) == UINT64_MAX)
 		machine_end(x->vm, VM_END_SAMPLES, NULL, NULL, NULL);
 }
 
 /* The marker's sample is there before anybody looks whether it was reached. */
 static void take_place(struct exact *x)
 {
-	struct exact_shared *s = x->child.shared;
 	const struct capture_cause cause = { .reason = SAMPLE_MARKER,
-					     .now = EXACT_NS_AT(s->at),
-					     .event = (uint8_t)(s->reached - 1) };
+					     .now = EXACT_NS_AT(x->stop.at),
+					     .event = (uint8_t)x->stop.place };
 	const struct vm_breakpoint *b;
 
-	if (places_begin_part(s, x->vm, &x->facts))
+	if (exact_places_begin_part(x->child.shared, &x->stop, x->vm, &x->facts))
 		return;
-	b = places_reached(s, x->vm, cause.now);
+	b = exact_places_reached(&x->stop, x->vm, cause.now); /* NULL: cause.event is none of its */
 	if (!b)
 		return;
 	capture(x, &cause);
@@ -232,32 +194,15 @@ static void take_place(struct exact *x)
 
 /* -- the end -------------------------------------------------------------------------------- */
 
-/* The plugin writes what it has counted when QEMU ends by itself. Nothing is counted from now on. */
-static void let_counts_be_written(struct exact *x)
-{
-	struct exact_shared *s = x->child.shared;
-	struct pollfd p = { .fd = x->child.pidfd, .events = POLLIN };
-	uint64_t one = 1;
-
-	if (!x->cfg.counts || !x->child.pid)
-		return;
-	s->frozen = 1;
-	s->next = UINT64_MAX;
-	monitor_quit(&x->monitor);
-	if (!x->answered)
-		(void)!write(x->child.answer, &one, sizeof(one));
-	(void)poll(&p, 1, COUNTS_MS);
-}
-
 /* QEMU is no more, or about to be: nothing changes any more. count: of the guest's instructions. */
 static void exact_is_over(struct exact *x, uint64_t count)
 {
-	let_counts_be_written(x);
+	exact_let_counts_be_written(x);
 	child_end(&x->child);
 	x->over = true;
 	x->facts.instructions = count;
 	atomic_store(&x->now, EXACT_NS_AT(count));
-	tell_console(x);
+	exact_tell_console(x);
 	if (x->cfg.moment && !atomic_load(&x->vm->stop))
 		x->cfg.moment(x->cfg.moment_ctx, EXACT_NS_AT(count));
 }
@@ -284,19 +229,26 @@ static void end_without_reason(struct exact *x)
 /* QEMU's monitor calls both a shutdown. */
 static void end_by_itself(struct exact *x)
 {
-	uint32_t off = x->child.shared->off;
-
-	if (off & EXACT_EXIT)
-		vm_exit(x->vm, off >> EXACT_EXIT_SHIFT & 0xff);
+	if (x->stop.kind == EXACT_STOP_EXIT)
+		vm_exit(x->vm, x->stop.status);
 	else
 		machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
+}
+
+/* It does not do what a QEMU with our plugin does. What came before is kept. */
+static void qemu_is_bad(struct exact *x, const struct err *why)
+{
+	child_end(&x->child);
+	exact_is_over(x, x->answered ? count_now(x) : executed(x));
+	machine_end(x->vm, VM_END_ERROR, NULL, NULL, why);
+	sem_post(&x->ended);
 }
 
 static void qemu_has_ended(struct exact *x)
 {
 	struct err e = { 0 };
 
-	exact_is_over(x, x->child.shared->count);
+	exact_is_over(x, count_now(x));
 	(void)monitor_take(&x->monitor);
 	if (x->child.triple_fault) {
 		err_set(&e, EFAULT, "triple fault on one of %u vCPUs", x->vm->nvcpus);
@@ -314,88 +266,125 @@ static void qemu_has_ended(struct exact *x)
 /* Now and then, when no sample has come for a while: is there anything to wait for? */
 static void look_for_end(struct exact *x)
 {
-	uint64_t now = clock_mono_ns(), count = x->child.shared->count;
+	uint64_t now = clock_mono_ns(), count = count_now(x);
+	enum monitor_answer answer;
+	struct err e = { 0 };
 
 	if (count != x->seen_count) {
 		x->seen_count = count;
 		x->seen_ns = now;
+		x->unanswered = 0;
 	}
 	if (now - x->seen_ns < STILL_NS)
 		return;
 	if (x->monitor.end != MONITOR_RUNS) { /* and it hangs */
 		child_end(&x->child);
 		qemu_has_ended(x);
-	} else if (monitor_is_halted(&x->monitor)) {
+		return;
+	}
+	answer = monitor_is_halted(&x->monitor, &x->vm->stop);
+	if (answer == MONITOR_IS_HALTED) {
 		exact_is_over(x, count);
 		machine_end(x->vm, VM_END_HALTED, NULL, NULL, NULL);
 		sem_post(&x->ended);
+	} else if (answer == MONITOR_IS_NOT_HALTED) {
+		x->unanswered = 0;
+	} else if (++x->unanswered >= UNANSWERED_MOST) {
+		err_set(&e, ETIMEDOUT, "QEMU does not answer, and its guest does not go on");
+		qemu_is_bad(x, &e);
 	}
-	x->seen_ns = now;
+	x->seen_ns = clock_mono_ns();
 }
 
 /* -- on the consumer's thread --------------------------------------------------------------- */
 
+static void set_next(struct exact *x, uint64_t next)
+{
+	x->expected.least = executed(x);
+	x->expected.next = next;
+	x->child.shared->next = next;
+}
+
 /* The vCPU may run up to the next sample. */
 static void let_go(struct exact *x)
 {
-	struct exact_shared *s = x->child.shared;
-	uint64_t one = 1;
+	exact_page *page = x->child.shared;
 
-	places_follow(s, x->vm, &x->facts);
+	exact_places_follow(page, x->vm, &x->facts);
 	if (!x->begun && vm_is_collecting(x->vm)) {
 		x->begun = true;
 		x->facts.begun = executed(x);
-		s->anew = x->cfg.counts && x->facts.begun;
-		s->next = next_sample(x, executed(x));
-	} else if (!s->reached) {
-		s->next = next_sample(x, s->at);
+		page->anew = x->cfg.counts && x->facts.begun;
+		set_next(x, next_sample(x, executed(x)));
+	} else if (x->stop.kind != EXACT_STOP_PLACE) {
+		set_next(x, next_sample(x, x->stop.at));
+	} else {
+		x->expected.least = executed(x);
 	}
-	(void)!write(x->child.answer, &one, sizeof(one));
+	child_answer(&x->child);
 	x->answered = true;
 }
 
 static void guest_stands(struct exact *x)
 {
-	if (!x->child.shared->off) {
-		if (x->child.shared->reached)
-			take_place(x);
-		else
-			take_sample(x);
+	struct err e = { 0 };
+
+	if (exact_stop_take(x->child.shared, &x->expected, &x->stop, &e)) {
+		qemu_is_bad(x, &e);
 		return;
 	}
-	exact_is_over(x, x->child.shared->count);
-	end_by_itself(x);
-	sem_post(&x->ended);
+	switch (x->stop.kind) {
+	case EXACT_STOP_PLACE:
+		take_place(x);
+		return;
+	case EXACT_STOP_SAMPLE:
+		take_sample(x);
+		return;
+	default:
+		exact_is_over(x, x->stop.count);
+		end_by_itself(x);
+		sem_post(&x->ended);
+	}
 }
 
 static void wait_for_more(struct exact *x, uint64_t ns)
 {
-	struct pollfd p[5] = { { .fd = x->child.request, .events = POLLIN },
-			       { .fd = x->child.pidfd, .events = POLLIN },
-			       { .fd = x->wake_fd, .events = POLLIN },
-			       { .fd = x->console_closed ? -1 : x->child.console,
-				 .events = POLLIN },
-			       { .fd = x->monitor.fd, .events = POLLIN } };
+	struct pollfd p[6] = {
+		{ .fd = x->broken_ns ? -1 : x->child.request, .events = POLLIN },
+		{ .fd = x->child.pidfd, .events = POLLIN },
+		{ .fd = x->wake_fd, .events = POLLIN },
+		{ .fd = x->console_closed ? -1 : x->child.console, .events = POLLIN },
+		{ .fd = x->monitor.fd, .events = POLLIN },
+		{ .fd = x->errors_closed ? -1 : x->child.errors, .events = POLLIN }
+	};
 	struct timespec ts = { 0, (long)ns };
+	struct err e = { 0 };
 	uint64_t token;
+	int ret;
 
-	if (ppoll(p, 5, &ts, NULL) <= 0) {
-		look_for_end(x);
-		return;
-	}
+	if (ppoll(p, 6, &ts, NULL) <= 0)
+		memset(p, 0, sizeof(p));
 	if (p[2].revents)
 		(void)!read(x->wake_fd, &token, sizeof(token));
-	if (p[3].revents)
-		keep_console(x);
-	if (p[4].revents)
-		(void)monitor_take(&x->monitor);
-	if (p[0].revents) {
-		if (read(x->child.request, &token, sizeof(token)) == sizeof(token)) {
-			x->answered = false;
-			guest_stands(x);
-		}
+	if (exact_take_words(x, &p[3], &p[4], &p[5], &e)) {
+		qemu_is_bad(x, &e);
+		return;
+	}
+	ret = p[0].revents ? child_stopped(&x->child) : -EAGAIN;
+	if (!ret) {
+		x->answered = false;
+		x->unanswered = 0;
+		guest_stands(x);
 	} else if (p[1].revents) {
 		qemu_has_ended(x);
+	} else if (ret == -EPROTO) {
+		x->broken_ns = clock_mono_ns();
+	} else if (x->broken_ns && clock_mono_ns() - x->broken_ns > BROKEN_NS) {
+		err_set(&e, EPROTO, "QEMU has closed its connection");
+		qemu_is_bad(x, &e);
+	} else {
+		/* Also one that talks all the time may be one whose guest does not go on. */
+		look_for_end(x);
 	}
 }
 
@@ -410,7 +399,7 @@ static void op_rest(struct vm *vm, uint64_t ns)
 		nanosleep(&ts, NULL);
 	} else if (atomic_load(&vm->stop)) {
 		/* At a sample that is the end; else it is wherever it was. */
-		exact_is_over(x, x->answered ? x->child.shared->count : executed(x));
+		exact_is_over(x, x->answered ? count_now(x) : executed(x));
 		sem_post(&x->ended);
 	} else {
 		if (!x->answered)
@@ -437,6 +426,7 @@ static int op_start(struct vm *vm, struct err *e)
 	if (ret)
 		return ret;
 	atomic_store(&vm->first_entry_ns, EXACT_NS_AT(0));
+	x->seen_ns = clock_mono_ns();
 	atomic_store(&x->go, true);
 	return 0;
 }
@@ -463,7 +453,7 @@ static void exact_free(struct exact *x)
 	if (!atomic_load(&x->alone))
 		buf_deinit(&x->kept);
 	for (unsigned int i = 0; i < x->mem.n; i++)
-		munmap(x->mem.region[i].host, x->mem.region[i].size);
+		gmem_alloc_unreserve(x->mem.region[i].host, x->mem.region[i].size);
 	if (x->wake_fd >= 0)
 		close(x->wake_fd);
 	sem_destroy(&x->ended);
@@ -503,10 +493,17 @@ static const struct machine_ops exact_ops = {
 
 static int map_region(struct exact *x, uint64_t gpa, uint64_t off, uint64_t size, struct err *e)
 {
-	void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, x->child.ram, (off_t)off);
+	void *at = gmem_alloc_reserve(size, 4096);
 
-	if (at == MAP_FAILED)
+	if (!at)
 		return err_set(e, errno, "cannot map guest memory: %s", strerror(errno));
+	if (mmap(at, size, PROT_READ, MAP_SHARED | MAP_FIXED, x->child.ram, (off_t)off) ==
+	    MAP_FAILED) {
+		int ret = err_set(e, errno, "cannot map guest memory: %s", strerror(errno));
+
+		gmem_alloc_unreserve(at, size);
+		return ret;
+	}
 	x->mem.region[x->mem.n++] = (struct gmem_region){ .gpa = gpa, .size = size, .host = at };
 	return 0;
 }
@@ -526,8 +523,8 @@ static void hash(const struct exact_bytes *b, char hex[65])
 
 	if (!b->len)
 		return;
-	sha256_init(&c);
-	sha256_update(&c, b->len, b->data);
+	sha256_begin(&c);
+	sha256_add(&c, b->data, b->len);
 	sha256_hex(&c, hex);
 }
 
@@ -551,6 +548,7 @@ static void configure(struct exact *x)
 	vm->cfg.look_for_kernel = x->cfg.look_for_kernel;
 	memcpy(vm->cfg.breakpoint, x->cfg.breakpoint, sizeof(vm->cfg.breakpoint));
 	vm->cfg.nbreakpoints = x->cfg.nbreakpoints;
+	x->expected.nplaces = x->child.nplaces;
 	f->nparts = x->cfg.nparts;
 	memcpy(f->part, x->cfg.part, sizeof(f->part));
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
@@ -560,7 +558,31 @@ static void configure(struct exact *x)
 	}
 }
 
-int vm_exact(struct vm **out, const struct exact_config *cfg, struct err *e)
+/* What exact_free() gives back, but for the struct vm. */
+static int begin(struct exact *x, struct err *e)
+{
+	int ret;
+
+	x->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (x->wake_fd < 0)
+		return err_set(e, errno, "eventfd: %s", strerror(errno));
+	x->run = calloc(1, sizeof(*x->run));
+	if (!x->run)
+		return err_nomem(e);
+	ret = sha256_load(e);
+	if (ret)
+		return ret;
+	ret = engine_find(&x->facts.engine, e);
+	if (ret)
+		return ret;
+	ret = child_start(&x->child, &x->facts.engine, &x->cfg, e);
+	if (ret)
+		return ret;
+	monitor_init(&x->monitor, x->child.monitor);
+	return map_memory(x, e);
+}
+
+int exact_open(struct vm **out, const struct exact_config *cfg, struct err *e)
 {
 	const struct attach_config as = {
 		.host = cfg->host,
@@ -574,21 +596,17 @@ int vm_exact(struct vm **out, const struct exact_config *cfg, struct err *e)
 	int ret;
 
 	if (!x)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	x->cfg = *cfg;
 	child_init(&x->child);
 	buf_init(&x->kept);
 	sem_init(&x->ended, 0, 0);
-	x->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	x->run = calloc(1, sizeof(*x->run));
-	ret = x->wake_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
-	ret = ret || x->run ? ret : err_set(e, ENOMEM, "out of memory");
-	ret = ret ? ret : engine_find(&x->facts.engine, e);
-	ret = ret ? ret : child_start(&x->child, &x->facts.engine, cfg, e);
-	if (!ret)
-		monitor_init(&x->monitor, x->child.monitor);
-	ret = ret ? ret : map_memory(x, e);
-	x->vm = ret ? NULL : machine_new_foreign(&exact_ops, x, &as, cfg->vcpus, e);
+	ret = begin(x, e);
+	x->vm = ret ? NULL : foreign_machine_new(&exact_ops, x, &as, cfg->vcpus, e);
+	if (x->vm) {
+		x->vm->boot_low = cfg->boot_low;
+		x->vm->boot_high = cfg->boot_high;
+	}
 	if (!x->vm) {
 		exact_free(x);
 		return ret ? ret : -e->code;
@@ -598,26 +616,9 @@ int vm_exact(struct vm **out, const struct exact_config *cfg, struct err *e)
 	return 0;
 }
 
-const struct exact_facts *vm_exact_facts(const struct vm *vm)
+const struct exact_facts *exact_facts_of(const struct vm *vm)
 {
 	const struct exact *x = vm->attached;
 
 	return vm->ops == &exact_ops ? &x->facts : NULL;
-}
-
-int vm_exact_counts(const struct vm *vm, struct countfile *out, struct err *e)
-{
-	const struct exact *x = vm->attached;
-	off_t len = lseek(x->child.counts, 0, SEEK_END);
-	void *at;
-	int ret;
-
-	if (len <= 0)
-		return err_set(e, EINVAL, "exact counts: QEMU ended before it had written them");
-	at = mmap(NULL, (size_t)len, PROT_READ, MAP_PRIVATE, x->child.counts, 0);
-	if (at == MAP_FAILED)
-		return err_set(e, errno, "exact counts: %s", strerror(errno));
-	ret = countfile_parse(out, at, (size_t)len, e);
-	munmap(at, (size_t)len);
-	return ret;
 }

@@ -15,7 +15,15 @@
 #include "vmm/exact/engine.h"
 #include "vmm/exact/nvdimm.h"
 #include "vmm/exact/trace.h"
-#include "vmm/vm.h"
+#include "base/capture_plan.h"
+#include "base/event.h"
+#include "base/limits.h"
+
+#include <sys/types.h>
+
+struct disk;
+
+struct vm;
 
 /* icount's shift: QEMU's virtual clock goes on by 2^3 ns with each instruction. */
 #define EXACT_SHIFT 3u
@@ -57,10 +65,36 @@ struct exact_part {
 	uint64_t addr;	  /* as linked */
 };
 
+/* What QEMU opens by name, but for memory and pipes. */
+struct exact_needs {
+	const struct engine *engine; /* the program and the plugin */
+	const struct nvdimm *disk;
+	int disk_fd[EXACT_MAX_DISKS]; /* as the child has them */
+	unsigned int ndisks;
+};
+
+/* How QEMU is confined. */
+struct exact_jail {
+	void *ctx;
+	unsigned long namespaces; /* CLONE_NEW* of clone(2) */
+	uid_t uid;		  /* whom its console's pipe belongs to; ours: as it is */
+	/* Before the child is there. */
+	int (*needs)(void *ctx, const struct exact_needs *needs, struct err *e);
+	/* In the parent, while the child waits. 0 or -errno. */
+	int (*made)(void *ctx, pid_t pid);
+	/* In the child, before execve(2). 0, or -errno, and *what of. */
+	int (*enter)(void *ctx, const char **what);
+};
+
+#define EXACT_BZIMAGE UINT64_C(0x100000) /* QEMU hw/i386/x86.c, x86_load_linux(): prot_addr */
+
 struct exact_config {
+	struct exact_jail *jail;	   /* NULL: it has all rights that we have */
 	struct exact_bytes kernel, initrd; /* whole files; initrd may be empty */
-	const char *cmdline;		   /* stays there as long as the machine */
-	uint64_t mem_size;		   /* bytes */
+	/* Guest-physical range into which QEMU loads a bzImage's protected-mode code; 0: it is not a bzImage. */
+	uint64_t boot_low, boot_high;
+	const char *cmdline; /* stays there as long as the machine */
+	uint64_t mem_size;   /* bytes */
 	unsigned int vcpus;
 	/* NVDIMMs, in order; they may be closed once the machine is there. */
 	const struct disk *disk[EXACT_MAX_DISKS];
@@ -103,17 +137,18 @@ struct exact_facts {
 	bool counts;	       /* every instruction is counted: samples only tell processes apart */
 	uint64_t instructions; /* that the guest has executed, on all vCPUs */
 	uint64_t begun;	       /* ... before samples or counts were collected */
-	unsigned int nparts;
+	unsigned int nparts, parts_begun;
 	struct exact_part part[EXACT_MAX_PARTS];
-	uint64_t part_at[EXACT_MAX_PARTS]; /* the instruction that it begins with; 0: it never did */
+	uint64_t
+		part_at[EXACT_MAX_PARTS]; /* the instruction that it begins with; 0: it never did */
 };
 
 struct countfile;
 
-int vm_exact(struct vm **out, const struct exact_config *cfg, struct err *e);
+int exact_open(struct vm **out, const struct exact_config *cfg, struct err *e);
 /* Of a vm that came from it; NULL: it did not. After vm_join() it is final. */
-const struct exact_facts *vm_exact_facts(const struct vm *vm);
+const struct exact_facts *exact_facts_of(const struct vm *vm);
 /* After vm_join(), with cfg.counts: the counts. -EINVAL, -ENOMEM: there are none, and why. */
-int vm_exact_counts(const struct vm *vm, struct countfile *out, struct err *e);
+int exact_counts_of(const struct vm *vm, struct countfile *out, struct err *e);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/exact/monitor.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_MS 2000
+#define LOOK_MS 20
 
 void monitor_init(struct monitor *m, int fd)
 {
@@ -14,22 +16,28 @@ void monitor_init(struct monitor *m, int fd)
 
 	m->fd = fd;
 	m->end = MONITOR_RUNS;
-	m->len = 0;
+	m->len = m->unasked = 0;
+	m->floods = false;
 	m->text[0] = '\0';
 	(void)!write(fd, greeting, sizeof(greeting) - 1);
 }
 
 bool monitor_take(struct monitor *m)
 {
-	ssize_t n;
+	for (size_t taken = 0; m->fd >= 0 && taken < MONITOR_TURN;) {
+		ssize_t n;
 
-	while (m->fd >= 0) {
 		if (m->len == sizeof(m->text) - 1) /* nobody has asked for so much */
 			m->len = 0;
 		n = read(m->fd, m->text + m->len, sizeof(m->text) - 1 - m->len);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
-		if (n <= 0) {
+		if (n > 0) {
+			taken += (size_t)n;
+			m->unasked += (size_t)n;
+			m->floods = m->unasked > MONITOR_MOST;
+		}
+		if (n <= 0 || m->floods) {
 			m->fd = -1;
 			return false;
 		}
@@ -40,7 +48,7 @@ bool monitor_take(struct monitor *m)
 		else if (strstr(m->text, "\"guest-shutdown\""))
 			m->end = MONITOR_POWEROFF;
 	}
-	return false;
+	return m->fd >= 0;
 }
 
 void monitor_quit(struct monitor *m)
@@ -64,22 +72,25 @@ bool monitor_says_halted(const char *text)
 	return any;
 }
 
-bool monitor_is_halted(struct monitor *m)
+enum monitor_answer monitor_is_halted(struct monitor *m, const atomic_bool *stop)
 {
 	static const char ask[] = "{\"execute\": \"human-monitor-command\", \"arguments\": "
 				  "{\"command-line\": \"info registers -a\"}, \"id\": \"regs\"}\n";
+	uint64_t end = clock_mono_ns() + MONITOR_ANSWER_MS * UINT64_C(1000000);
 
 	if (!monitor_take(m))
-		return false;
-	m->len = 0;
+		return MONITOR_NO_ANSWER;
+	m->len = m->unasked = 0;
 	m->text[0] = '\0';
 	if (write(m->fd, ask, sizeof(ask) - 1) != sizeof(ask) - 1)
-		return false;
+		return MONITOR_NO_ANSWER;
 	while (!strstr(m->text, "\"id\": \"regs\"")) {
 		struct pollfd p = { .fd = m->fd, .events = POLLIN };
 
-		if (poll(&p, 1, ANSWER_MS) <= 0 || !monitor_take(m))
-			return false;
+		if (atomic_load(stop) || clock_mono_ns() >= end)
+			return MONITOR_NO_ANSWER;
+		if (poll(&p, 1, LOOK_MS) > 0 && !monitor_take(m))
+			return MONITOR_NO_ANSWER;
 	}
-	return monitor_says_halted(m->text);
+	return monitor_says_halted(m->text) ? MONITOR_IS_HALTED : MONITOR_IS_NOT_HALTED;
 }

@@ -2,13 +2,15 @@
 #include "vmm/exact/nvdimm.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "vmm/exact/sha256.h"
+#include "vmm/dev/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,8 +23,8 @@ static int hash_image(struct nvdimm *n, const struct disk *d, struct err *e)
 	struct sha256_ctx c;
 
 	if (!piece)
-		return err_set(e, ENOMEM, "out of memory");
-	sha256_init(&c);
+		return err_nomem(e);
+	sha256_begin(&c);
 	for (uint64_t at = 0; at < n->image_size;) {
 		uint64_t left = n->image_size - at;
 		ssize_t got = pread(n->fd, piece, left < PIECE ? (size_t)left : PIECE, (off_t)at);
@@ -32,7 +34,7 @@ static int hash_image(struct nvdimm *n, const struct disk *d, struct err *e)
 		if (got <= 0)
 			return err_set(e, got ? errno : EIO, "%s: cannot read: %s", disk_path(d),
 				       got ? strerror(errno) : "it has become shorter");
-		sha256_update(&c, (size_t)got, piece);
+		sha256_add(&c, piece, (size_t)got);
 		at += (uint64_t)got;
 	}
 	sha256_hex(&c, n->sha256);
@@ -42,11 +44,11 @@ static int hash_image(struct nvdimm *n, const struct disk *d, struct err *e)
 /* n->fd becomes a copy of it, with zeros at its end. */
 static int pad(struct nvdimm *n, const struct disk *d, struct err *e)
 {
-	int copy = memfd_create("disk", MFD_CLOEXEC);
 	off_t at = 0;
+	int copy, ret = file_in_memory("disk", 0, &copy, e);
 
-	if (copy < 0)
-		return err_set(e, errno, "memfd_create: %s", strerror(errno));
+	if (ret)
+		return ret;
 	while ((uint64_t)at < n->image_size) {
 		ssize_t got = sendfile(copy, n->fd, &at, (size_t)(n->image_size - (uint64_t)at));
 
@@ -61,13 +63,22 @@ static int pad(struct nvdimm *n, const struct disk *d, struct err *e)
 	n->fd = copy;
 	return ftruncate(copy, (off_t)n->size) ? err_set(e, errno, "%s: no memory for a copy: %s",
 							 disk_path(d), strerror(errno))
-					       : 0;
+					       : file_seal(copy, FILE_SEAL_ALL, "disk", e);
+}
+
+/* QEMU gets it, which is not to write to the image whatever the disk is for. */
+static int reopen_to_read(int fd)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e)
 {
 	struct nvdimm n = {
-		.fd = fcntl(disk_fd(d), F_DUPFD_CLOEXEC, 0),
+		.fd = reopen_to_read(disk_fd(d)),
 		.size = (disk_size(d) + NVDIMM_UNIT - 1) / NVDIMM_UNIT * NVDIMM_UNIT,
 		.image_size = disk_size(d),
 		.read_only = disk_is_read_only(d),

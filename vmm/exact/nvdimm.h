@@ -10,7 +10,11 @@
 #define KVMPROF_VMM_EXACT_NVDIMM_H
 
 #include "base/err.h"
-#include "vmm/dev/disk.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct disk;
 
 #define NVDIMM_UNIT (UINT64_C(2) << 20)
 #define NVDIMM_MAX_COPY (UINT64_C(1) << 30) /* bytes of an image that is copied */

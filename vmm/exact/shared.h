@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The plugin's answer to versions=on: this word, the least and the newest version, and the name of QEMU's target. */
+#define EXACT_ANSWER "kvmprof-exact-plugin"
 #define EXACT_MAGIC UINT32_C(0x6b766d78)
 /* Of this layout and of how the plugin counts: profiles say it, as counts of two may differ. */
 #define EXACT_VERSION 3u

@@ -11,11 +11,16 @@
  * request (BOOT_WAY_BZIMAGE) the decompressor runs after all: kernels that want a
  * random address get it only from there. It is entered by the 64-bit boot protocol.
  */
+#include "vmm/image/bzimage.h"
+
 #include "vmm/image/parse.h"
 
 #include "base/cursor.h"
-#include "vmm/boot/tables.h"
-#include "vmm/layout.h"
+#include "vmm/image/kernel_range.h"
+#include "vmm/image/elf64.h"
+#include "vmm/image/unpack.h"
+#include "vmm/image/widen.h"
+#include "vmm/image/way.h"
 
 #include <ctype.h>
 #include <elf.h>
@@ -49,7 +54,7 @@ static uint32_t read32(const struct cursor *file, uint64_t off)
 	return cursor_u32(&w);
 }
 
-bool boot_bzimage_probe(const uint8_t *file, size_t len)
+bool bzimage_probe(const uint8_t *file, size_t len)
 {
 	struct cursor c;
 
@@ -112,7 +117,7 @@ static void read_version(struct boot_image *img, const struct cursor *file, uint
 static int parse_linuxlike(struct boot_image *img, const char *name, const struct cursor *file,
 			   struct err *e)
 {
-	uint64_t version = boot_setup_field(img, SETUP_VERSION, 2);
+	uint64_t version = parse_setup_field(img, SETUP_VERSION, 2);
 	struct boot_flat flat = { .data = img->pm, .len = img->pm_len, .gpa = LINUXLIKE_GPA };
 	uint64_t init = 0;
 
@@ -122,14 +127,14 @@ static int parse_linuxlike(struct boot_image *img, const char *name, const struc
 		return err_set(e, EINVAL, "%s: truncated: %zu bytes, nothing behind the setup code",
 			       name, file->len);
 	if (version >= PROTOCOL_INIT_SIZE) {
-		flat.gpa = boot_setup_field(img, SETUP_PREF_ADDRESS, 8);
-		init = boot_setup_field(img, SETUP_INIT_SIZE, 4);
+		flat.gpa = parse_setup_field(img, SETUP_PREF_ADDRESS, 8);
+		init = parse_setup_field(img, SETUP_INIT_SIZE, 4);
 	}
 	flat.mem_len = init > flat.len ? init : flat.len;
 	flat.entry = flat.gpa;
-	if (boot_setup_field(img, SETUP_XLOADFLAGS, 2) & XLF_KERNEL_64)
+	if (parse_setup_field(img, SETUP_XLOADFLAGS, 2) & XLF_KERNEL_64)
 		flat.entry += ENTRY_64;
-	return boot_flat_wrap(img, name, &flat, e);
+	return widen_flat(img, name, &flat, e);
 }
 
 /* The parts of the file, and what it says about itself. */
@@ -147,13 +152,13 @@ static int read_parts(struct boot_image *img, const struct cursor *c, const char
 			       "%s: truncated: %zu bytes, the setup code has %" PRIu64
 			       "; fetch it again",
 			       name, c->len, setup_len);
-	kernel_len = boot_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
+	kernel_len = parse_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
 	read_version(img, c, setup_len);
 	img->setup = c->base;
 	img->setup_len = setup_len;
 	img->pm = c->base + setup_len;
 	img->pm_len = kernel_len < c->len - setup_len ? kernel_len : c->len - setup_len;
-	img->cmdline_max = (uint32_t)boot_setup_field(img, SETUP_CMDLINE_SIZE, 4);
+	img->cmdline_max = (uint32_t)parse_setup_field(img, SETUP_CMDLINE_SIZE, 4);
 	return 0;
 }
 
@@ -161,7 +166,7 @@ static int read_parts(struct boot_image *img, const struct cursor *c, const char
 static int find_payload(const struct boot_image *img, const char *name, size_t len, uint32_t off,
 			uint32_t plen, struct err *e)
 {
-	uint64_t kernel_len = boot_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
+	uint64_t kernel_len = parse_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
 	/* 32-bit values in 64-bit sums: these cannot wrap */
 	uint64_t end = img->setup_len + off + (uint64_t)plen;
 
@@ -183,8 +188,8 @@ static int find_payload(const struct boot_image *img, const char *name, size_t l
 	return 0;
 }
 
-int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-		       size_t max_kernel, struct err *e)
+int bzimage_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		  size_t max_kernel, struct err *e)
 {
 	uint32_t off, plen, code32;
 	const uint8_t *payload;
@@ -217,7 +222,7 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 		img->cmdline_max = plen ? LINUX_CMDLINE_MAX : OLD_CMDLINE_MAX;
 	if (!off && !plen) {
 		r = parse_linuxlike(img, name, &c, e);
-		return r ? r : boot_elf64_parse(img, name, e);
+		return r ? r : image_elf64_parse(img, name, e);
 	}
 	r = find_payload(img, name, len, off, plen, e);
 	if (r)
@@ -229,11 +234,11 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 		img->elf = payload;
 		img->elf_len = plen;
 	} else {
-		r = boot_unpack(name, (struct bytes){ payload, plen }, max_kernel, &img->unpacked,
-				&img->elf_len, e);
+		r = unpack_image(name, (struct bytes){ payload, plen }, max_kernel, &img->unpacked,
+				 &img->elf_len, e);
 		if (r)
 			return r;
-		img->compression = boot_unpack_detect(payload, plen);
+		img->compression = unpack_detect(payload, plen);
 		img->elf = img->unpacked;
 		if (img->elf_len < SELFMAG || memcmp(img->elf, ELFMAG, SELFMAG))
 			return err_set(e, EINVAL,
@@ -241,7 +246,7 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 				       "decompression)",
 				       name, img->compression, img->elf_len);
 	}
-	return boot_elf64_parse(img, name, e);
+	return image_elf64_parse(img, name, e);
 }
 
 /* -- through the decompressor -------------------------------------------------- */
@@ -249,10 +254,10 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 /* What of the setup header says that the decompressor cannot be entered as we do it. */
 static int check_protocol(const struct boot_image *img, bool long_mode, struct err *e)
 {
-	uint64_t version = boot_setup_field(img, SETUP_VERSION, 2);
-	uint64_t syssize = boot_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
-	unsigned int flags = (unsigned int)boot_setup_field(img, SETUP_LOADFLAGS, 1);
-	unsigned int xflags = (unsigned int)boot_setup_field(img, SETUP_XLOADFLAGS, 2);
+	uint64_t version = parse_setup_field(img, SETUP_VERSION, 2);
+	uint64_t syssize = parse_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
+	unsigned int flags = (unsigned int)parse_setup_field(img, SETUP_LOADFLAGS, 1);
+	unsigned int xflags = (unsigned int)parse_setup_field(img, SETUP_XLOADFLAGS, 2);
 
 	if (long_mode && version < PROTOCOL_XLOADFLAGS)
 		return err_set(e, ENOTSUP,
@@ -286,8 +291,8 @@ static int check_protocol(const struct boot_image *img, bool long_mode, struct e
  * At pref_address, or the next aligned place above it. A lower one would not do
  * with less memory: the kernel is never decompressed below where it was linked.
  */
-int boot_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t ram_end,
-		       struct boot_place *out, struct err *e)
+int way_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t ram_end,
+		      struct boot_place *out, struct err *e)
 {
 	uint64_t align, init, at, need;
 	bool long_mode = way == BOOT_WAY_BZIMAGE;
@@ -300,26 +305,26 @@ int boot_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t
 	r = check_protocol(img, long_mode, e);
 	if (r)
 		return r;
-	align = boot_setup_field(img, SETUP_KERNEL_ALIGNMENT, 4);
+	align = parse_setup_field(img, SETUP_KERNEL_ALIGNMENT, 4);
 	if (!align || align & (align - 1))
 		return err_set(e, EINVAL,
 			       "damaged setup header: kernel_alignment 0x%" PRIx64
 			       " is not a power of two",
 			       align);
-	init = boot_setup_field(img, SETUP_INIT_SIZE, 4);
+	init = parse_setup_field(img, SETUP_INIT_SIZE, 4);
 	if (init < img->pm_len)
 		return err_set(e, EINVAL,
 			       "damaged setup header: init_size 0x%" PRIx64
 			       " is less than the 0x%zx bytes of the protected-mode part",
 			       init, img->pm_len);
-	at = boot_setup_field(img, SETUP_PREF_ADDRESS, 8);
+	at = parse_setup_field(img, SETUP_PREF_ADDRESS, 8);
 	if (at < GPA_KERNEL_MIN || at >= GPA_PCI_HOLE)
 		return err_set(e, EINVAL,
 			       "the decompressor wants to be loaded at 0x%" PRIx64
 			       " (pref_address; expected 0x%" PRIx64 " to 0x%" PRIx64 ")",
 			       at, GPA_KERNEL_MIN, GPA_PCI_HOLE - 1);
 	/* A kernel that isn't relocatable has one place, whatever its alignment. */
-	if (boot_setup_field(img, SETUP_RELOCATABLE, 1))
+	if (parse_setup_field(img, SETUP_RELOCATABLE, 1))
 		at = (at + align - 1) & ~(align - 1);
 	need = at + init; /* both below 2^33 */
 	if (need > GPA_PCI_HOLE)

@@ -2,9 +2,12 @@
 /*
  * ELF64 executables for x86-64: header, program headers, nothing else.
  */
+#include "vmm/image/elf64.h"
+
 #include "vmm/image/parse.h"
 
 #include "base/elf_struct.h"
+#include "vmm/image/multiboot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -81,30 +84,27 @@ static int check_header(const Elf64_Ehdr *h, const char *name, struct err *e)
 	return 0;
 }
 
-/* Insert by address, refuse what touches a neighbour. */
-static int segment_add(struct boot_image *img, const char *name, const struct boot_segment *s,
-		       struct err *e)
+/* Inserts by address, and notes what touches a neighbour: no loader can place that. */
+static void segment_add(struct boot_image *img, const char *name, const struct boot_segment *s)
 {
 	unsigned int at = img->nseg;
 
-	if (img->nseg == BOOT_MAX_SEGMENTS)
-		return err_set(e, EINVAL, "%s: more than %u loadable ELF segments", name,
-			       BOOT_MAX_SEGMENTS);
+	if (img->nseg == BOOT_MAX_SEGMENTS) {
+		err_set(&img->unloaded, EINVAL, "%s: more than %u loadable ELF segments", name,
+			BOOT_MAX_SEGMENTS);
+		return;
+	}
 	while (at > 0 && img->seg[at - 1].gpa > s->gpa)
 		at--;
-	if (at > 0 && img->seg[at - 1].gpa + img->seg[at - 1].mem_len > s->gpa)
-		goto overlap;
-	if (at < img->nseg && s->gpa + s->mem_len > img->seg[at].gpa)
-		goto overlap;
+	if ((at > 0 && img->seg[at - 1].gpa + img->seg[at - 1].mem_len > s->gpa) ||
+	    (at < img->nseg && s->gpa + s->mem_len > img->seg[at].gpa))
+		err_set(&img->unloaded, EINVAL,
+			"%s: the ELF segment at 0x%" PRIx64 " (0x%" PRIx64
+			" bytes) overlaps another one in guest memory",
+			name, s->gpa, s->mem_len);
 	memmove(&img->seg[at + 1], &img->seg[at], (img->nseg - at) * sizeof(*s));
 	img->seg[at] = *s;
 	img->nseg++;
-	return 0;
-overlap:
-	return err_set(e, EINVAL,
-		       "%s: the ELF segment at 0x%" PRIx64 " (0x%" PRIx64
-		       " bytes) overlaps another one in guest memory",
-		       name, s->gpa, s->mem_len);
 }
 
 static int read_phdr(struct boot_image *img, struct cursor *c, const char *name, struct err *e)
@@ -113,6 +113,7 @@ static int read_phdr(struct boot_image *img, struct cursor *c, const char *name,
 	const Elf64_Phdr p = cursor_phdr(c);
 	/* p_vaddr is 0 for the per-CPU segment of an SMP vmlinux. */
 	struct boot_segment s = { .gpa = p.p_paddr,
+				  .va = p.p_vaddr,
 				  .file_off = p.p_offset,
 				  .file_len = p.p_filesz,
 				  .mem_len = p.p_memsz };
@@ -132,7 +133,7 @@ static int read_phdr(struct boot_image *img, struct cursor *c, const char *name,
 		struct cursor notes = cursor_window(c, s.file_off, s.file_len);
 
 		if (!notes.bad)
-			img->pvh_entry = boot_pvh_note(notes.base, notes.len);
+			img->pvh_entry = multiboot_pvh_note(notes.base, notes.len);
 	}
 	if (p.p_type != PT_LOAD || !s.mem_len)
 		return 0;
@@ -148,13 +149,23 @@ static int read_phdr(struct boot_image *img, struct cursor *c, const char *name,
 			       name, s.file_len, s.file_off, c->len);
 	if (!s.file_len)
 		s.file_off = 0; /* may point anywhere; nobody has to care */
-	if (__builtin_add_overflow(s.gpa, s.mem_len, &end) || end > ELF64_ADDR_LIMIT)
+	if (__builtin_add_overflow(s.gpa, s.mem_len, &end))
 		return err_set(e, EINVAL,
-			       "%s: ELF segment at physical address 0x%" PRIx64 " (0x%" PRIx64
-			       " bytes) is not below 4 GiB; a kernel linked high needs p_paddr "
-			       "(\"AT\" in its linker script)",
-			       name, s.gpa, s.mem_len);
-	return segment_add(img, name, &s, e);
+			       "%s: damaged ELF program header at offset 0x%" PRIx64 " (0x%" PRIx64
+			       " bytes at physical address 0x%" PRIx64 ")",
+			       name, at, s.mem_len, s.gpa);
+	/* The linked address is only a help for entries: one that wraps helps nobody. */
+	if (__builtin_add_overflow(s.va, s.mem_len, &end))
+		s.va = s.gpa;
+	/* Names and code can be read all the same. */
+	if (s.gpa + s.mem_len > ELF64_ADDR_LIMIT)
+		err_set(&img->unloaded, EINVAL,
+			"%s: ELF segment at physical address 0x%" PRIx64 " (0x%" PRIx64
+			" bytes) is not below 4 GiB; a kernel linked high needs p_paddr "
+			"(\"AT\" in its linker script)",
+			name, s.gpa, s.mem_len);
+	segment_add(img, name, &s);
+	return 0;
 }
 
 /* The banner is in .rodata, which is in the first segment: found after a few MiB. */
@@ -172,7 +183,7 @@ static bool has_linux_banner(const struct boot_image *img)
 	return false;
 }
 
-bool boot_elf64_holds(const struct boot_image *img, uint64_t gpa)
+bool image_elf64_holds(const struct boot_image *img, uint64_t gpa)
 {
 	for (unsigned int i = 0; i < img->nseg; i++)
 		if (gpa - img->seg[i].gpa < img->seg[i].mem_len)
@@ -180,10 +191,17 @@ bool boot_elf64_holds(const struct boot_image *img, uint64_t gpa)
 	return false;
 }
 
-int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
+uint64_t image_elf64_physical(const struct boot_image *img, uint64_t va)
+{
+	for (unsigned int i = 0; i < img->nseg; i++)
+		if (va - img->seg[i].va < img->seg[i].mem_len)
+			return va - img->seg[i].va + img->seg[i].gpa;
+	return 0;
+}
+
+int image_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 {
 	struct cursor c;
-	uint64_t entry;
 	Elf64_Ehdr h;
 	int r;
 
@@ -195,7 +213,7 @@ int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 	r = check_header(&h, name, e);
 	if (r)
 		return r;
-	entry = h.e_entry;
+	img->elf_entry = h.e_entry;
 	cursor_seek(&c, h.e_phoff);
 	for (unsigned int i = 0; i < h.e_phnum; i++) {
 		r = read_phdr(img, &c, name, e);
@@ -210,16 +228,12 @@ int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 			name);
 
 	/* An entry of a way that is not taken may be anywhere. */
-	if (!boot_elf64_holds(img, img->pvh_entry))
+	if (!image_elf64_holds(img, img->pvh_entry))
 		img->pvh_entry = 0;
-	if (!boot_elf64_holds(img, entry))
-		return err_set(e, EINVAL,
-			       "%s: ELF entry 0x%" PRIx64 " lies in no segment's physical range "
-			       "(expected 0x%" PRIx64 "..0x%" PRIx64 ")",
-			       name, entry, img->seg[0].gpa,
-			       img->seg[img->nseg - 1].gpa + img->seg[img->nseg - 1].mem_len);
-
-	img->entry = entry;
+	/* Kernels that are linked high often have a virtual entry: FreeBSD, NetBSD. */
+	img->entry = image_elf64_holds(img, img->elf_entry)
+			     ? img->elf_entry
+			     : image_elf64_physical(img, img->elf_entry);
 	img->low = img->seg[0].gpa;
 	img->high = img->seg[img->nseg - 1].gpa + img->seg[img->nseg - 1].mem_len;
 	/* What is known of Linux here is known of 64-bit kernels. */

@@ -5,7 +5,13 @@
 #include "vmm/image/uki.h"
 
 #include "base/cursor.h"
+#include "vmm/image/bzimage.h"
+#include "vmm/image/elf64.h"
+#include "vmm/image/multiboot.h"
+#include "vmm/image/unpack.h"
+#include "vmm/image/widen.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -79,7 +85,7 @@ static bool all_zero(const uint8_t *file, size_t len)
 /* We cannot boot it: say what it is. */
 static int image_refuse(const char *name, const uint8_t *file, size_t len, struct err *e)
 {
-	const char *compression = boot_unpack_detect(file, len);
+	const char *compression = unpack_detect(file, len);
 	struct cursor c;
 
 	cursor_init(&c, file, len);
@@ -117,19 +123,37 @@ static bool is_elf(const uint8_t *file, size_t len)
 	return len >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG);
 }
 
+/* As GRUB does it, an ELF's entry is a linked address if a segment is linked there. */
+static uint64_t elf_entry(const struct boot_image *img)
+{
+	uint64_t entry = image_elf64_physical(img, img->elf_entry);
+
+	return entry ? entry : img->entry;
+}
+
 static int take_multiboot(struct boot_image *img, const char *name, const struct boot_multiboot *h,
 			  struct err *e)
 {
-	uint64_t entry = h->flat ? h->entry : img->entry;
-	int r = boot_multiboot_check(name, h, e);
+	bool own = h->entry || (h->flat && h->version == 1);
+	uint64_t entry = own ? h->entry : elf_entry(img);
+	int r = multiboot_check(name, h, e);
 
 	if (r)
 		return r;
+	if (h->relocatable && (img->low < h->least || img->high - 1 > h->most))
+		return err_set(e, ENOTSUP,
+			       "%s: its multiboot2 header wants it within 0x%x..0x%x, but it is "
+			       "linked at 0x%llx, and kernels are not moved here; link it there",
+			       name, h->least, h->most, (unsigned long long)img->low);
 	/* The ELF's headers say where things go; the address fields may add an entry. */
-	if (!boot_elf64_holds(img, entry))
+	if (!image_elf64_holds(img, entry))
 		return err_set(e, EINVAL,
 			       "%s: the multiboot entry 0x%llx lies in no segment of the kernel",
 			       name, (unsigned long long)entry);
+	if (h->version == 2) {
+		img->mb2_entry = (uint32_t)entry;
+		return 0;
+	}
 	img->multiboot = true;
 	img->mb_pages = h->flags & 1;
 	img->mb_entry = (uint32_t)entry;
@@ -140,8 +164,9 @@ static int take_multiboot(struct boot_image *img, const char *name, const struct
 static int parse_elf(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		     struct err *e)
 {
-	struct boot_multiboot h;
-	bool multiboot = boot_multiboot_find(file, len, &h);
+	struct boot_multiboot h, h2;
+	bool multiboot = multiboot_find(file, len, &h);
+	bool multiboot2 = multiboot_find2(file, len, &h2);
 	int r;
 
 	img->kind = BOOT_ELF64;
@@ -149,23 +174,35 @@ static int parse_elf(struct boot_image *img, const char *name, const uint8_t *fi
 	img->elf_len = len;
 	if (len > EI_CLASS && file[EI_CLASS] == ELFCLASS32) {
 		img->kind = BOOT_ELF32;
-		r = boot_elf32_widen(img, name, file, len, e);
+		r = widen_elf32(img, name, file, len, e);
 		if (r)
 			return r;
 	}
-	r = boot_elf64_parse(img, name, e);
-	return r || !multiboot ? r : take_multiboot(img, name, &h, e);
+	r = image_elf64_parse(img, name, e);
+	if (!r && multiboot && !img->unloaded.code)
+		r = take_multiboot(img, name, &h, e);
+	if (!r && multiboot2 && !img->unloaded.code) {
+		struct err why = { 0 };
+
+		r = take_multiboot(img, name, &h2, &why);
+		/* A header that is not used may be anything. */
+		if (r && (img->multiboot || img->pvh_entry || img->is_linux))
+			return 0;
+		if (r && e)
+			*e = why;
+	}
+	return r;
 }
 
 /* A compressed ELF, as Xen comes: is unpacked then. */
 static bool unpack_elf(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		       size_t max)
 {
-	const char *compression = boot_unpack_detect(file, len);
+	const char *compression = unpack_detect(file, len);
 
-	if (!compression || boot_unpack(name, (struct bytes){ file, len },
-					max < BOOT_MAX_PACKED ? max : BOOT_MAX_PACKED,
-					&img->unpacked, &img->elf_len, NULL))
+	if (!compression || unpack_image(name, (struct bytes){ file, len },
+					 max < BOOT_MAX_PACKED ? max : BOOT_MAX_PACKED,
+					 &img->unpacked, &img->elf_len, NULL))
 		return false;
 	if (is_elf(img->unpacked, img->elf_len)) {
 		img->compression = compression;
@@ -194,11 +231,22 @@ static int parse_uki(struct boot_image *img, const char *name, const uint8_t *fi
 	if (uki_probe(file, len))
 		return err_set(e, EINVAL, "%s: this is another EFI program, expected a bzImage",
 			       inner);
-	return boot_image_parse_max(img, inner, file, len, max_kernel, e);
+	return parse_image_max(img, inner, file, len, max_kernel, e);
 }
 
-int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-			 size_t max_kernel, struct err *e)
+uint64_t parse_setup_field(const struct boot_image *img, uint32_t off, unsigned int size)
+{
+	uint64_t v = 0;
+
+	assert(off >= SETUP_HEADER && size <= sizeof(v));
+	off -= SETUP_HEADER;
+	if (off + size <= img->setup_header_len)
+		memcpy(&v, img->setup_header + off, size);
+	return v;
+}
+
+int parse_image_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		    size_t max_kernel, struct err *e)
 {
 	struct boot_image tmp = { 0 };
 	struct boot_multiboot h;
@@ -214,36 +262,38 @@ int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t
 	tmp.cmdline_max = LINUX_CMDLINE_MAX;
 	if (is_elf(file, len)) {
 		r = parse_elf(&tmp, name, file, len, e);
-	} else if (boot_bzimage_probe(file, len)) {
+	} else if (bzimage_probe(file, len)) {
 		tmp.kind = BOOT_BZIMAGE;
-		r = boot_bzimage_parse(&tmp, name, file, len, max_kernel, e);
+		r = bzimage_parse(&tmp, name, file, len, max_kernel, e);
 	} else if (uki_probe(file, len)) {
 		r = parse_uki(&tmp, name, file, len, max_kernel, e);
 	} else if (unpack_elf(&tmp, name, file, len, max_kernel)) {
 		r = parse_elf(&tmp, name, tmp.unpacked, tmp.elf_len, e);
-	} else if (boot_multiboot_find(file, len, &h) && h.flat) {
+	} else if ((multiboot_find(file, len, &h) && h.flat) ||
+		   (multiboot_find2(file, len, &h) && (h.flat || h.damaged))) {
 		tmp.kind = BOOT_FLAT;
-		r = boot_multiboot_parse(&tmp, name, file, len, &h, e);
-		r = r ? r : boot_elf64_parse(&tmp, name, e);
+		r = multiboot_check(name, &h, e);
+		r = r ? r : multiboot_parse(&tmp, name, file, len, &h, e);
+		r = r ? r : image_elf64_parse(&tmp, name, e);
 		r = r ? r : take_multiboot(&tmp, name, &h, e);
 	} else {
 		r = image_refuse(name, file, len, e);
 	}
 	if (r) {
-		boot_image_deinit(&tmp);
+		image_deinit(&tmp);
 		return r;
 	}
 	*img = tmp;
 	return 0;
 }
 
-int boot_image_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-		     struct err *e)
+int image_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		struct err *e)
 {
-	return boot_image_parse_max(img, name, file, len, BOOT_MAX_KERNEL, e);
+	return parse_image_max(img, name, file, len, BOOT_MAX_KERNEL, e);
 }
 
-void boot_image_deinit(struct boot_image *img)
+void image_deinit(struct boot_image *img)
 {
 	if (!img)
 		return;

@@ -2,17 +2,19 @@
 /*
  * image: a kernel file, recognised by content, as a validated load plan.
  *
- * Parsers take bytes and do no I/O. What comes out of boot_image_parse() can be
+ * Parsers take bytes and do no I/O. What comes out of image_parse() can be
  * loaded without further checks against the file: every segment lies inside the
  * ELF bytes, no two overlap, and no address wraps. Whether it fits into the
  * guest's RAM is decided by boot_load(), and so is whether a bzImage can be
- * entered through its own decompressor, which few ask for.
+ * entered through its own decompressor, which few ask for. An ELF that no loader
+ * could place or enter is no error here, as its symbols may be all that is wanted:
+ * way_of_image() refuses it.
  *
  * Whatever the file is, img->elf is an ELF64: other forms are widened (widen.c). Of a
  * unified kernel image it is the kernel in it; the rest of that is for uki.h.
  *
  * Sources: Documentation/arch/x86/boot.rst (Linux boot protocol 2.15), ELF-64
- * Object File Format 1.5, Multiboot 0.6.96, Xen's hvm/start_info.h.
+ * Object File Format 1.5, Multiboot 0.6.96, Multiboot2 2.0, Xen's hvm/start_info.h.
  */
 #ifndef KVMPROF_VMM_IMAGE_IMAGE_H
 #define KVMPROF_VMM_IMAGE_IMAGE_H
@@ -36,21 +38,9 @@ enum boot_kind {
 	BOOT_LINUXLIKE, /* a bzImage that holds no vmlinux: memtest86+, iPXE */
 };
 
-/* How a kernel is entered: boot_image_way(), docs/kernels.md. */
-enum boot_way {
-	/* In 64-bit mode at the ELF's entry, rsi = boot_params: no decompressor runs. */
-	BOOT_WAY_VMLINUX = 0,
-	/* In 64-bit mode in a bzImage's own code, which may move the kernel. */
-	BOOT_WAY_BZIMAGE,
-	BOOT_WAY_LINUX32,   /* the same in 32-bit mode */
-	BOOT_WAY_LINUX16,   /* a bzImage in real mode, at its setup code */
-	BOOT_WAY_MULTIBOOT, /* 32-bit mode, ebx = multiboot information */
-	BOOT_WAY_PVH,	    /* 32-bit mode, ebx = hvm_start_info */
-	BOOT_WAY_AUTO,	    /* as the image asks for */
-};
-
 struct boot_segment {
 	uint64_t gpa;	   /* load address (p_paddr) */
+	uint64_t va;	   /* where it is linked (p_vaddr) */
 	uint64_t file_off; /* into elf */
 	uint64_t file_len;
 	uint64_t mem_len; /* >= file_len; the rest is zero */
@@ -61,8 +51,13 @@ struct boot_image {
 	bool is_linux;	    /* a Linux kernel: wants boot_params, stacks are 16 KiB */
 	const uint8_t *elf; /* the ELF64 bytes: the file itself or `unpacked` */
 	size_t elf_len;
-	uint8_t *unpacked;  /* owned; NULL for BOOT_ELF64 that is not compressed */
-	uint64_t entry;	    /* guest-physical address of the first instruction */
+	uint8_t *unpacked; /* owned; NULL for BOOT_ELF64 that is not compressed */
+	/*
+	 * Guest-physical address of the first instruction. 0: the ELF's entry is in no segment,
+	 * so that the kernel can only be entered in another way.
+	 */
+	uint64_t entry;
+	uint64_t elf_entry; /* e_entry, physical or virtual */
 	uint64_t low, high; /* [low, high) covers all segments in guest-physical memory */
 	struct boot_segment seg[BOOT_MAX_SEGMENTS];
 	unsigned int nseg;
@@ -76,12 +71,15 @@ struct boot_image {
 	size_t pm_len;
 	const uint8_t *setup; /* its real-mode part, all of it; in the file */
 	size_t setup_len;
-	bool multiboot;		      /* it has a multiboot header */
-	bool mb_pages;		      /* which wants modules at page boundaries */
-	uint32_t mb_entry, pvh_entry; /* 32-bit entries; 0: none */
-	uint32_t cmdline_max;	      /* bytes without terminator that the kernel accepts */
-	char version[128];	      /* kernel_version string of a bzImage, or "" */
-	const char *compression;      /* "gzip", "xz", "zstd", "lz4", ... or "none"; static */
+	bool multiboot;	    /* it has a multiboot 1 header */
+	bool mb_pages;	    /* which wants modules at page boundaries */
+	uint32_t mb_entry;  /* 32-bit entries; 0: none */
+	uint32_t mb2_entry; /* by its multiboot2 header */
+	uint32_t pvh_entry;
+	struct err unloaded;	 /* code is not 0: why no loader can place this kernel */
+	uint32_t cmdline_max;	 /* bytes without terminator that the kernel accepts */
+	char version[128];	 /* kernel_version string of a bzImage, or "" */
+	const char *compression; /* "gzip", "xz", "zstd", "lz4", ... or "none"; static */
 };
 
 /*
@@ -91,21 +89,8 @@ struct boot_image {
  * truncated or hostile file, -ENOTSUP for something known that we cannot boot
  * (32-bit kernel, unknown compression), -ENOMEM.
  */
-int boot_image_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-		     struct err *e);
-void boot_image_deinit(struct boot_image *img);
-
-/*
- * The way that `asked` stands for: BOOT_WAY_AUTO becomes what the image asks for, any
- * other is checked. -EINVAL when the image has no such entry; the message says what
- * it has. name is used in messages only.
- */
-int boot_image_way(const struct boot_image *img, const char *name, enum boot_way asked,
-		   enum boot_way *out, struct err *e);
-/* Has the image this entry? Of BOOT_WAY_AUTO: false. */
-bool boot_image_has_way(const struct boot_image *img, enum boot_way way);
-/* "vmlinux", "bzimage", ...: as --boot takes it. -EINVAL: there is none of that name. */
-const char *boot_way_name(enum boot_way way);
-int boot_way_parse(const char *name, enum boot_way *out);
+int image_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		struct err *e);
+void image_deinit(struct boot_image *img);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * parse: what the files behind boot_image_parse() share with each other, with
+ * parse: what the files behind image_parse() share with each other, with
  * unit tests and with fuzz targets. Not for other parts of the program.
  *
  * Each parser gets an img that the caller has zeroed, fills it, and leaves what
@@ -9,7 +9,6 @@
 #ifndef KVMPROF_VMM_IMAGE_PARSE_H
 #define KVMPROF_VMM_IMAGE_PARSE_H
 
-#include "base/bytes.h"
 #include "vmm/image/image.h"
 
 /* Offsets of the Linux setup header, in the file and in boot_params alike (boot.rst). */
@@ -47,82 +46,17 @@
 #define LOADFLAG_CAN_USE_HEAP 0x80u
 #define XLF_KERNEL_64 0x0001u
 
+/*
+ * Returns a field of the setup header by its offset in the file, or 0 where the header is
+ * shorter or absent.
+ */
+uint64_t parse_setup_field(const struct boot_image *img, uint32_t off, unsigned int size);
+
 /* COMMAND_LINE_SIZE of x86 Linux is 2048 with the terminator. */
 #define LINUX_CMDLINE_MAX 2047u
 
-/* boot_image_parse() with another cap on the decompressed kernel. */
-int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-			 size_t max_kernel, struct err *e);
-
-/* elf64.c: fills entry, low, high, seg, nseg, pvh_entry, is_linux from img->elf. */
-int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e);
-/* Does a segment have this byte? */
-bool boot_elf64_holds(const struct boot_image *img, uint64_t gpa);
-
-/*
- * widen.c: img->unpacked, img->elf and img->elf_len become an ELF64 that says the
- * same as this ELF32 executable for x86 with its symbols, or as bytes that have no
- * format. What was in img->unpacked is freed: file may point into it until then.
- */
-int boot_elf32_widen(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-		     struct err *e);
-struct boot_flat {
-	const uint8_t *data;
-	size_t len;
-	uint64_t gpa, mem_len, entry; /* mem_len >= len */
-};
-int boot_flat_wrap(struct boot_image *img, const char *name, const struct boot_flat *flat,
-		   struct err *e);
-
-/* multiboot.c: a Multiboot 1 header as it is in the file. */
-struct boot_multiboot {
-	uint32_t offset, flags;
-	bool flat; /* the addresses below are there, and go before the ELF headers */
-	uint32_t header_addr, load_addr, load_end, bss_end, entry;
-};
-bool boot_multiboot_find(const uint8_t *file, size_t len, struct boot_multiboot *out);
-/* -ENOTSUP when it asks for what we do not know. */
-int boot_multiboot_check(const char *name, const struct boot_multiboot *h, struct err *e);
-/* The segment that h->flat tells of, as boot_flat_wrap() does. */
-int boot_multiboot_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-			 const struct boot_multiboot *h, struct err *e);
-/* The entry that the bytes of a PT_NOTE segment name for PVH; 0: none. */
-uint32_t boot_pvh_note(const uint8_t *notes, size_t len);
-
-/* bzimage.c: true when the bytes claim to be a Linux x86 image. */
-bool boot_bzimage_probe(const uint8_t *file, size_t len);
-int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-		       size_t max_kernel, struct err *e);
-
-/* Where the protected-mode part of a bzImage goes, and what it needs there. */
-struct boot_place {
-	uint64_t gpa, end; /* bytes of the file and room to work in: [gpa, end) */
-	uint64_t entry;	   /* the decompressor's 64-bit or 32-bit entry point */
-};
-
-/*
- * bzimage.c: where the decompressor of img is put, for BOOT_WAY_BZIMAGE or _LINUX32, in
- * a guest whose RAM is one piece from 0 to ram_end at least. -EINVAL when img has none or its setup
- * header makes no sense, -ENOTSUP when it can't be entered in 64-bit mode,
- * -ENOMEM when it does not fit (the message says how much memory would do).
- */
-int boot_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t ram_end,
-		       struct boot_place *out, struct err *e);
-
-/*
- * unpack.c: the name of the compression that the bytes begin with, or NULL.
- * Static text.
- */
-const char *boot_unpack_detect(const uint8_t *src, size_t len);
-
-/*
- * Decompress the one stream that src begins with; what follows it is ignored. name is for messages.
- * The last four bytes of src are a guess of the size (Linux appends it) and
- * nothing more. *out is malloc'ed and the caller's.
- * -EINVAL for damaged or truncated data or a result longer than max, -ENOTSUP
- * for an unknown method, -ENOMEM.
- */
-int boot_unpack(const char *name, struct bytes src, size_t max, uint8_t **out, size_t *out_len,
-		struct err *e);
+/* image_parse() with another cap on the decompressed kernel. */
+int parse_image_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		    size_t max_kernel, struct err *e);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/image/uki.h"
 
-#include "vmm/image/parse.h"
-
 #include "base/cursor.h"
+#include "vmm/image/bzimage.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,7 +45,7 @@ bool uki_probe(const uint8_t *head, size_t len)
 	struct cursor c;
 
 	cursor_init(&c, head, len);
-	return find_pe(&c) && !boot_bzimage_probe(head, len);
+	return find_pe(&c) && !bzimage_probe(head, len);
 }
 
 static struct section read_section(struct cursor *c)

@@ -11,7 +11,7 @@
  * --x86 --lzma2=,dict=32MiB; lzma -9; zstd -22 --ultra (window 128 MiB);
  * lz4 -l -9 (the legacy frame); bzip2 -9; lzop -9.
  */
-#include "vmm/image/parse.h"
+#include "vmm/image/unpack.h"
 
 #include "base/cursor.h"
 
@@ -37,7 +37,7 @@
 #define LZ4_LEGACY_MAGIC 0x184c2102u
 #define LZ4_LEGACY_BLOCK (8u << 20)
 
-struct out {
+struct unpack_out {
 	uint8_t *data; /* owned */
 	size_t len;
 	size_t cap;
@@ -78,7 +78,7 @@ static enum method detect(const uint8_t *src, size_t len, const char **what)
 	return M_NONE;
 }
 
-const char *boot_unpack_detect(const uint8_t *src, size_t len)
+const char *unpack_detect(const uint8_t *src, size_t len)
 {
 	const char *what;
 
@@ -91,7 +91,7 @@ const char *boot_unpack_detect(const uint8_t *src, size_t len)
  * realloc of large blocks moves page tables, not bytes, and pages that were
  * never written cost nothing. 0, -EFBIG when not one byte more may be had.
  */
-static int out_room(struct out *o, size_t want)
+static int out_room(struct unpack_out *o, size_t want)
 {
 	size_t cap = o->cap ? o->cap : UNPACK_MIN_CAP;
 	uint8_t *p;
@@ -116,7 +116,7 @@ static int out_room(struct out *o, size_t want)
 
 /* The unpackers return 0, -EFBIG, -ENOMEM or -EINVAL with *why set. */
 
-static int unpack_gzip(struct out *o, const uint8_t *src, size_t len, const char **why)
+static int unpack_gzip(struct unpack_out *o, const uint8_t *src, size_t len, const char **why)
 {
 	z_stream z = { 0 };
 	int r = 0, status;
@@ -158,7 +158,7 @@ static int unpack_gzip(struct out *o, const uint8_t *src, size_t len, const char
 	return r;
 }
 
-static int unpack_bzip2(struct out *o, const uint8_t *src, size_t len, const char **why)
+static int unpack_bzip2(struct unpack_out *o, const uint8_t *src, size_t len, const char **why)
 {
 	bz_stream z = { 0 };
 	int r = 0, status;
@@ -201,7 +201,8 @@ static int unpack_bzip2(struct out *o, const uint8_t *src, size_t len, const cha
 	return r;
 }
 
-static int unpack_lzma(struct out *o, const uint8_t *src, size_t len, bool xz, const char **why)
+static int unpack_lzma(struct unpack_out *o, const uint8_t *src, size_t len, bool xz,
+		       const char **why)
 {
 	lzma_stream z = LZMA_STREAM_INIT;
 	lzma_ret status = xz ? lzma_stream_decoder(&z, UNPACK_MAX_LZMA_MEM, 0)
@@ -253,7 +254,7 @@ static int unpack_lzma(struct out *o, const uint8_t *src, size_t len, bool xz, c
  * would need the window (128 MiB for a kernel) besides. Where the guess was too
  * small the work starts again, with twice the room.
  */
-static int unpack_zstd(struct out *o, const uint8_t *src, size_t len, const char **why)
+static int unpack_zstd(struct unpack_out *o, const uint8_t *src, size_t len, const char **why)
 {
 	size_t frame = ZSTD_findFrameCompressedSize(src, len);
 	unsigned long long known;
@@ -307,7 +308,7 @@ static int unpack_zstd(struct out *o, const uint8_t *src, size_t len, const char
  * last. There is no end mark, so the end is what cannot be another block: no
  * more bytes than the four of the appended size, or anything after a short one.
  */
-static int unpack_lz4(struct out *o, const uint8_t *src, size_t len, const char **why)
+static int unpack_lz4(struct unpack_out *o, const uint8_t *src, size_t len, const char **why)
 {
 	struct cursor c;
 
@@ -344,12 +345,12 @@ static int unpack_lz4(struct out *o, const uint8_t *src, size_t len, const char 
 	return 0;
 }
 
-int boot_unpack(const char *name, struct bytes from, size_t max, uint8_t **out, size_t *out_len,
-		struct err *e)
+int unpack_image(const char *name, struct bytes from, size_t max, uint8_t **out, size_t *out_len,
+		 struct err *e)
 {
 	const uint8_t *src = from.data;
 	const size_t len = from.len;
-	struct out o = { .max = max };
+	struct unpack_out o = { .max = max };
 	const char *what, *why = "damaged data";
 	enum method method = detect(src, len, &what);
 	uint32_t guess = 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How an image is entered: what it asks for, and whether it has what the user asks for. */
-#include "vmm/image/image.h"
+#include "vmm/image/way.h"
 
 #include "vmm/image/parse.h"
-#include "vmm/boot/tables.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 static const char *const names[] = {
-	[BOOT_WAY_VMLINUX] = "vmlinux",	    [BOOT_WAY_BZIMAGE] = "bzimage",
-	[BOOT_WAY_LINUX32] = "linux32",	    [BOOT_WAY_LINUX16] = "linux16",
-	[BOOT_WAY_MULTIBOOT] = "multiboot", [BOOT_WAY_PVH] = "pvh",
-	[BOOT_WAY_AUTO] = "auto",
+	[BOOT_WAY_VMLINUX] = "vmlinux",	      [BOOT_WAY_BZIMAGE] = "bzimage",
+	[BOOT_WAY_LINUX32] = "linux32",	      [BOOT_WAY_LINUX16] = "linux16",
+	[BOOT_WAY_MULTIBOOT] = "multiboot",   [BOOT_WAY_PVH] = "pvh",
+	[BOOT_WAY_MULTIBOOT2] = "multiboot2", [BOOT_WAY_AUTO] = "auto",
 };
 
 /* "--boot=multiboot needs ..." */
@@ -21,18 +21,19 @@ static const char *const needs[] = {
 	[BOOT_WAY_BZIMAGE] = "a bzImage with a 64-bit entry",
 	[BOOT_WAY_LINUX32] = "an ELF32 kernel, or a bzImage with a 32-bit entry",
 	[BOOT_WAY_LINUX16] = "a bzImage",
-	[BOOT_WAY_MULTIBOOT] = "a kernel with a multiboot header",
+	[BOOT_WAY_MULTIBOOT] = "a kernel with a multiboot 1 header",
 	[BOOT_WAY_PVH] = "an ELF kernel with a PVH note",
+	[BOOT_WAY_MULTIBOOT2] = "a kernel with a multiboot2 header",
 };
 
 #define WAYS (sizeof(names) / sizeof(names[0]))
 
-const char *boot_way_name(enum boot_way way)
+const char *way_name(enum boot_way way)
 {
 	return names[way];
 }
 
-int boot_way_parse(const char *name, enum boot_way *out)
+int way_parse(const char *name, enum boot_way *out)
 {
 	for (unsigned int i = 0; i < WAYS; i++) {
 		if (!strcmp(name, names[i])) {
@@ -43,24 +44,29 @@ int boot_way_parse(const char *name, enum boot_way *out)
 	return -EINVAL;
 }
 
-bool boot_image_has_way(const struct boot_image *img, enum boot_way way)
+bool way_image_has(const struct boot_image *img, enum boot_way way)
 {
 	bool bzimage = img->kind == BOOT_BZIMAGE || img->kind == BOOT_LINUXLIKE;
 
+	/* A decompressor brings its own idea of where the kernel goes. */
+	if (img->unloaded.code && (!bzimage || way == BOOT_WAY_VMLINUX))
+		return false;
 	switch (way) {
 	case BOOT_WAY_VMLINUX:
-		return img->kind == BOOT_ELF64 || img->kind == BOOT_BZIMAGE;
+		return (img->kind == BOOT_ELF64 || img->kind == BOOT_BZIMAGE) && img->entry;
 	case BOOT_WAY_BZIMAGE:
-		return bzimage && boot_setup_field(img, SETUP_XLOADFLAGS, 2) & XLF_KERNEL_64;
+		return bzimage && parse_setup_field(img, SETUP_XLOADFLAGS, 2) & XLF_KERNEL_64;
 	case BOOT_WAY_LINUX32:
-		return img->kind == BOOT_ELF32 ||
-		       (bzimage && boot_setup_field(img, SETUP_CODE32_START, 4));
+		return (img->kind == BOOT_ELF32 && img->entry) ||
+		       (bzimage && parse_setup_field(img, SETUP_CODE32_START, 4));
 	case BOOT_WAY_LINUX16:
 		return bzimage;
 	case BOOT_WAY_MULTIBOOT:
 		return img->multiboot;
 	case BOOT_WAY_PVH:
 		return img->pvh_entry != 0;
+	case BOOT_WAY_MULTIBOOT2:
+		return img->mb2_entry != 0;
 	case BOOT_WAY_AUTO:
 		break;
 	}
@@ -70,36 +76,44 @@ bool boot_image_has_way(const struct boot_image *img, enum boot_way way)
 /*
  * The most direct way that the image means for itself. An ELF64 with a note or a
  * header for one of the 32-bit ways expects nothing that we could pass at its own
- * entry; a Linux, which has that note too, does.
+ * entry; a Linux, which has that note too, does. Returns BOOT_WAY_AUTO if there is none.
  */
 static enum boot_way way_choose(const struct boot_image *img)
 {
-	static const enum boot_way order[] = { BOOT_WAY_MULTIBOOT, BOOT_WAY_PVH, BOOT_WAY_VMLINUX,
-					       BOOT_WAY_BZIMAGE, BOOT_WAY_LINUX32 };
+	static const enum boot_way order[] = {
+		BOOT_WAY_MULTIBOOT, BOOT_WAY_MULTIBOOT2, BOOT_WAY_PVH,	   BOOT_WAY_VMLINUX,
+		BOOT_WAY_BZIMAGE,   BOOT_WAY_LINUX32,	 BOOT_WAY_LINUX16,
+	};
 
-	if (img->is_linux)
+	if (img->is_linux && way_image_has(img, BOOT_WAY_VMLINUX))
 		return BOOT_WAY_VMLINUX;
 	for (unsigned int i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		if (boot_image_has_way(img, order[i]))
+		if (way_image_has(img, order[i]))
 			return order[i];
-	return BOOT_WAY_LINUX16;
+	return BOOT_WAY_AUTO;
 }
 
-int boot_image_way(const struct boot_image *img, const char *name, enum boot_way asked,
-		   enum boot_way *out, struct err *e)
+int way_of_image(const struct boot_image *img, const char *name, enum boot_way asked,
+		 enum boot_way *out, struct err *e)
 {
 	char has[128] = "";
 
-	if (asked == BOOT_WAY_AUTO) {
-		*out = way_choose(img);
-		return 0;
-	}
-	if (boot_image_has_way(img, asked)) {
+	if (asked == BOOT_WAY_AUTO)
+		asked = way_choose(img);
+	if (way_image_has(img, asked)) {
 		*out = asked;
 		return 0;
 	}
+	if (img->unloaded.code)
+		return err_set(e, img->unloaded.code, "%s", img->unloaded.text);
+	if (asked == BOOT_WAY_AUTO)
+		return err_set(e, EINVAL,
+			       "%s: ELF entry 0x%" PRIx64 " lies in no segment, neither by "
+			       "physical nor by linked address (physical: 0x%" PRIx64 "..0x%" PRIx64
+			       "), and it has no multiboot header and no PVH note",
+			       name, img->elf_entry, img->low, img->high);
 	for (unsigned int i = 0; i < BOOT_WAY_AUTO; i++) {
-		if (boot_image_has_way(img, (enum boot_way)i)) {
+		if (way_image_has(img, (enum boot_way)i)) {
 			strcat(has, *has ? ", " : "");
 			strcat(has, names[i]);
 		}

@@ -11,6 +11,8 @@
  * Bytes without a format get a header with one segment in front. Sources: ELF-32
  * and ELF-64 Object File Format; System V ABI, Intel386 supplement.
  */
+#include "vmm/image/widen.h"
+
 #include "vmm/image/parse.h"
 
 #include "base/buf.h"
@@ -199,8 +201,8 @@ static int widen_finish(struct boot_image *img, const char *name, struct buf *b,
 	return 0;
 }
 
-int boot_elf32_widen(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
-		     struct err *e)
+int widen_elf32(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		struct err *e)
 {
 	struct elf32 f = { .name = name };
 	Elf64_Ehdr h;
@@ -230,8 +232,8 @@ int boot_elf32_widen(struct boot_image *img, const char *name, const uint8_t *fi
 	return widen_finish(img, name, &b, e);
 }
 
-int boot_flat_wrap(struct boot_image *img, const char *name, const struct boot_flat *flat,
-		   struct err *e)
+int widen_flat(struct boot_image *img, const char *name, const struct boot_flat *flat,
+	       struct err *e)
 {
 	Elf64_Ehdr h = wide_header(flat->entry, 1);
 	Elf64_Phdr p = {

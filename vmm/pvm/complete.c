@@ -24,9 +24,8 @@
 #define VECTOR_UD 6
 #define VECTOR_PF 14
 /* Error code of a page fault: SDM vol. 3, 4.7. */
-#define FAULT_PRESENT 1u
-#define FAULT_WRITE 2u
-#define FAULT_USER 4u
+/* An instruction whose memory another vCPU maps meanwhile begins again so often in a row. */
+#define AGAIN_MAX 1000u
 
 static int inject(struct guest_insn *g, uint8_t vector)
 {
@@ -41,54 +40,90 @@ static int inject(struct guest_insn *g, uint8_t vector)
 	return ioctl(g->v->fd, KVM_SET_VCPU_EVENTS, &ev) < 0 ? -errno : 0;
 }
 
-/* The page of operand i that is not mapped as the instruction accesses it; false: none. */
-static bool find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva, uint32_t *code)
-{
-	bool write = g->insn->detail->x86.operands[i].access & CS_AC_WRITE;
-	uint64_t at;
+/* What an instruction of the XSAVE family does. */
+enum xsave_kind { XSAVE_NONE, XSAVE_SAVE, XSAVE_SAVE_COMPACTED, XSAVE_RESTORE };
 
-	switch (g->insn->id) {
+static enum xsave_kind xsave_kind_of(unsigned int id)
+{
+	switch (id) {
 	case X86_INS_XSAVE:
 	case X86_INS_XSAVE64:
 	case X86_INS_XSAVEOPT:
 	case X86_INS_XSAVEOPT64:
+		return XSAVE_SAVE;
 	case X86_INS_XSAVEC:
 	case X86_INS_XSAVEC64:
 	case X86_INS_XSAVES:
 	case X86_INS_XSAVES64:
-		write = true;
+		return XSAVE_SAVE_COMPACTED;
+	case X86_INS_XRSTOR:
+	case X86_INS_XRSTOR64:
+	case X86_INS_XRSTORS:
+	case X86_INS_XRSTORS64:
+		return XSAVE_RESTORE;
 	}
-	if (guest_insn_address(g, i, &at) < 0)
-		return false;
-	/* No operand is longer than a page: the first byte's page, or the next one. */
-	for (unsigned int page = 0; page < 2; page++, at = (at | 4095) + 1)
-		if (!guest_insn_host(g, at, 1, write ? GUEST_WRITE : GUEST_READ)) {
-			*gva = at;
-			*code = (write ? FAULT_WRITE : 0) |
-				(guest_insn_host(g, at, 1, GUEST_READ) ? FAULT_PRESENT : 0) |
-				((g->v->run->s.regs.sregs.cs.selector & 3) == 3 ? FAULT_USER : 0);
-			return true;
-		}
-	return false;
+	return XSAVE_NONE;
+}
+
+/*
+ * Returns whether the instruction stores to operand i. The decoder knows that of few: for MOVBE, CMPXCHG16B, STMXCSR, MOVHPS
+ * and the like it has a read alone.
+ */
+static bool stores_to(const struct guest_insn *g, unsigned int i)
+{
+	const unsigned int id = g->insn->id;
+	const enum xsave_kind kind = xsave_kind_of(id);
+
+	return g->insn->detail->x86.operands[i].access & CS_AC_WRITE || kind == XSAVE_SAVE ||
+	       kind == XSAVE_SAVE_COMPACTED || id == X86_INS_CMPXCHG16B || id == X86_INS_STMXCSR ||
+	       (id == X86_INS_MOVBE && i == 0) || complete_simd_stores(g);
+}
+
+/*
+ * Looks for the page of operand i that is not mapped as the instruction accesses it. Returns -EFAULT if there is one, 0 if there
+ * is none, or -ENOTSUP for an operand that is not in RAM.
+ */
+static int find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva, uint32_t *code)
+{
+	size_t size = g->insn->detail->x86.operands[i].size;
+	bool write = stores_to(g, i);
+	int ret;
+
+	/* How long the area of XSAVE is depends on XCR0; the decoder has a size for it all the same. */
+	if (xsave_kind_of(g->insn->id) != XSAVE_NONE)
+		size = 0;
+	if (guest_insn_address(g, i, gva) < 0)
+		return 0;
+	ret = guest_insn_look(g, *gva, write ? GUEST_WRITE : GUEST_READ, code);
+	/* No operand is longer than a page. The decoder does not know the size of some. */
+	if (ret || (size && (*gva & 4095) + size <= 4096))
+		return ret;
+	*gva = (*gva | 4095) + 1;
+	return guest_insn_look(g, *gva, write ? GUEST_WRITE : GUEST_READ, code);
 }
 
 /*
  * Its memory is not there, or may not be written: the guest's own page fault, whose handler
  * lets the instruction run again. (Linux saves a signal frame's state to a stack that a fork
- * has left read-only.)
+ * has left read-only.) Where there is no fault any more, another vCPU has mapped the page since: the instruction runs again.
  */
 static int inject_fault(struct guest_insn *g)
 {
 	struct kvm_vcpu_events ev;
 	uint64_t gva = 0;
 	uint32_t code = 0;
-	bool found = false;
+	int ret = 0;
 
-	for (unsigned int i = 0; !found && i < g->insn->detail->x86.op_count; i++)
-		found = g->insn->detail->x86.operands[i].type == X86_OP_MEM &&
-			find_fault(g, i, &gva, &code);
-	if (!found)
-		return -EFAULT;
+	for (unsigned int i = 0; !ret && i < g->insn->detail->x86.op_count; i++)
+		if (g->insn->detail->x86.operands[i].type == X86_OP_MEM)
+			ret = find_fault(g, i, &gva, &code);
+	if (!ret) {
+		g->rip_done = true;
+		return g->v->pvm_state.again++ < AGAIN_MAX ? 0 : -EFAULT;
+	}
+	if (ret != -EFAULT)
+		return ret;
+	g->v->pvm_state.again = 0;
 	if (ioctl(g->v->fd, KVM_GET_VCPU_EVENTS, &ev) < 0)
 		return -errno;
 	ev.exception.injected = 1;
@@ -197,8 +232,11 @@ static int cmpxchg16b(struct guest_insn *g)
 
 	if (guest_insn_address(g, 0, &gva) < 0)
 		return -ENOTSUP;
+	/* The processor raises #GP, not a page fault. */
+	if (gva & 15)
+		return -ENOTSUP;
 	host = guest_insn_host(g, gva, 16, GUEST_WRITE);
-	if (!host || gva & 15)
+	if (!host)
 		return -EFAULT;
 	/* Spelt out, as the compiler would call libatomic, whose lock the guest does not take. */
 	{
@@ -277,6 +315,16 @@ static int execute(struct guest_insn *g)
 	unsigned int id = g->insn->id;
 	int ret;
 
+	switch (xsave_kind_of(id)) {
+	case XSAVE_SAVE:
+		return xstate_save(g, XSTATE_STANDARD);
+	case XSAVE_SAVE_COMPACTED:
+		return xstate_save(g, XSTATE_COMPACTED);
+	case XSAVE_RESTORE:
+		return xstate_restore(g);
+	case XSAVE_NONE:
+		break;
+	}
 	switch (id) {
 	case X86_INS_INT3:
 		g->regs->rip += g->insn->size;
@@ -315,28 +363,14 @@ static int execute(struct guest_insn *g)
 	case X86_INS_RDTSCP:
 		return rdtscp(g);
 	case X86_INS_CMPXCHG16B:
-		return cmpxchg16b(g);
+		/* Capstone 5 gives CMPORDPS and its kind (0F C2 /r 07) this id, too. */
+		return g->insn->detail->x86.opcode[1] == 0xc7 ? cmpxchg16b(g) : complete_simd(g);
 	case X86_INS_LSL:
 		return lsl(g);
 	case X86_INS_XGETBV:
 		return xgetbv(g);
 	case X86_INS_XSETBV:
 		return xsetbv(g);
-	case X86_INS_XSAVE:
-	case X86_INS_XSAVE64:
-	case X86_INS_XSAVEOPT:
-	case X86_INS_XSAVEOPT64:
-		return xstate_save(g, XSTATE_STANDARD);
-	case X86_INS_XSAVEC:
-	case X86_INS_XSAVEC64:
-	case X86_INS_XSAVES:
-	case X86_INS_XSAVES64:
-		return xstate_save(g, XSTATE_COMPACTED);
-	case X86_INS_XRSTOR:
-	case X86_INS_XRSTOR64:
-	case X86_INS_XRSTORS:
-	case X86_INS_XRSTORS64:
-		return xstate_restore(g);
 	case X86_INS_LDMXCSR:
 		return xstate_load_mxcsr(g);
 	case X86_INS_STMXCSR:
@@ -382,6 +416,8 @@ int complete_instruction(struct vcpu *v, struct err *e)
 		ret = execute(&g);
 		if (ret == -EFAULT)
 			ret = inject_fault(&g);
+		else
+			v->pvm_state.again = 0;
 		if (ret == 0) {
 			if (!g.rip_done)
 				g.regs->rip += g.insn->size;

@@ -2,10 +2,11 @@
 /*
  * complete_simd: SSE and AVX instructions of a guest, by this machine's own.
  *
- * Guest and host share the processor, so the instruction itself says best what it does:
- * it runs here once, with the guest's vector registers (KVM_GET_XSAVE), its general
- * registers, and a copy of its memory operand. What it can't do to this process is told
- * in simd_form.h; an exception that it causes is caught.
+ * Guest and host share the processor, so the instruction itself says best what it does. None of
+ * the guest's bytes run: simd_form assembles an instruction of its own from a closed table, and
+ * simd_run runs it once, in ring 3 of another machine, with the guest's vector registers (KVM_GET_XSAVE), the value of its
+ * general register operand and a copy of its memory operand. An exception that it causes leaves the
+ * guest's instruction refused.
  */
 #ifndef KVMPROF_VMM_PVM_COMPLETE_SIMD_H
 #define KVMPROF_VMM_PVM_COMPLETE_SIMD_H
@@ -19,5 +20,8 @@
  * mapped. Nothing has changed then.
  */
 int complete_simd(struct guest_insn *g);
+
+/* Returns whether complete_simd() writes the instruction's memory operand. */
+bool complete_simd_stores(const struct guest_insn *g);
 
 #endif

@@ -2,6 +2,7 @@
 #include "vmm/pvm/guest_insn.h"
 
 #include "vmm/machine.h"
+#include "vmm/capture/capture.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -264,6 +265,23 @@ void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len,
 	return gmem_ptr(&g->v->vm->mem, page.gpa, len);
 }
 
+int guest_insn_look(const struct guest_insn *g, uint64_t gva, enum guest_access access,
+		    uint32_t *code)
+{
+	struct mmu_root root = capture_root(&g->v->run->s.regs.sregs);
+	bool user = (g->v->run->s.regs.sregs.cs.selector & 3) == 3;
+	bool write = access == GUEST_WRITE;
+	struct mmu_page page;
+	bool present = mmu_walk(&g->v->vm->mem, &root, gva, &page) == 0;
+
+	if (!present || (write && !page.write)) {
+		*code = (write ? FAULT_WRITE : 0) | (present ? FAULT_PRESENT : 0) |
+			(user ? FAULT_USER : 0);
+		return -EFAULT;
+	}
+	return gmem_ptr(&g->v->vm->mem, page.gpa, 1) ? 0 : -ENOTSUP;
+}
+
 static int guest_insn_copy(const struct guest_insn *g, uint64_t gva, uint8_t *out,
 			   const uint8_t *in, size_t len)
 {
@@ -295,5 +313,9 @@ int guest_insn_read(const struct guest_insn *g, uint64_t gva, void *dst, size_t 
 
 int guest_insn_write(const struct guest_insn *g, uint64_t gva, const void *src, size_t len)
 {
+	/* All of it or nothing, as by a processor. */
+	for (size_t at = PAGE - (gva & (PAGE - 1)); at < len; at += PAGE)
+		if (!guest_insn_host(g, gva + at, 1, GUEST_WRITE))
+			return -EFAULT;
 	return guest_insn_copy(g, gva, NULL, src, len);
 }

@@ -54,7 +54,18 @@ int guest_insn_address(const struct guest_insn *g, unsigned int i, uint64_t *gva
 /* Guest-virtual copies; -EFAULT unless the whole range is mapped (and writable). */
 int guest_insn_read(const struct guest_insn *g, uint64_t gva, void *dst, size_t len);
 int guest_insn_write(const struct guest_insn *g, uint64_t gva, const void *src, size_t len);
+/* Bits of a page fault's error code (SDM vol. 3, 4.7). */
+#define FAULT_PRESENT 1u
+#define FAULT_WRITE 2u
+#define FAULT_USER 4u
+
 enum guest_access { GUEST_READ, GUEST_WRITE };
+/*
+ * Returns 0 if the byte at gva is in RAM and may be accessed so; -EFAULT if the access is a page fault, whose error code is then
+ * *code; -ENOTSUP if it is a device's, or nothing's.
+ */
+int guest_insn_look(const struct guest_insn *g, uint64_t gva, enum guest_access access,
+		    uint32_t *code);
 /* Host address of [gva, gva+len) inside one page that may be accessed so, or NULL. */
 void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len,
 		      enum guest_access access);

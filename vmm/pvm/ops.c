@@ -5,19 +5,45 @@
 #include "vmm/pvm.h"
 
 #include "base/capstone.h"
+#include "base/clock.h"
 #include "base/count.h"
-
+#include "base/proc.h"
+#include "vmm/quirks.h"
 #include "vmm/pvm/complete.h"
-#include "vmm/pvm/cpuid.h"
+#include "vmm/pvm/simd_run.h"
 #include "vmm/pvm/step.h"
 #include "vmm/pvm/syscall_assist.h"
-#include "vmm/pvm/tick.h"
 #include "vmm/snapshot/vcpu_state.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 
 #define RFLAGS_TF (1u << 8)
+
+/* CPUID leaves and bits, SDM vol. 2 table 3-8. */
+#define L1_ECX_POPCNT (1u << 23)
+#define L1_ECX_RDRAND (1u << 30)
+#define L7_EBX_BMI1 (1u << 3)
+#define L7_EBX_BMI2 (1u << 8)
+#define L7_EBX_ERMS (1u << 9)
+#define L7_EBX_RDSEED (1u << 18)
+#define L7_EBX_SMAP (1u << 20)
+#define L7_ECX_UMIP (1u << 2)
+#define L7_EDX_FSRM (1u << 4)
+#define LX1_ECX_LZCNT (1u << 5)
+
+/* KVM_CPUID_FEATURES, Documentation/virt/kvm/x86/cpuid.rst. */
+#define KVM_CPUID_FEATURES_LEAF 0x40000001u
+/*
+ * Those that live in shared memory and need no hypercall: clocksource, nop_io_delay,
+ * clocksource2, steal_time, clocksource_stable. Not among them what was never seen to work
+ * where hypercalls hang: asynchronous page faults, EOIs and TLB flushes by shared memory.
+ */
+#define KVM_FEATURES_SAFE (1u << 0 | 1u << 1 | 1u << 3 | 1u << 5 | 1u << 24)
+
+/* A thread's CPU time by its id: make_thread_cpuclock() of include/linux/posix-timers.h. */
+#define THREAD_CLOCK(tid) ((clockid_t)(~(unsigned int)(tid) << 3 | 6))
 
 static bool ops_assists(const struct vm *vm)
 {
@@ -32,19 +58,100 @@ static int ops_create(struct vm *vm, struct err *e)
 		return 0;
 	if (!capstone_get(e)) /* vCPUs decode, and may not open files */
 		return -ENOENT;
+	/* Without it, SIMD instructions stay unfinished. vCPUs may not make a machine later. */
+	vm->vcpu[0].pvm_state.simd = simd_place_create(vm->cfg.host);
+	for (unsigned int i = 1; i < vm->nvcpus; i++)
+		vm->vcpu[i].pvm_state.simd = vm->vcpu[0].pvm_state.simd;
 	if (!vm->cfg.host->emulation_exit || ioctl(vm->fd, KVM_ENABLE_CAP, &cap) == 0)
 		return 0;
 	return err_set(e, errno, "KVM_CAP_EXIT_ON_EMULATION_FAILURE: %s", strerror(errno));
 }
 
+/* A leaf that is not there reads as zeros. */
+static void cpuid_drop_leaf(struct kvm_cpuid2 *c, uint32_t function)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < c->nent; i++)
+		if (c->entries[i].function != function)
+			c->entries[kept++] = c->entries[i];
+	c->nent = kept;
+}
+
+/* Takes out of *c, which has what KVM supports, the features that a guest must not use here. */
 static void ops_mask_cpuid(const struct vm *vm, struct kvm_cpuid2 *c)
 {
-	cpuid_mask(vm->cfg.quirks, c);
+	const struct quirks *q = vm->cfg.quirks;
+
+	for (unsigned int i = 0; i < c->nent; i++) {
+		struct kvm_cpuid_entry2 *l = &c->entries[i];
+
+		switch (l->function) {
+		case 1:
+			if (q->refuses_insns)
+				l->ecx &= ~(L1_ECX_POPCNT | L1_ECX_RDRAND);
+			break;
+		case 7:
+			if (l->index == 0 && q->refuses_insns) {
+				l->ebx &= ~(L7_EBX_ERMS | L7_EBX_SMAP | L7_EBX_RDSEED);
+				l->ecx &= ~L7_ECX_UMIP;
+				l->edx &= ~L7_EDX_FSRM;
+			}
+			/* BMI2 with BMI1: compilers and Linux's zstd take them for one. */
+			if (l->index == 0 && q->zero_counts_wrong)
+				l->ebx &= ~(L7_EBX_BMI1 | L7_EBX_BMI2);
+			break;
+		case 0x80000001:
+			if (q->zero_counts_wrong)
+				l->ecx &= ~LX1_ECX_LZCNT;
+			break;
+		case KVM_CPUID_FEATURES_LEAF:
+			if (q->hypercalls_hang)
+				l->eax &= KVM_FEATURES_SAFE;
+			break;
+		}
+	}
+	if (q->cpuid_leaks)
+		cpuid_drop_leaf(c, 7);
 }
 
 static int ops_start(struct vm *vm, struct err *e)
 {
 	return ops_assists(vm) ? syscall_assist_start(vm, e) : 0;
+}
+
+static void ops_stop(struct vm *vm)
+{
+	syscall_assist_stop(vm);
+	simd_place_destroy(vm->vcpu[0].pvm_state.simd);
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		vm->vcpu[i].pvm_state.simd = NULL;
+}
+
+/* Its state is R: running or in the run queue. */
+static bool is_runnable(const struct vcpu *v)
+{
+	char text[PROC_STAT_MAX];
+	const char *stat = proc_stat_of(v->stat_fd, text);
+
+	return stat && *stat == 'R';
+}
+
+/*
+ * Is vCPU 0's thread running or waiting for a processor (true), or does it
+ * sleep, halted (false)? *cpu_ns: the processor time that it has had; only set for true.
+ * Any thread.
+ */
+static bool ops_vcpu_runs(void *ctx, uint64_t *cpu_ns)
+{
+	struct vm *vm = ctx;
+	int tid = atomic_load(&vm->vcpu[0].tid);
+	struct timespec ts;
+
+	if (!tid || !is_runnable(&vm->vcpu[0]) || clock_gettime(THREAD_CLOCK(tid), &ts) < 0)
+		return false;
+	*cpu_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	return true;
 }
 
 static void ops_enter(struct vcpu *v)
@@ -99,8 +206,8 @@ static const struct pvm_ops ops = {
 	.create = ops_create,
 	.mask_cpuid = ops_mask_cpuid,
 	.start = ops_start,
-	.stop = syscall_assist_stop,
-	.vcpu_runs = tick_vcpu_runs,
+	.stop = ops_stop,
+	.vcpu_runs = ops_vcpu_runs,
 	.enter = ops_enter,
 	.interrupted = ops_interrupted,
 	.wrmsr = ops_wrmsr,

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/proc.h"
+#include "vmm/pvm/peek_answer.h"
 
 #include <errno.h>
 #include <sched.h>

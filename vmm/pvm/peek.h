@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "vmm/attach/host_bpf.h"
 #include "vmm/pvm/peek_record.h"
-#include "vmm/gmem.h"
+#include "base/gmem.h"
 
 #include <linux/kvm.h>
 #include <sched.h>
@@ -83,14 +83,5 @@ enum peek_status peek_take(struct peek *p, struct peek_vcpu *v, const struct pee
  * whenever that is so: it looks the first times, and now and then.
  */
 void peek_compare(struct peek *p, struct peek_vcpu *v, const struct kvm_run *run);
-
-/* -- what was recorded (peek_answer.c) -------------------------------------------------------- */
-
-/* As KVM stores them; what a record has not (FS and GS bases, limits) is 0. */
-void peek_regs_to_kvm(const struct peek_regs *r, struct kvm_regs *regs, struct kvm_sregs *s);
-/* The name of the first register that differs; NULL: none. */
-const char *peek_regs_differ(const struct peek_regs *r, const struct kvm_run *run);
-/* Out of the pieces: all of it or -ENODATA. The record is untrusted: our memory alone is safe from it. */
-int peek_record_read(const struct peek_answer *a, uint64_t host, void *dst, size_t len);
 
 #endif

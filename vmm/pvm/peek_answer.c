@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * peek_answer: the answer of the BPF program, read.
- */
-#include "vmm/pvm/peek.h"
+#include "vmm/pvm/peek_answer.h"
+
+#include "base/gmem.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,10 @@
 #include "vmm/pvm/peek_capture.h"
 
 #include "vmm/attach/attach.h"
-#include "vmm/pvm.h"
+#include "vmm/pvm/peek_answer.h"
+#include "vmm/attach/attach_facts.h"
+#include "vmm/capture/capture.h"
+#include "vmm/capture/capture_task.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +36,7 @@ static void peek_capture_close(struct peek_capture *c)
 	free(c);
 }
 
-static int peek_capture_open(struct peek_capture **out, const struct vm_config *vm, struct err *e)
+static int peek_capture_open(struct peek_capture **out, const struct vm_sampling *vm, struct err *e)
 {
 	struct peek_capture *c;
 	int ret;
@@ -48,7 +51,7 @@ static int peek_capture_open(struct peek_capture **out, const struct vm_config *
 			       "does not see");
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = peek_open(&c->peek, e);
 	if (ret)
 		peek_capture_close(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * peek_capture: capture's samples out of what peek has recorded; pvm_peek_ops of pvm.h.
+ * peek_capture: capture's samples out of what peek has recorded; pvm_peek_ops of pvm_peek_ops.h.
  *
  * The registers and the guest memory that capture is given are those of the record. So a sample
  * that was taken without stopping the thread is made by the same code as any other, and is of one
@@ -12,8 +12,9 @@
 #define KVMPROF_VMM_PVM_PEEK_CAPTURE_H
 
 #include "vmm/attach/process.h"
-#include "vmm/gmem_remote.h"
+#include "base/gmem_remote.h"
 #include "vmm/machine.h"
+#include "vmm/pvm_peek_ops.h"
 #include "vmm/pvm/peek.h"
 
 struct peek_capture {

@@ -2,6 +2,7 @@
 #include "vmm/quirks.h"
 
 #include "base/clock.h"
+#include "vmm/kvm.h"
 #include "vmm/msr.h"
 #include "vmm/pvm/probe_guest.h"
 
@@ -28,9 +29,12 @@
 /*
  * A VM exit and the way back take longer than all of the loop: from 1 us, by way of 10 us in a
  * nested guest, to 70 us where the host's own SVM is emulated. So the loop's time is that
- * beyond a bare exit's; and the least of so many, as an interrupt only ever adds to one.
+ * beyond a bare exit's; and the least of so many, as an interrupt only ever adds to one. An interpreted loop takes half a
+ * millisecond: two rounds suffice where the speed is so many times beyond the line that no interrupts explain it.
  */
 #define SPEED_ROUNDS 5u
+#define SPEED_CLEAR_ROUNDS 2u
+#define SPEED_CLEAR 8u
 /*
  * A hypercall costs about as much as an exit. One that has used the CPU for so many of them,
  * and for so long, never comes back. It is the thread's own time that counts, not how
@@ -55,7 +59,7 @@
 struct probe {
 	const struct kvm_host *host;
 	size_t run_size; /* the host may be gone when it is closed */
-	int vm, vcpu;
+	struct kvm_closer fd;
 	struct kvm_run *run;
 	uint8_t *mem;
 	uint64_t trip_ns; /* thread CPU time of a bare exit, once probe_speed_of() has run */
@@ -137,7 +141,7 @@ static int probe_set_state(struct probe *p, uint64_t rip, bool user)
 			      .rsp = user ? PROBE_USER_STACK_TOP : PROBE_STACK_TOP };
 	struct kvm_sregs s;
 
-	if (ioctl(p->vcpu, KVM_GET_SREGS, &s) < 0)
+	if (ioctl(p->fd.vcpu, KVM_GET_SREGS, &s) < 0)
 		return -errno;
 	s.cs = probe_segment(user ? SEL_USER_CODE : SEL_CODE, true);
 	s.ss = probe_segment(user ? SEL_USER_DATA : SEL_DATA, false);
@@ -153,7 +157,7 @@ static int probe_set_state(struct probe *p, uint64_t rip, bool user)
 	s.cr3 = PROBE_PML4;
 	s.cr4 = 0x620;	/* PAE, OSFXSR, OSXMMEXCPT */
 	s.efer = 0x501; /* LMA, LME, SCE */
-	if (ioctl(p->vcpu, KVM_SET_SREGS, &s) < 0 || ioctl(p->vcpu, KVM_SET_REGS, &r) < 0)
+	if (ioctl(p->fd.vcpu, KVM_SET_SREGS, &s) < 0 || ioctl(p->fd.vcpu, KVM_SET_REGS, &r) < 0)
 		return -errno;
 	return 0;
 }
@@ -173,19 +177,23 @@ static int set_syscall_msrs(struct probe *p)
 		},
 	};
 
-	return ioctl(p->vcpu, KVM_SET_MSRS, &m) == 3 ? 0 : -EIO;
+	return ioctl(p->fd.vcpu, KVM_SET_MSRS, &m) == 3 ? 0 : -EIO;
+}
+
+/* The mapping keeps the vCPU, and so the VM. */
+static void probe_unmap_run(struct probe *p)
+{
+	if (p->run)
+		munmap(p->run, p->run_size);
+	p->run = NULL;
 }
 
 static void probe_close(struct probe *p)
 {
 	if (!p)
 		return;
-	if (p->run)
-		munmap(p->run, p->run_size);
-	if (p->vcpu >= 0)
-		close(p->vcpu);
-	if (p->vm >= 0)
-		close(p->vm);
+	probe_unmap_run(p);
+	kvm_closer_finish(&p->fd);
 	if (p->mem)
 		munmap(p->mem, PROBE_MEM);
 	free(p);
@@ -208,9 +216,9 @@ static int probe_open(struct probe *p)
 	} cpuid = { .head.nent = 128 };
 	void *map;
 
-	p->vm = kvm_vm_create(p->host);
-	if (p->vm < 0)
-		return p->vm;
+	p->fd.vm = kvm_vm_create(p->host);
+	if (p->fd.vm < 0)
+		return p->fd.vm;
 	map = mmap(NULL, PROBE_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return -errno;
@@ -218,26 +226,26 @@ static int probe_open(struct probe *p)
 	slot.userspace_addr = (uintptr_t)p->mem;
 	fill_memory(p);
 	if (p->host->tss_addr)
-		(void)ioctl(p->vm, KVM_SET_TSS_ADDR, 0xfffbd000ul);
-	if (ioctl(p->vm, KVM_SET_USER_MEMORY_REGION, &slot) < 0)
+		(void)ioctl(p->fd.vm, KVM_SET_TSS_ADDR, 0xfffbd000ul);
+	if (ioctl(p->fd.vm, KVM_SET_USER_MEMORY_REGION, &slot) < 0)
 		return -errno;
 	if (p->host->emulation_exit) {
 		struct kvm_enable_cap cap = { .cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE,
 					      .args = { 1 } };
 
-		(void)ioctl(p->vm, KVM_ENABLE_CAP, &cap);
+		(void)ioctl(p->fd.vm, KVM_ENABLE_CAP, &cap);
 	}
-	p->vcpu = ioctl(p->vm, KVM_CREATE_VCPU, 0);
-	if (p->vcpu < 0)
+	p->fd.vcpu = ioctl(p->fd.vm, KVM_CREATE_VCPU, 0);
+	if (p->fd.vcpu < 0)
 		return -errno;
-	map = mmap(NULL, p->host->run_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->vcpu, 0);
+	map = mmap(NULL, p->host->run_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd.vcpu, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	p->run = probe_run = map;
 	if (ioctl(p->host->fd, KVM_GET_SUPPORTED_CPUID, &cpuid) < 0)
 		return -errno;
 	hide_leaf7(&cpuid.head);
-	if (ioctl(p->vcpu, KVM_SET_CPUID2, &cpuid) < 0)
+	if (ioctl(p->fd.vcpu, KVM_SET_CPUID2, &cpuid) < 0)
 		return -errno;
 	return set_syscall_msrs(p);
 }
@@ -247,7 +255,7 @@ enum outcome { OUT_DONE, OUT_FAULT, OUT_REFUSED, OUT_TIMEOUT, OUT_OTHER };
 /* Run on until a report port, a refusal or the timer. */
 static enum outcome probe_until_report(struct probe *p)
 {
-	while (ioctl(p->vcpu, KVM_RUN, 0) < 0) {
+	while (ioctl(p->fd.vcpu, KVM_RUN, 0) < 0) {
 		if (errno != EINTR)
 			return OUT_OTHER;
 		/* Another signal than the timer's: the process was stopped, and goes on. */
@@ -291,17 +299,20 @@ static int time_least(struct probe *p, const char *label, uint64_t *least)
 
 static int probe_speed_of(struct probe *p, struct quirks *q)
 {
-	uint64_t trip = UINT64_MAX, loop = UINT64_MAX;
+	uint64_t trip = UINT64_MAX, loop = UINT64_MAX, ps = 0;
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < SPEED_ROUNDS; i++) {
+		if (i >= SPEED_CLEAR_ROUNDS && ps > SPEED_CLEAR * INTERPRETED_PS)
+			break;
 		ret = time_least(p, probe_trip, &trip);
 		ret = ret ? ret : time_least(p, probe_speed, &loop);
+		ps = loop > trip ? (loop - trip) * 1000 / (2 * PROBE_LOOP) : 0;
 	}
 	if (ret)
 		return ret;
 	p->trip_ns = trip;
-	q->ring0_ps_per_insn = loop > trip ? (loop - trip) * 1000 / (2 * PROBE_LOOP) : 0;
+	q->ring0_ps_per_insn = ps;
 	q->interpreted = q->ring0_ps_per_insn > INTERPRETED_PS;
 	return 0;
 }
@@ -348,7 +359,7 @@ static bool tsc_is_fixed(const struct probe *p)
 {
 	struct kvm_msr_entry m = { .index = MSR_IA32_TSC };
 
-	return msr_write(p->vcpu, &m) && msr_read(p->vcpu, &m) && m.data > TSC_SOON;
+	return msr_write(p->fd.vcpu, &m) && msr_read(p->fd.vcpu, &m) && m.data > TSC_SOON;
 }
 
 /* Where the processor has them; without them the same bytes are BSR and BSF, and rightly so. */
@@ -387,7 +398,7 @@ static int run_probes(struct probe *p, struct quirks *q)
 
 	if (ret)
 		return ret;
-	q->tsc_khz = kvm_tsc_khz(p->host, p->vcpu);
+	q->tsc_khz = kvm_tsc_khz(p->host, p->fd.vcpu);
 	q->tsc_fixed = tsc_is_fixed(p);
 	ret = probe_set_state(p, PROBE_USER_CODE, true);
 	if (ret)
@@ -408,7 +419,7 @@ void quirks_probe(const struct kvm_host *h, struct quirks *q)
 	if (p) {
 		p->host = h;
 		p->run_size = h->run_size;
-		p->vm = p->vcpu = -1;
+		p->fd.vm = p->fd.vcpu = -1;
 		ret = probe_open(p);
 		ret = ret ? ret : run_probes(p, q);
 	}
@@ -419,6 +430,14 @@ void quirks_probe(const struct kvm_host *h, struct quirks *q)
 	q->probe = p;
 	probe_run = NULL;
 	q->probe_ns = clock_ns(CLOCK_MONOTONIC) - t0;
+}
+
+void quirks_close(struct quirks *q)
+{
+	if (!q->probe)
+		return;
+	probe_unmap_run(q->probe);
+	kvm_closer_start(&q->probe->fd);
 }
 
 void quirks_release(struct quirks *q)

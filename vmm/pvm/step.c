@@ -2,7 +2,11 @@
 #include "vmm/pvm/step.h"
 
 #include "vmm/machine.h"
+#include "vmm/debugreg.h"
 #include "vmm/pvm/syscall_assist.h"
+#include "vmm/breakpoint.h"
+#include "vmm/capture/capture.h"
+#include "vmm/quirks.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,9 @@
 #include "base/count.h"
 #include "base/thread.h"
 #include "vmm/machine.h"
+#include "vmm/debugreg.h"
 #include "vmm/msr.h"
+#include "vmm/capture/capture.h"
 
 #include <errno.h>
 #include <string.h>

@@ -82,19 +82,24 @@ static bool xstate_fits(const struct component *c)
 
 static int save_legacy(struct guest_insn *g, uint64_t at, const uint8_t *area, uint64_t mask)
 {
-	int ret = 0;
+	int ret;
 
 	if (mask & XSTATE_X87) {
 		ret = guest_insn_write(g, at, area, LEGACY_MXCSR);
-		ret = ret ? ret : guest_insn_write(g, at + 32, area + 32, LEGACY_XMM - 32);
+		if (ret)
+			return ret;
+		ret = guest_insn_write(g, at + 32, area + 32, LEGACY_XMM - 32);
+		if (ret)
+			return ret;
 	}
-	if (mask & (XSTATE_SSE | XSTATE_AVX))
-		ret = ret ? ret : guest_insn_write(g, at + LEGACY_MXCSR, area + LEGACY_MXCSR, 8);
-	if (mask & XSTATE_SSE)
-		ret = ret ? ret
-			  : guest_insn_write(g, at + LEGACY_XMM, area + LEGACY_XMM,
-					     LEGACY_XMM_END - LEGACY_XMM);
-	return ret;
+	if (mask & (XSTATE_SSE | XSTATE_AVX)) {
+		ret = guest_insn_write(g, at + LEGACY_MXCSR, area + LEGACY_MXCSR, 8);
+		if (ret)
+			return ret;
+	}
+	if (!(mask & XSTATE_SSE))
+		return 0;
+	return guest_insn_write(g, at + LEGACY_XMM, area + LEGACY_XMM, LEGACY_XMM_END - LEGACY_XMM);
 }
 
 int xstate_save(struct guest_insn *g, enum xstate_form form)
@@ -105,7 +110,9 @@ int xstate_save(struct guest_insn *g, enum xstate_form form)
 	uint64_t at, mask, in_use, header[8] = { 0 };
 	int ret = guest_insn_address(g, 0, &at);
 
-	ret = ret ? ret : xstate_requested(g, &mask);
+	if (ret)
+		return ret;
+	ret = xstate_requested(g, &mask);
 	if (ret)
 		return ret;
 	if (at & 63)
@@ -184,8 +191,12 @@ int xstate_restore(struct guest_insn *g)
 	uint64_t at, mask, header[2], bv;
 	int ret = guest_insn_address(g, 0, &at);
 
-	ret = ret ? ret : xstate_requested(g, &mask);
-	ret = ret ? ret : guest_insn_read(g, at + HEADER_OFF, header, sizeof(header));
+	if (ret)
+		return ret;
+	ret = xstate_requested(g, &mask);
+	if (ret)
+		return ret;
+	ret = guest_insn_read(g, at + HEADER_OFF, header, sizeof(header));
 	if (ret)
 		return ret;
 	if (at & 63)

@@ -39,8 +39,6 @@
 
 struct vm;
 struct vm_config;
-struct kvm_host;
-struct quirks;
 struct gmem;
 
 /* Every part of the machine has such a pair; `what` is struct vm, struct vcpu or a device. */
@@ -97,12 +95,6 @@ int snapshot_map_ram(const struct snapshot *s, struct gmem *mem, struct err *e);
 int snapshot_read_ram(const struct snapshot *s, struct gmem *mem, struct err *e);
 
 /*
- * Can it go on here? -ENOTSUP with what differs: processor, KVM, frequency of the TSC,
- * what of KVM has to be worked around.
- */
-int snapshot_check_host(const struct snapshot *s, const struct kvm_host *h, const struct quirks *q,
-			struct err *e);
-/*
  * What the machine is made of: memory, vCPUs, devices that need nothing of the host; of the
  * others see snapshot_devices.h. The rest of cfg is the caller's.
  */
@@ -128,10 +120,39 @@ struct snapshot_writer {
 int snapshot_add(struct snapshot_writer *w, const struct snapshot_blob *b, struct err *e);
 
 /*
- * All or nothing: what is not complete has no name in any directory, and what was at path
- * is replaced.
+ * The file that is written: without a name where the file system has such files (O_TMPFILE), else with the name `tmp`. A snapshot
+ * that is not complete has no name in any directory, or this one.
  */
-int snapshot_write(struct snapshot_writer *w, const struct gmem *mem, const char *path,
+struct snapshot_file {
+	int fd;	    /* -1: none */
+	bool named; /* tmp exists */
+	int noted;  /* the result of signals_remove() */
+	char *path; /* the final name: what the caller's path leads to */
+	char *tmp;  /* in the same directory */
+};
+
+/* A file that is not open, for snapshot_file_close(). */
+#define SNAPSHOT_FILE_NONE            \
+	{                             \
+		.fd = -1, .noted = -1 \
+	}
+
+/* Opens a new file for a snapshot at path, where nothing changes yet. Returns 0 or -errno. */
+int snapshot_file_open(struct snapshot_file *f, const char *path, struct err *e);
+/* Gives the file its final name; what was there is replaced. Returns 0 or -errno. */
+int snapshot_file_publish(struct snapshot_file *f, struct err *e);
+/* Removes a file that was not published, and frees. */
+void snapshot_file_close(struct snapshot_file *f);
+
+/* Writes the snapshot, to the disk itself. Returns 0 or -errno. */
+int snapshot_write(struct snapshot_writer *w, const struct gmem *mem, const struct snapshot_file *f,
 		   struct err *e);
+
+/*
+ * Between vm_pause() and vm_resume(): write the machine to a file, with sections of the caller's.
+ * The machine is as it was before.
+ */
+int snapshot_save_vm(struct vm *vm, const struct snapshot_file *to,
+		     const struct snapshot_blob *blob, unsigned int nblobs, struct err *e);
 
 #endif

@@ -2,6 +2,7 @@
 #include "vmm/snapshot/snapshot_devices.h"
 
 #include "base/cleanup.h"
+#include "vmm/config.h"
 
 #include <errno.h>
 #include <inttypes.h>

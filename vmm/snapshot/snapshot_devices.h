@@ -16,9 +16,13 @@
 #define KVMPROF_VMM_SNAPSHOT_SNAPSHOT_DEVICES_H
 
 #include "vmm/snapshot/snapshot.h"
-#include "vmm/vm.h"
+#include "vmm/dev/disk.h"
+#include "base/limits.h"
+#include "vmm/dev/net_link.h"
 
 #include <limits.h>
+
+struct vm_config;
 
 #define SNAPSHOT_DEVICES "devices"
 #define SNAPSHOT_DEVICES_VERSION 2u

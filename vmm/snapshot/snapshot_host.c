@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * snapshot_host: on what a machine ran, to be compared with where it shall go on.
- *
- * Lines of text, "what=value". The processor as KVM offers it to guests, KVM's own
- * features and what of it has to be worked around must be the same; the TSC may be a
- * little off, as KVM tolerates it between hosts (tsc_tolerance_ppm).
- */
-#include "vmm/snapshot/snapshot_vm.h"
+#include "vmm/snapshot/snapshot_host.h"
 
 #include "base/cleanup.h"
 #include "vmm/kvm.h"
@@ -118,13 +111,13 @@ int snapshot_host_save(const struct kvm_host *h, const struct quirks *q, struct 
 	cleanup_free struct cpuid *c = calloc(1, sizeof(*c));
 
 	if (!c)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	c->head.nent = CPUID_MAX;
 	if (ioctl(h->fd, KVM_GET_SUPPORTED_CPUID, c) < 0)
 		return err_set(e, errno, "KVM_GET_SUPPORTED_CPUID: %s", strerror(errno));
 	put_processor(out, c);
 	put_kvm(out, h, q);
-	return out->failed ? err_set(e, ENOMEM, "out of memory") : 0;
+	return out->failed ? err_nomem(e) : 0;
 }
 
 /* The next line without its end; false: there is none, or it is too long. */
@@ -158,7 +151,7 @@ static bool close_enough(const char *here, const char *there)
 	return d <= a / (1000000 / TSC_TOLERANCE_PPM);
 }
 
-int snapshot_check_host(const struct snapshot *s, const struct kvm_host *h, const struct quirks *q,
+int snapshot_host_check(const struct snapshot *s, const struct kvm_host *h, const struct quirks *q,
 			struct err *e)
 {
 	char a[LINE_LEN], b[LINE_LEN];

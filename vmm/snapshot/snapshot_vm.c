@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/snapshot/snapshot_vm.h"
 
+#include "base/limits.h"
 #include "vmm/layout.h"
 #include "vmm/machine.h"
+#include "vmm/quirks.h"
 #include "vmm/snapshot/vcpu_state.h"
+#include "vmm/devices.h"
+#include "vmm/kvm.h"
+#include "vmm/config.h"
+#include "vmm/snapshot/snapshot_devices.h"
+#include "vmm/snapshot/snapshot_host.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <x86intrin.h>
 
 /* -- parts that are KVM's ------------------------------------------------------------- */
 
@@ -23,9 +31,9 @@ static int machine_save(void *what, struct buf *out, struct err *e)
 	buf_u64(out, vm->boot_high);
 	buf_u32(out, vm->nvcpus);
 	buf_u8(out, vm->have_pit);
-	buf_u32(out, vm->cfg.transport);
-	buf_u8(out, vm->cfg.rng);
-	buf_u8(out, vm->cfg.virtio_console);
+	buf_u32(out, vm->setup->transport);
+	buf_u8(out, vm->setup->rng);
+	buf_u8(out, vm->setup->virtio_console);
 	return 0;
 }
 
@@ -67,7 +75,7 @@ static int machine_restore(void *what, struct cursor *in, struct err *e)
 
 static int devices_save(void *what, struct buf *out, struct err *e)
 {
-	return snapshot_devices_save(&((const struct vm *)what)->cfg, out, e);
+	return snapshot_devices_save(((const struct vm *)what)->setup, out, e);
 }
 
 /* The caller has made the machine as they say; its devices look whether that is so. */
@@ -166,6 +174,69 @@ static int clock_restore(void *what, struct cursor *in, struct err *e)
 		       : 0;
 }
 
+/*
+ * The time stamp counters of a machine, as what each vCPU's is ahead of the host's.
+ *
+ * A counter that is written (MSR_IA32_TSC) does not always get that value: KVM takes a value
+ * of about a second from what it expects for a wish to have all vCPUs alike, and puts
+ * something else there. Before Linux 6.8 it expects that of a vCPU that was just made, and so
+ * the time of a guest that was saved in its first second went back. An
+ * offset (KVM_VCPU_TSC_OFFSET, Linux 5.16) is taken as it is, and what the vCPUs differ by
+ * stays to the cycle.
+ *
+ * Section "tsc": u8 1, u64 the host's counter, u64 the offset of each vCPU; or u8 0 where KVM
+ * has none. It is restored before the vCPUs, which then leave their counters alone (vm->tsc_set).
+ */
+static int tsc_offset(const struct vcpu *v, unsigned long request, uint64_t *offset)
+{
+	const struct kvm_device_attr attr = {
+		.group = KVM_VCPU_TSC_CTRL,
+		.attr = KVM_VCPU_TSC_OFFSET,
+		.addr = (uint64_t)(uintptr_t)offset,
+	};
+
+	return ioctl(v->fd, request, &attr) < 0 ? errno : 0;
+}
+
+static int tsc_save(void *machine, struct buf *out, struct err *e)
+{
+	const struct vm *vm = machine;
+	uint64_t offset[VM_MAX_VCPUS], now = __rdtsc();
+	bool known = !vm->cfg.quirks->tsc_fixed;
+
+	(void)e;
+	for (unsigned int i = 0; known && i < vm->nvcpus; i++)
+		known = tsc_offset(&vm->vcpu[i], KVM_GET_DEVICE_ATTR, &offset[i]) == 0;
+	buf_u8(out, known);
+	if (!known)
+		return 0;
+	buf_u64(out, now);
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		buf_u64(out, offset[i]);
+	return 0;
+}
+
+static int tsc_restore(void *machine, struct cursor *in, struct err *e)
+{
+	struct vm *vm = machine;
+	bool known = cursor_u8(in) & 1;
+	uint64_t now = __rdtsc(), then = known ? cursor_u64(in) : 0;
+
+	vm->tsc_set = known && !vm->cfg.quirks->tsc_fixed;
+	for (unsigned int i = 0; known && i < vm->nvcpus; i++) {
+		uint64_t offset = cursor_u64(in) + then - now;
+
+		if (in->bad || !vm->tsc_set)
+			continue;
+		/* A KVM that has no offsets has a counter that can be written. */
+		if (tsc_offset(&vm->vcpu[i], KVM_SET_DEVICE_ATTR, &offset) != 0)
+			vm->tsc_set = false;
+	}
+	return in->bad || cursor_left(in)
+		       ? err_set(e, EINVAL, "the state of the time stamp counters is damaged")
+		       : 0;
+}
+
 /* -- all of them ---------------------------------------------------------------------- */
 
 static const struct snapshot_part
@@ -173,31 +244,31 @@ static const struct snapshot_part
 	part_irqchip = { "irqchip", SNAPSHOT_IRQCHIP_VERSION, irqchip_save, irqchip_restore },
 	part_pit2 = { "pit2", SNAPSHOT_PIT2_VERSION, pit2_save, pit2_restore },
 	part_clock = { "clock", SNAPSHOT_CLOCK_VERSION, clock_save, clock_restore },
-	part_tsc = { "tsc", SNAPSHOT_TSC_VERSION, snapshot_tsc_save, snapshot_tsc_restore },
+	part_tsc = { "tsc", SNAPSHOT_TSC_VERSION, tsc_save, tsc_restore },
 	part_vcpu = { "vcpu", VCPU_STATE_VERSION, vcpu_state_save, vcpu_state_restore },
 	part_devices = { SNAPSHOT_DEVICES, SNAPSHOT_DEVICES_VERSION, devices_save,
 			 devices_restore },
 	part_serial = { "serial", SERIAL_STATE_VERSION, serial_save, serial_restore },
 	part_platform = { "platform", PLATFORM_STATE_VERSION, platform_save, platform_restore },
-	part_virtio = { "virtio", SNAPSHOT_VIRTIO_VERSION, machine_virtio_save,
-			machine_virtio_restore },
+	part_virtio = { "virtio", SNAPSHOT_VIRTIO_VERSION, devices_virtio_save,
+			devices_virtio_restore },
 	part_pit = { "pit", PIT_STATE_VERSION, pit_save, pit_restore };
 
-struct placed {
+struct snapshot_vm_placed {
 	const struct snapshot_part *part;
 	void *what;
 	char name[SNAPSHOT_NAME];
 };
 #define PLACED_MAX (VM_MAX_VCPUS + 16u)
 
-struct parts {
-	struct placed at[PLACED_MAX];
+struct snapshot_vm_parts {
+	struct snapshot_vm_placed at[PLACED_MAX];
 	unsigned int n;
 };
 
-static void parts_add(struct parts *p, const struct snapshot_part *part, void *what)
+static void parts_add(struct snapshot_vm_parts *p, const struct snapshot_part *part, void *what)
 {
-	struct placed *at = &p->at[p->n++];
+	struct snapshot_vm_placed *at = &p->at[p->n++];
 
 	at->part = part;
 	at->what = what;
@@ -208,7 +279,7 @@ static void parts_add(struct parts *p, const struct snapshot_part *part, void *w
  * In this order. The timer before the interrupt controllers: a tick that comes between
  * is there twice, which is better than never. The clock last: until then it runs.
  */
-static void list_parts(struct vm *vm, struct parts *p)
+static void list_parts(struct vm *vm, struct snapshot_vm_parts *p)
 {
 	p->n = 0;
 	parts_add(p, &part_machine, vm);
@@ -230,7 +301,7 @@ static void list_parts(struct vm *vm, struct parts *p)
 	parts_add(p, &part_clock, vm);
 }
 
-static int save_part(struct snapshot_writer *w, const struct placed *at, struct buf *b,
+static int save_part(struct snapshot_writer *w, const struct snapshot_vm_placed *at, struct buf *b,
 		     struct err *e)
 {
 	int ret;
@@ -238,7 +309,7 @@ static int save_part(struct snapshot_writer *w, const struct placed *at, struct 
 	buf_init(b);
 	ret = at->part->save(at->what, b, e);
 	if (!ret && b->failed)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	return ret ? ret
 		   : snapshot_add(w,
 				  &(struct snapshot_blob){ at->name, at->part->version, b->data,
@@ -249,35 +320,38 @@ static int save_part(struct snapshot_writer *w, const struct placed *at, struct 
 static int save_overlays(const struct vm *vm, struct snapshot_writer *w,
 			 struct file_map map[VM_MAX_DISKS], struct err *e)
 {
-	int ret = 0;
-
-	for (unsigned int i = 0; !ret && i < vm->cfg.ndisks; i++) {
+	for (unsigned int i = 0; i < vm->setup->ndisks; i++) {
 		struct snapshot_blob b = { .version = SNAPSHOT_OVERLAY_VERSION };
 		char name[SNAPSHOT_NAME];
+		int ret;
 
 		snprintf(name, sizeof(name), "overlay.%u", i);
 		b.name = name; /* it is copied */
-		ret = snapshot_overlay_save(vm->cfg.disk[i].disk, &map[i], e);
+		ret = snapshot_overlay_save(vm->setup->disk[i].disk, &map[i], e);
+		if (ret)
+			return ret;
 		b.data = map[i].data;
 		b.len = map[i].len;
-		ret = ret ? ret : snapshot_add(w, &b, e);
+		ret = snapshot_add(w, &b, e);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
-int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, unsigned int nblobs,
-	    struct err *e)
+int snapshot_save_vm(struct vm *vm, const struct snapshot_file *to,
+		     const struct snapshot_blob *blob, unsigned int nblobs, struct err *e)
 {
 	struct snapshot_writer *w = calloc(1, sizeof(*w));
 	struct buf bytes[PLACED_MAX] = { 0 }, host;
 	struct file_map overlay[VM_MAX_DISKS] = { 0 };
-	struct parts parts;
+	struct snapshot_vm_parts parts;
 	int ret;
 
 	if (!w)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	buf_init(&host);
-	machine_virtio_hold(vm, true);
+	devices_virtio_hold(vm, true);
 	list_parts(vm, &parts);
 	ret = snapshot_host_save(vm->cfg.host, vm->cfg.quirks, &host, e);
 	if (!ret)
@@ -290,11 +364,11 @@ int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, u
 	ret = ret ? ret : save_overlays(vm, w, overlay, e);
 	for (unsigned int i = 0; !ret && i < nblobs; i++)
 		ret = snapshot_add(w, &blob[i], e);
-	ret = ret ? ret : snapshot_write(w, &vm->mem, path, e);
-	machine_virtio_hold(vm, false);
+	ret = ret ? ret : snapshot_write(w, &vm->mem, to, e);
+	devices_virtio_hold(vm, false);
 	for (unsigned int i = 0; i < parts.n; i++)
 		buf_deinit(&bytes[i]);
-	for (unsigned int i = 0; i < vm->cfg.ndisks; i++)
+	for (unsigned int i = 0; i < vm->setup->ndisks; i++)
 		file_map_close(&overlay[i]);
 	buf_deinit(&host);
 	free(w);
@@ -303,21 +377,26 @@ int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, u
 
 int snapshot_restore(struct vm *vm, const struct snapshot *s, struct err *e)
 {
-	struct parts parts;
-	int ret = 0;
+	struct snapshot_vm_parts parts;
+	int ret;
 
 	list_parts(vm, &parts);
-	for (unsigned int i = 0; !ret && i < parts.n; i++) {
-		const struct placed *at = &parts.at[i];
+	for (unsigned int i = 0; i < parts.n; i++) {
+		const struct snapshot_vm_placed *at = &parts.at[i];
 		struct cursor in;
 
 		ret = snapshot_find(s, at->name, at->part->version, &in, e);
-		ret = ret ? ret : at->part->restore(at->what, &in, e);
+		if (ret)
+			return ret;
+		ret = at->part->restore(at->what, &in, e);
+		if (ret)
+			return ret;
 	}
-	ret = ret ? ret : snapshot_overlays_restore(s, &vm->cfg, e);
-	if (!ret)
-		machine_virtio_hold(vm, false);
-	return ret;
+	ret = snapshot_overlays_restore(s, vm->setup, e);
+	if (ret)
+		return ret;
+	devices_virtio_hold(vm, false);
+	return 0;
 }
 
 int snapshot_configure(const struct snapshot *s, struct vm_config *cfg, struct err *e)
@@ -326,7 +405,9 @@ int snapshot_configure(const struct snapshot *s, struct vm_config *cfg, struct e
 	struct cursor in;
 	int ret = snapshot_find(s, part_machine.name, part_machine.version, &in, e);
 
-	ret = ret ? ret : snapshot_machine_parse(&m, &in, e);
+	if (ret)
+		return ret;
+	ret = snapshot_machine_parse(&m, &in, e);
 	if (ret)
 		return ret;
 	cfg->snapshot = s;

@@ -8,7 +8,6 @@
 #define KVMPROF_VMM_SNAPSHOT_SNAPSHOT_VM_H
 
 #include "vmm/snapshot/snapshot.h"
-#include "vmm/snapshot/snapshot_devices.h"
 
 #define SNAPSHOT_MACHINE_VERSION 3u
 #define SNAPSHOT_IRQCHIP_VERSION 1u
@@ -31,17 +30,5 @@ int snapshot_machine_parse(struct snapshot_machine *out, struct cursor *in, stru
 
 /* A machine that was created as the snapshot says, and has not run, becomes it. */
 int snapshot_restore(struct vm *vm, const struct snapshot *s, struct err *e);
-
-/*
- * snapshot_tsc.c: u8 1, u64 the host's counter, u64 the offset of each vCPU; or u8 0 where KVM
- * has none. Restored before the vCPUs, which then leave their counters alone (vm->tsc_set).
- */
-int snapshot_tsc_save(void *machine, struct buf *out, struct err *e);
-int snapshot_tsc_restore(void *machine, struct cursor *in, struct err *e);
-
-/* snapshot_host.c: what has to be the same where it is restored, a line of text for each. */
-int snapshot_host_save(const struct kvm_host *h, const struct quirks *q, struct buf *out,
-		       struct err *e);
-#define SNAPSHOT_HOST_VERSION 1u
 
 #endif

@@ -5,6 +5,8 @@
 #include "vmm/machine.h"
 #include "vmm/msr.h"
 #include "vmm/pvm.h"
+#include "vmm/kvm.h"
+#include "vmm/quirks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -147,7 +149,7 @@ static int get_xsave(const struct vcpu *v, struct vcpu_state *s, uint8_t **out, 
 			       v->index, s->xsave_len);
 	*out = calloc(1, s->xsave_len);
 	if (!*out)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (ioctl(v->fd, large ? KVM_GET_XSAVE2 : KVM_GET_XSAVE, *out) < 0)
 		return err_set(e, errno, "vCPU %u: cannot be saved: KVM_GET_XSAVE: %s", v->index,
 			       strerror(errno));
@@ -199,12 +201,20 @@ int vcpu_state_save(void *vcpu, struct buf *out, struct err *e)
 	int ret;
 
 	if (!s)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = get_fixed(v, s, before_msrs, ARRAY_SIZE(before_msrs), e);
-	ret = ret ? ret : get_fixed(v, s, after_msrs, ARRAY_SIZE(after_msrs), e);
-	ret = ret ? ret : get_xsave(v, s, &xsave, e);
-	ret = ret ? ret : get_msrs(v, s, e);
-	ret = ret ? ret : get_cpuid(v, s, e);
+	if (ret)
+		return ret;
+	ret = get_fixed(v, s, after_msrs, ARRAY_SIZE(after_msrs), e);
+	if (ret)
+		return ret;
+	ret = get_xsave(v, s, &xsave, e);
+	if (ret)
+		return ret;
+	ret = get_msrs(v, s, e);
+	if (ret)
+		return ret;
+	ret = get_cpuid(v, s, e);
 	if (ret)
 		return ret;
 	if ((s->sregs.cr4 & CR4_VMXE) || (s->sregs.efer & EFER_SVME))
@@ -260,7 +270,7 @@ static int set_xsave(const struct vcpu *v, const struct vcpu_state *s, struct er
 			       v->index, s->xsave_len, size);
 	copy = malloc(s->xsave_len);
 	if (!copy)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	memcpy(copy, s->xsave, s->xsave_len);
 	if (ioctl(v->fd, KVM_SET_XSAVE, copy) < 0)
 		return err_set(e, errno, "vCPU %u of the snapshot: KVM refuses KVM_SET_XSAVE: %s",
@@ -314,14 +324,24 @@ int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e)
 	int ret;
 
 	if (!s)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = vcpu_state_parse(s, in, e);
-	ret = ret ? ret : set_cpuid(v, s, e);
-	ret = ret ? ret : set_fixed(v, s, before_msrs, ARRAY_SIZE(before_msrs), e);
-	ret = ret ? ret : set_xsave(v, s, e);
-	ret = ret ? ret : set_msrs(v, s, e);
-	if (!ret && v->vm->cfg.quirks->tsc_fixed)
+	if (ret)
+		return ret;
+	ret = set_cpuid(v, s, e);
+	if (ret)
+		return ret;
+	ret = set_fixed(v, s, before_msrs, ARRAY_SIZE(before_msrs), e);
+	if (ret)
+		return ret;
+	ret = set_xsave(v, s, e);
+	if (ret)
+		return ret;
+	ret = set_msrs(v, s, e);
+	if (ret)
+		return ret;
+	if (v->vm->cfg.quirks->tsc_fixed)
 		note_jump(v, s);
-	ret = ret ? ret : set_fixed(v, s, after_msrs, ARRAY_SIZE(after_msrs), e);
+	ret = set_fixed(v, s, after_msrs, ARRAY_SIZE(after_msrs), e);
 	return ret ? ret : pvm_restore(v, s, e);
 }

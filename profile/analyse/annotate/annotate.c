@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "profile/analyse/annotate/arrows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +42,7 @@ static int decode_live(struct annotate *a, struct disasm *d, struct err *e)
 		struct annotate_row *r;
 
 		if (ARRAY_ROOM(a->row, a->nrows, cap))
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 		r = &a->row[a->nrows++];
 		*r = (struct annotate_row){ .addr = in->addr + at };
 		disasm_one(d, r->addr, in->live + at, in->len - at, &r->insn);
@@ -87,7 +88,7 @@ static int decode_image(struct annotate *a, struct disasm *d, struct err *e)
 			continue;
 		to = add_image(a, &cap);
 		if (!to)
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 		*to = i;
 		if (!a->row[r].nimage)
 			a->row[r].image = (uint32_t)(a->nimages - 1);
@@ -125,7 +126,7 @@ int annotate_build(struct annotate **out, const struct annotate_input *in, struc
 	int ret;
 
 	if (!a)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	a->in = in;
 	ret = disasm_open(&d, in->syntax, e);
 	ret = ret ? ret : decode_live(a, d, e);

@@ -9,7 +9,6 @@
 #ifndef KVMPROF_PROFILE_ANALYSE_ANNOTATE_ANNOTATE_H
 #define KVMPROF_PROFILE_ANALYSE_ANNOTATE_ANNOTATE_H
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "symbolizer/core/disasm.h"
 
@@ -84,24 +83,5 @@ void annotate_destroy(struct annotate *a);
 /* "<name+0x10>" of what an instruction refers to, or "". */
 void annotate_target(const struct annotate *a, const struct disasm_insn *i,
 		     char out[ANNOTATE_TARGET]);
-
-/* arrows.c: fill in arrow, narrows, lanes, undrawn. */
-int annotate_arrows(struct annotate *a, struct err *e);
-/* Two characters for each lane and one for the arrow's head; text has room for 2 * lanes + 2. */
-void annotate_draw(const struct annotate *a, size_t row, char *text);
-
-struct annotate_style {
-	bool color;
-	bool full_path; /* of source files */
-	bool counts;	/* each instruction's weight, beside its share */
-	/* A line of a source file, or NULL. May be NULL. */
-	const char *(*source)(void *ctx, const char *file, unsigned int line);
-	void *source_ctx;
-};
-
-/* print.c: the instructions, a line each, without a heading. */
-void annotate_print(struct buf *out, const struct annotate *a, const struct annotate_style *style);
-/* The array of instructions. */
-void annotate_json(struct buf *out, const struct annotate *a);
 
 #endif

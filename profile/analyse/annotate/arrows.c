@@ -3,7 +3,7 @@
  * Jumps to one instruction share an arrow. Short arrows get the lanes next to the text,
  * so that the long ones go around them.
  */
-#include "profile/analyse/annotate/annotate.h"
+#include "profile/analyse/annotate/arrows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ int annotate_arrows(struct annotate *a, struct err *e)
 	a->arrow = calloc(a->nrows + 1, sizeof(*a->arrow));
 	if (!a->arrow || !taken) {
 		free(taken);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	arrows_collect(a);
 	qsort(a->arrow, a->narrows, sizeof(*a->arrow), by_span);
@@ -120,7 +120,7 @@ int annotate_arrows(struct annotate *a, struct err *e)
 	free(taken);
 	a->grid = calloc(a->nrows * a->lanes + 1, sizeof(*a->grid));
 	if (!a->grid)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (size_t i = 0; i < a->narrows; i++)
 		for (size_t r = a->arrow[i].first; r <= a->arrow[i].last; r++)
 			a->grid[r * a->lanes + a->arrow[i].lane] = (uint32_t)i + 1;

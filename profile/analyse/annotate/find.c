@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/analyse/annotate/find.h"
 
+#include "base/utf8.h"
+#include "profile/format/names/srcline.h"
+#include "profile/format/perfdata/format.h"
 #include "profile/format/perfdata/textstore.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,14 +34,98 @@ static bool dso_matches(const char *dso, const char *wanted)
 	       !strncmp(dso + 1, wanted, n - 2);
 }
 
-static bool is_wanted(const struct annotate_find *f, const struct annotate_function *fn)
+static bool is_called(const struct annotate_find *f, const struct annotate_function *fn,
+		      const char *name)
+{
+	return !strcmp(fn->symbol->name, name) ||
+	       !strcmp(demangle_shown(f->display, fn->symbol, fn->kernel), name);
+}
+
+/* Debug information of the file that a function is of. */
+struct find_files {
+	const struct annotate_find *find;
+	const struct annotate_function *fn;
+	struct debuginfo *info; /* a program's */
+	bool tried;
+};
+
+static struct lines *kernel_lines(const struct find_files *x, uint64_t *addr)
+{
+	struct srcline *kernel = x->find->in->lines;
+	uint64_t at = *addr + (x->fn->addr - x->fn->symbol->addr);
+
+	if (strcmp(x->fn->dso, PERFDATA_KERNEL_DSO) != 0 || !kernel || srcline_load(kernel, NULL) ||
+	    !srcline_linked(kernel, at, addr))
+		return NULL;
+	return srcline_lines(kernel);
+}
+
+/* Implements function_table.lines. */
+static struct lines *find_lines(void *ctx, enum function_search how, uint64_t *addr)
+{
+	struct find_files *x = ctx;
+
+	if (x->fn->kernel)
+		return kernel_lines(x, addr);
+	if (how == FUNCTION_WANTED && !x->tried && x->fn->id_len && x->find->in->lines)
+		(void)debuginfo_open(&x->info, srcline_places(x->find->in->lines), x->fn->build_id,
+				     x->fn->id_len, NULL);
+	x->tried |= how == FUNCTION_WANTED;
+	return x->info ? debuginfo_lines(x->info) : NULL;
+}
+
+/* Returns whether the query selects fn, by file and number, of the functions of its name. */
+static bool is_selected(struct annotate_find *f, const struct annotate_function *fn)
+{
+	struct find_files files = { .find = f, .fn = fn };
+	const struct function_table table = { fn->symbols, fn->dso, find_lines, &files };
+	struct function_name want = f->parts;
+	struct functions found = { .n = 0 };
+	bool selected = false;
+
+	snprintf(want.name, sizeof(want.name), "%.*s",
+		 fn->symbol->promoted ? (int)fn->symbol->promoted : (int)strlen(fn->symbol->name),
+		 fn->symbol->name);
+	/* The first reason stays. */
+	(void)function_select(&table, &want, FUNCTION_EACH, &found, &f->why);
+	for (size_t i = 0; i < found.n; i++)
+		selected |= found.at[i].symbol->addr == fn->symbol->addr;
+	function_deinit(&found);
+	debuginfo_close(files.info);
+	return selected;
+}
+
+static bool is_wanted(struct annotate_find *f, const struct annotate_function *fn)
 {
 	if (!dso_matches(fn->dso, f->query.dso))
 		return false;
 	if (f->by_address)
 		return f->address >= fn->addr && f->address - fn->addr < fn->size;
-	return !strcmp(fn->symbol->name, f->query.text) ||
-	       !strcmp(display_name(f->display, fn->symbol, fn->kernel), f->query.text);
+	if (is_called(f, fn, f->query.text))
+		return true;
+	return (f->parts.number || f->parts.all || f->parts.file[0]) &&
+	       is_called(f, fn, f->parts.name) && is_selected(f, fn);
+}
+
+void annotate_find_which(struct annotate_find *f, const struct annotate_function *fn,
+			 char out[ANNOTATE_WHICH_LEN])
+{
+	struct find_files files = { .find = f, .fn = fn };
+	const struct function_table table = { fn->symbols, fn->dso, find_lines, &files };
+	struct function x = { .symbol = fn->symbol };
+	unsigned int of;
+	size_t at = 0;
+
+	x.number = function_number(fn->symbols, fn->symbol, &of);
+	function_locate(&table, FUNCTION_AT_HAND, &x);
+	out[0] = '\0';
+	if (of > 1)
+		at = (size_t)snprintf(out, ANNOTATE_WHICH_LEN, "#%u%s", x.number,
+				      x.file ? " " : "");
+	/* A file's name may hold control characters, which a terminal would obey. */
+	if (x.file)
+		utf8_clean(out + at, ANNOTATE_WHICH_LEN - at, function_short_file(x.file));
+	debuginfo_close(files.info);
 }
 
 static bool equal_function(const void *a, const void *b, const void *ctx)
@@ -54,6 +142,7 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 {
 	const struct annotate_function like = {
 		.symbol = name->symbol,
+		.symbols = name->symbols,
 		.dso = name->dso,
 		.kernel = at->kernel,
 		.addr = at->kernel ? at->ip - name->off : name->symbol->addr,
@@ -62,11 +151,12 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 	};
 	struct annotate_function *fn;
 	const uint8_t *id;
+	size_t id_len;
 	uint32_t index;
 	bool fresh;
 
 	if (table_add(&f->functions, table_mix((uintptr_t)name->symbol, 0), &like, &index, &fresh))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	*out = fn = (struct annotate_function *)f->functions.item + index;
 	if (!fresh)
 		return 0;
@@ -74,16 +164,15 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 		return err_set(e, E2BIG, "more than %u functions were sampled",
 			       ANNOTATE_MAX_FUNCTIONS);
 	fn->bias = at->ip - name->off - fn->addr;
-	id = names_build_id(f->in->names, name->program);
-	if (id) {
-		fn->has_id = true;
-		memcpy(fn->build_id, id, sizeof(fn->build_id));
-	}
+	id = names_build_id(f->in->names, name->program, &id_len);
+	fn->id_len = (uint8_t)id_len;
+	if (id)
+		memcpy(fn->build_id, id, id_len);
 	fn->wanted = is_wanted(f, fn);
 	if (fn->wanted && fn->size <= TEXTSTORE_MAX_LEN) {
 		fn->at = calloc(fn->size + 1, sizeof(*fn->at));
 		if (!fn->at)
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 	}
 	f->nwanted += fn->wanted;
 	return 0;
@@ -101,7 +190,7 @@ static int take_sample(struct annotate_find *f, const struct perfdata_record *r,
 	perfdata_walk_begin(&walk, r);
 	if (!perfdata_walk_next(&walk, &at))
 		return 0;
-	names_lookup_in(f->in->names, view, at.kernel, at.ip, &name);
+	(void)names_lookup_frame(f->in->names, view, &at, /* exact= */ true, &name);
 	if (!name.symbol)
 		return 0;
 	ret = function_of(f, &at, &name, view, &fn, e);
@@ -136,6 +225,7 @@ int annotate_find(struct annotate_find *f, const struct annotate_query *q, struc
 	f->functions = TABLE_OF(struct annotate_function, equal_function);
 	f->query = *q;
 	f->by_address = parse_address(q->text, &f->address);
+	function_name_parse(&f->parts, q->text);
 	while ((ret = reader_next(f->in, &r, e)) > 0) {
 		ret = r.kind == PERFDATA_SAMPLE ? take_sample(f, &r, e) : 0;
 		if (ret)

@@ -9,32 +9,34 @@
 #define KVMPROF_PROFILE_ANALYSE_ANNOTATE_FIND_H
 
 #include "profile/analyse/annotate/annotate.h"
-#include "symbolizer/core/display_name.h"
+#include "symbolizer/core/demangle.h"
+#include "profile/format/names/function.h"
 #include "profile/format/names/reader.h"
 #include "profile/format/perfdata/textstore.h"
 
-#include "base/file.h"
 #include "base/table.h"
 
 #define ANNOTATE_MAX_FUNCTIONS (4u << 20)
 
 struct annotate_function {
 	const struct symbol *symbol;
-	const char *dso;     /* "[kernel.kallsyms]", "[ext4]", a path */
-	bool kernel, wanted; /* kernel: a module's, too */
+	const struct symtab *symbols; /* that it is of */
+	const char *dso;	      /* "[kernel.kallsyms]", "[ext4]", a path */
+	bool kernel, wanted;	      /* kernel: a module's, too */
 	uint64_t addr, size;
 	uint64_t bias;		/* added to addr: where it was sampled first */
 	struct names_view view; /* and what was mapped then */
-	bool has_id;
-	uint8_t build_id[20]; /* of a program */
+	uint8_t id_len;		/* 0: not known */
+	uint8_t build_id[20];	/* the program's build id: its first id_len bytes */
 	uint64_t weight, samples;
 	struct annotate_hit *at; /* of a wanted one: for each byte; then packed */
 	size_t nhits;
 };
 
 struct annotate_query {
-	const char *text; /* a symbol as it is shown or as it is in the file; or an address */
-	const char *dso;  /* NULL: any */
+	/* A function as in profile/format/names/function.h, by its name as it is shown or in the file; or an address. */
+	const char *text;
+	const char *dso; /* NULL: any */
 };
 
 struct annotate_find {
@@ -43,6 +45,8 @@ struct annotate_find {
 	struct annotate_query query;
 	bool by_address;
 	uint64_t address;
+	struct function_name parts; /* the parts of query.text */
+	struct err why; /* why a function of the name is not wanted; code 0: for no other reason */
 	struct table functions;		    /* struct annotate_function */
 	struct annotate_function *function; /* the same, at last */
 	size_t count;
@@ -53,18 +57,12 @@ struct annotate_find {
 int annotate_find(struct annotate_find *f, const struct annotate_query *q, struct err *e);
 void annotate_find_deinit(struct annotate_find *f);
 
-/* What a function's code is: filled in by annotate_text(), owned. */
-struct annotate_text {
-	uint8_t *live, *image; /* image NULL: not known */
-	size_t len;
-	const char *source; /* for people: where live is from */
-	/* The program's file, if live is from there. */
-	struct file_map file;
-};
-
-/* text.c. buildid_dir NULL: $HOME/.debug. -ENOENT: the message says what is missing. */
-int annotate_text(struct annotate_text *out, const struct annotate_find *f,
-		  const struct annotate_function *fn, const char *buildid_dir, struct err *e);
-void annotate_text_deinit(struct annotate_text *t);
+/*
+ * Writes which function of its name fn is, "#2 FILE", as far as that is known: the number only if its file has
+ * several of the name.
+ */
+#define ANNOTATE_WHICH_LEN 128u
+void annotate_find_which(struct annotate_find *f, const struct annotate_function *fn,
+			 char out[ANNOTATE_WHICH_LEN]);
 
 #endif

@@ -24,9 +24,9 @@ static int open_program(struct annotate_lines *l, const struct annotate_function
 	if (text->file.data &&
 	    lines_open(text->file.data, text->file.len, fn->dso, &l->own, NULL) == 0)
 		return 0;
-	if (!fn->has_id)
+	if (!fn->id_len)
 		return 0;
-	ret = debuginfo_open(&l->info, places, fn->build_id, sizeof(fn->build_id), why);
+	ret = debuginfo_open(&l->info, places, fn->build_id, fn->id_len, why);
 	/* --debuginfo is the kernel's file as often as not: another build id is no error here. */
 	if (ret && ret != -ENOENT && ret != -ESTALE)
 		return err_set(e, -ret, "%s", why->text);
@@ -41,7 +41,7 @@ int annotate_lines_open(struct annotate_lines **out, const struct annotate_funct
 	int ret;
 
 	if (!l)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (fn->kernel) {
 		l->kernel = srcline;
 		ret = srcline_load(srcline, why);

@@ -10,6 +10,7 @@
 #define KVMPROF_PROFILE_ANALYSE_ANNOTATE_LINES_H
 
 #include "profile/analyse/annotate/find.h"
+#include "profile/analyse/annotate/text.h"
 #include "profile/format/names/srcline.h"
 
 #define ANNOTATE_MAX_SOURCE (16u << 20)

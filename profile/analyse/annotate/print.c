@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/json.h"
-#include "profile/analyse/annotate/annotate.h"
+#include "profile/analyse/annotate/print.h"
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "profile/analyse/annotate/arrows.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,11 +16,24 @@
 
 #define COUNT_WIDTH 15
 
-/* Names come out of files: nothing that a terminal would obey. */
+/* Appends a name or a line of a file as UTF-8, without control characters, which a terminal would obey. */
+static void put_clean_part(struct buf *b, const char *s, size_t len)
+{
+	size_t size = len * strlen(UTF8_REPLACEMENT) + 1;
+	cleanup_free char *part = strndup(s, len);
+	char *out = (char *)buf_reserve(b, size);
+
+	b->failed |= !part;
+	if (b->failed)
+		return;
+	for (char *c = part; *c; c++)
+		*c = *c == '\t' ? ' ' : *c;
+	b->len += utf8_clean(out, size, part);
+}
+
 static void put_clean(struct buf *b, const char *s)
 {
-	for (; *s; s++)
-		buf_u8(b, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : (uint8_t)*s);
+	put_clean_part(b, s, strlen(s));
 }
 
 static double percent(const struct annotate *a, const struct annotate_row *r)
@@ -87,10 +103,7 @@ static void put_line(struct buf *b, const struct annotate *a, size_t row,
 	buf_printf(b, ":%u%s", l->line, style->color ? NORMAL : "");
 	if (text) {
 		buf_printf(b, "  ");
-		for (; *text && *text != '\n'; text++)
-			buf_u8(b, *text == '\t'					 ? ' '
-				  : (unsigned char)*text < 0x20 || *text == 0x7f ? '?'
-										 : (uint8_t)*text);
+		put_clean_part(b, text, strcspn(text, "\n"));
 	}
 	buf_u8(b, '\n');
 }
@@ -137,7 +150,8 @@ void annotate_print(struct buf *out, const struct annotate *a, const struct anno
 
 /* -- JSON ------------------------------------------------------------------------- */
 
-static void put_json_insn(struct buf *b, const struct annotate *a, const struct disasm_insn *i)
+static void put_json_insn(struct json_writer *w, const char *key, const struct annotate *a,
+			  const struct disasm_insn *i)
 {
 	struct buf text;
 
@@ -145,69 +159,64 @@ static void put_json_insn(struct buf *b, const struct annotate *a, const struct 
 	put_insn(&text, a, i, false);
 	buf_u8(&text, 0);
 	if (text.failed)
-		b->failed = true;
+		w->b->failed = true;
 	else
-		json_quote(b, (const char *)text.data);
+		json_str(w, key, (const char *)text.data);
 	buf_deinit(&text);
 }
 
-static void put_json_target(struct buf *b, const struct annotate *a, const struct disasm_insn *i)
+static void put_json_target(struct json_writer *w, const struct annotate *a,
+			    const struct disasm_insn *i)
 {
 	char target[ANNOTATE_TARGET];
 	size_t len;
 
 	if (!i->has_target)
 		return;
-	buf_printf(b, ",\"target\":\"0x%" PRIx64 "\"", i->target);
+	json_hex(w, "target", i->target);
 	annotate_target(a, i, target);
 	len = strlen(target);
 	if (len < 2)
 		return;
 	target[len - 1] = '\0';
-	buf_printf(b, ",\"target_symbol\":");
-	json_quote(b, target + 1);
+	json_str(w, "target_symbol", target + 1);
 }
 
-static void put_json_row(struct buf *b, const struct annotate *a, const struct annotate_row *r)
+static void put_json_row(struct json_writer *w, const struct annotate *a,
+			 const struct annotate_row *r)
 {
 	const uint8_t *bytes = a->in->live + (r->addr - a->in->addr);
+	char hex[2 * UINT8_MAX + 1] = "";
 
-	buf_printf(b, "{\"address\":\"0x%" PRIx64 "\",\"bytes\":\"", r->addr);
 	for (unsigned int i = 0; i < r->insn.len; i++)
-		buf_printf(b, "%02x", bytes[i]);
-	buf_printf(b, "\",\"text\":");
-	put_json_insn(b, a, &r->insn);
-	buf_printf(b, ",\"percent\":%.4f,\"weight\":%" PRIu64 ",\"samples\":%" PRIu64,
-		   percent(a, r), r->weight, r->samples);
-	put_json_target(b, a, &r->insn);
-	if (r->line.line) {
-		buf_printf(b, ",\"file\":");
-		json_quote(b, r->line.file ? r->line.file : "??");
-		buf_printf(b, ",\"line\":%u", r->line.line);
-	}
-	if (r->line.function) {
-		buf_printf(b, ",\"line_function\":");
-		json_quote(b, r->line.function);
-	}
+		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+	json_object_begin(w, NULL);
+	json_put(w, "address", json_address(r->addr), "bytes", hex);
+	put_json_insn(w, "text", a, &r->insn);
+	json_put(w, "percent", json_fixed(4, percent(a, r)), "weight", r->weight, "samples",
+		 r->samples);
+	put_json_target(w, a, &r->insn);
+	if (r->line.line)
+		json_put(w, "file", r->line.file ? r->line.file : "??", "line", r->line.line);
+	if (r->line.function)
+		json_str(w, "line_function", r->line.function);
 	if (a->in->image)
-		buf_printf(b, ",\"differs\":%s", r->differs ? "true" : "false");
+		json_bool(w, "differs", r->differs);
 	if (r->differs) {
-		buf_printf(b, ",\"image\":[");
-		for (uint32_t i = 0; i < r->nimage; i++) {
-			buf_printf(b, i ? "," : "");
-			put_json_insn(b, a, &a->image[r->image + i].insn);
-		}
-		buf_u8(b, ']');
+		json_array_begin(w, "image");
+		for (uint32_t i = 0; i < r->nimage; i++)
+			put_json_insn(w, NULL, a, &a->image[r->image + i].insn);
+		json_array_end(w);
 	}
-	buf_u8(b, '}');
+	json_object_end(w);
 }
 
-void annotate_json(struct buf *out, const struct annotate *a)
+void annotate_json(struct json_writer *w, const char *key, const struct annotate *a)
 {
-	buf_u8(out, '[');
+	json_array_begin(w, key);
 	for (size_t i = 0; i < a->nrows; i++) {
-		buf_printf(out, i ? ",\n" : "\n");
-		put_json_row(out, a, &a->row[i]);
+		json_line(w);
+		put_json_row(w, a, &a->row[i]);
 	}
-	buf_printf(out, "\n]");
+	json_array_end(w);
 }

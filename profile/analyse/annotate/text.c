@@ -3,11 +3,11 @@
  * A kernel's and modules' code comes from the profile's `text`, a program's from the file
  * that the profile carries, or from the one in perf's build-id cache.
  */
-#include "profile/analyse/annotate/find.h"
+#include "profile/analyse/annotate/text.h"
 
 #include "base/cleanup.h"
 #include "profile/format/files/buildid_cache.h"
-#include "symbolizer/program/userelf_text.h"
+#include "symbolizer/program/userelf.h"
 #include "profile/format/perfdata/format.h"
 #include "profile/format/perfdata/textstore.h"
 
@@ -39,7 +39,7 @@ static int copy_range(struct annotate_text *out, const struct textstore_range *r
 		out->image = malloc(out->len);
 	}
 	if (!out->live || (r->has_image && (!image || !out->image)))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	memcpy(out->live, r->live + skip, out->len);
 	if (r->has_image) {
 		textstore_image(r, image);
@@ -69,7 +69,7 @@ static int kernel_text(struct annotate_text *out, const struct annotate_find *f,
 		snprintf(module, sizeof(module), "%.*s", (int)(n - 2), fn->dso + 1);
 	if (asprintf(&path, "%s/text", f->in->p->dir) < 0) {
 		path = NULL;
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	if (access(path, F_OK) < 0)
 		return err_set(e, ENOENT,
@@ -105,9 +105,9 @@ static int program_text(struct annotate_text *out, const struct annotate_functio
 	if (file_map_open(&m, path, NAMES_MAX_ELF, NULL) < 0)
 		return 0;
 	bytes = (struct file_bytes){ m.data, m.len };
-	src = file_source_of_bytes(&bytes);
+	src = filepiece_source_of_bytes(&bytes);
 	if (fn->size <= TEXTSTORE_MAX_LEN && userelf_open(&u, path, &src, NULL) == 0)
-		n = elf_text_at(&u, m.data, m.len, fn->addr, (size_t)fn->size, &p);
+		n = userelf_text_at(&u, m.data, m.len, fn->addr, (size_t)fn->size, &p);
 	out->live = n ? malloc(n) : NULL;
 	if (!out->live) {
 		file_map_close(&m);
@@ -127,12 +127,12 @@ static int user_text(struct annotate_text *out, const struct annotate_find *f,
 	char hex[BUILDID_HEX_MAX];
 	int ret = 0;
 
-	buildid_hex(hex, fn->build_id, fn->has_id ? sizeof(fn->build_id) : 0);
+	buildid_hex(hex, fn->build_id, fn->id_len);
 	if (!buildid_dir)
 		buildid_dir = home = buildid_default_dir();
-	if (fn->has_id && f->in->p->dir && asprintf(&own, "%s/dso/%s", f->in->p->dir, hex) > 0)
+	if (fn->id_len && f->in->p->dir && asprintf(&own, "%s/dso/%s", f->in->p->dir, hex) > 0)
 		ret = program_text(out, fn, own);
-	if (!ret && fn->has_id && buildid_dir &&
+	if (!ret && fn->id_len && buildid_dir &&
 	    asprintf(&cached, "%s/.build-id/%.2s/%s/%s", buildid_dir, hex, hex + 2,
 		     buildid_file(fn->dso)) > 0)
 		ret = program_text(out, fn, cached);

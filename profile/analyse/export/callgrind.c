@@ -4,11 +4,13 @@
  * Specification"), for callgrind_annotate and KCachegrind.
  *
  *   ob=(1) dso            the object; "(n) name" once, then "(n)" (name compression)
- *   fl=(1) ???            no source file
+ *   fl=(1) dso            in place of a source file: callgrind_annotate tells functions apart by this, not by ob
  *   fn=(2) function       self cost below: "0 cost" (line 0)
- *   cob=(1)               a call from it: the callee's object and name
+ *   cob=(1)               a call from it: the callee's object, file and name
+ *   cfi=(1)
  *   cfn=(3) callee
- *   calls=SAMPLES 0         or, of a counted profile, calls
+ *   calls=SAMPLES 0       or, of a counted profile, entries (calls and jumps); 1 where none was counted, since
+ *                         callgrind_annotate takes the line behind calls=0 for the caller's own cost
  *   0 cost                inclusive
  *
  * What calls the outermost functions is the thread's name, a function of the object
@@ -19,7 +21,7 @@
  * as callgrind names levels with --separate-recs. So each stack counts once for each
  * function that it holds, and no inclusive cost exceeds the whole.
  */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/private.h"
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -145,7 +147,9 @@ static int add_calls(struct callgrind *c, struct export_labels *labels, const ui
 	bool fresh;
 	int ret = table_add(&c->comms, table_mix((uint64_t)(uintptr_t)comm, 1), &comm, &i, &fresh);
 
-	ret = ret ? ret : export_tree_add(c->fns, c->nlabels + i, 0, &fn);
+	if (ret)
+		return ret;
+	ret = export_tree_add(c->fns, c->nlabels + i, 0, &fn);
 	for (; !ret && known < n && same[label[known]] < c->nlabels; known++) {
 		caller = fn;
 		ret = export_tree_add(c->fns, same[label[known]], c->level[same[label[known]]]++,
@@ -185,7 +189,7 @@ static int add_exact_calls(struct callgrind *c, struct err *e)
 		const struct export_label *l = i < c->nlabels
 						       ? export_label(c->labels, i)
 						       : export_label(labels, i - c->nlabels);
-		uint32_t label;
+		uint32_t label = 0;
 
 		ret = label_of(c, &(struct label_text){ l->text, l->dso, i }, &label);
 		if (i >= c->nlabels)
@@ -200,8 +204,16 @@ static int add_exact_calls(struct callgrind *c, struct err *e)
 
 /* -- writing ----------------------------------------------------------------------------------- */
 
-/* Equal texts of labels are one pointer. */
-static void put_object(struct callgrind *c, const char *key, uint32_t fn)
+static void put_place(struct callgrind *c, const char *key, uint32_t index, const char *name)
+{
+	export_out_printf(c->o, name ? "%s=(%" PRIu32 ") " : "%s=(%" PRIu32 ")", key, index + 1);
+	if (name)
+		export_out_text(c->o, name);
+	export_out_char(c->o, '\n');
+}
+
+/* The object, and as the file, too. Equal texts of labels are one pointer. */
+static void put_object(struct callgrind *c, const char *object, const char *file, uint32_t fn)
 {
 	static const char thread[] = "[thread]";
 	uint32_t label = export_node(c->fns, fn)->parent, index = 0;
@@ -211,25 +223,23 @@ static void put_object(struct callgrind *c, const char *key, uint32_t fn)
 	if (table_add(&c->objects, table_mix((uint64_t)(uintptr_t)dso, 1), &dso, &index, &fresh) <
 	    0)
 		c->ret = -ENOMEM;
-	out_printf(c->o, fresh ? "%s=(%" PRIu32 ") " : "%s=(%" PRIu32 ")", key, index + 1);
-	if (fresh)
-		out_text(c->o, dso);
-	out_char(c->o, '\n');
+	put_place(c, object, index, fresh ? dso : NULL);
+	put_place(c, file, index, fresh ? dso : NULL);
 }
 
 static void put_function(struct callgrind *c, const char *key, uint32_t fn)
 {
 	const struct export_node *node = export_node(c->fns, fn);
 
-	out_printf(c->o, "%s=(%" PRIu32 ")", key, fn + 1);
+	export_out_printf(c->o, "%s=(%" PRIu32 ")", key, fn + 1);
 	if (!c->named[fn]) {
-		out_char(c->o, ' ');
-		out_text(c->o, label_text(c, node->parent));
+		export_out_char(c->o, ' ');
+		export_out_text(c->o, label_text(c, node->parent));
 		if (node->label)
-			out_printf(c->o, "'%" PRIu32, node->label + 1);
+			export_out_printf(c->o, "'%" PRIu32, node->label + 1);
 		c->named[fn] = true;
 	}
-	out_char(c->o, '\n');
+	export_out_char(c->o, '\n');
 }
 
 /* The indexes of calls, by caller; first[fn] is where those of fn begin. */
@@ -256,9 +266,10 @@ static uint32_t *sort_calls(struct callgrind *c, size_t **first)
 
 static void put_call(struct callgrind *c, const struct export_node *call)
 {
-	put_object(c, "cob", call->label);
+	put_object(c, "cob", "cfi", call->label);
 	put_function(c, "cfn", call->label);
-	out_printf(c->o, "calls=%" PRIu64 " 0\n0 %" PRIu64 "\n", call->samples, call->weight);
+	export_out_printf(c->o, "calls=%" PRIu64 " 0\n0 %" PRIu64 "\n",
+			  call->samples ? call->samples : 1, call->weight);
 }
 
 static int put_functions(struct callgrind *c)
@@ -270,11 +281,11 @@ static int put_functions(struct callgrind *c)
 	if (!order || !c->named)
 		c->ret = -ENOMEM;
 	for (size_t i = 0; !c->ret && i < nfns; i++) {
-		out_char(c->o, '\n');
-		put_object(c, "ob", (uint32_t)i);
-		out_text(c->o, i ? "fl=(1)\n" : "fl=(1) ???\n");
+		export_out_char(c->o, '\n');
+		put_object(c, "ob", "fl", (uint32_t)i);
 		put_function(c, "fn", (uint32_t)i);
-		out_printf(c->o, "0 %" PRIu64 "\n", export_node(c->fns, (uint32_t)i)->weight);
+		export_out_printf(c->o, "0 %" PRIu64 "\n",
+				  export_node(c->fns, (uint32_t)i)->weight);
 		for (size_t j = first[i]; j < first[i + 1]; j++)
 			put_call(c, export_node(c->calls, order[j]));
 	}
@@ -287,13 +298,13 @@ static void put_head(struct callgrind *c)
 {
 	const char *unit = c->opt->count_samples ? "Samples" : c->s->weight_is_ns ? "ns" : "Events";
 
-	out_printf(c->o,
-		   "# callgrind format\nversion: 1\ncreator: kvmprof %s\ncmd: %s\n"
-		   "positions: line\nevent: %s : %s%s\nevents: %s\nsummary: %" PRIu64 "\n",
-		   c->opt->version, *c->s->osrelease ? c->s->osrelease : "guest", unit,
-		   c->opt->count_samples ? "samples" : c->s->event,
-		   !c->opt->count_samples && c->s->weight_is_ns ? " time (ns)" : "", unit,
-		   export_weight(c->opt, c->s->weight, c->s->samples));
+	export_out_printf(c->o,
+			  "# callgrind format\nversion: 1\ncreator: kvmprof %s\ncmd: %s\n"
+			  "positions: line\nevent: %s : %s%s\nevents: %s\nsummary: %" PRIu64 "\n",
+			  c->opt->version, *c->s->osrelease ? c->s->osrelease : "guest", unit,
+			  c->opt->count_samples ? "samples" : c->s->event,
+			  !c->opt->count_samples && c->s->weight_is_ns ? " time (ns)" : "", unit,
+			  export_weight(c->opt, c->s->weight, c->s->samples));
 }
 
 EXPORT_WRITER(callgrind)

@@ -4,11 +4,13 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "profile/analyse/export/private.h"
 #include "profile/format/names/reader.h"
 #include "profile/format/sink/counted.h"
-#include "symbolizer/program/lines_each.h"
+#include "symbolizer/program/lines.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +71,7 @@ static int coverage_read(struct coverage *c, struct err *e)
 					   r.sample.period);
 		c->elsewhere += r.sample.period;
 	}
-	return ret ? err_set(e, ENOMEM, "out of memory") : more;
+	return ret ? err_nomem(e) : more;
 }
 
 static int coverage_cmp(const void *a, const void *b)
@@ -250,7 +252,9 @@ static int coverage_visit_row(void *ctx, const struct lines_row *row)
 	if (!coverage_in_image(x, row->lo))
 		return 0;
 	ret = coverage_file(v, row->file, &like.file);
-	ret = ret ? ret : table_add(&v->line, table_mix(like.file, like.line), &like, &i, &fresh);
+	if (ret)
+		return ret;
+	ret = table_add(&v->line, table_mix(like.file, like.line), &like, &i, &fresh);
 	if (ret)
 		return ret;
 	line = (struct coverage_line *)v->line.item + i;
@@ -272,12 +276,14 @@ static int coverage_visit_function(void *ctx, const struct lines_function *f)
 	if (!coverage_in_image(x, f->entry))
 		return 0;
 	ret = coverage_file(v, f->file, &like.file);
-	ret = ret ? ret
-		  : table_add(&v->function, table_mix(like.file, like.line), &like, &i, &fresh);
-	if (!ret)
-		((struct coverage_function *)v->function.item)[i].count +=
-			coverage_most(v, f->entry, f->entry + 1);
-	return ret;
+	if (ret)
+		return ret;
+	ret = table_add(&v->function, table_mix(like.file, like.line), &like, &i, &fresh);
+	if (ret)
+		return ret;
+	((struct coverage_function *)v->function.item)[i].count +=
+		coverage_most(v, f->entry, f->entry + 1);
+	return 0;
 }
 
 static int coverage_visit(struct coverage *c, struct err *e)
@@ -293,9 +299,7 @@ static int coverage_visit(struct coverage *c, struct err *e)
 
 	if (!ret) {
 		x.nstarts = coverage_merge(x.start, x.nstarts);
-		ret = coverage_place_early(v, x.start, x.nstarts)
-			      ? err_set(e, ENOMEM, "out of memory")
-			      : 0;
+		ret = coverage_place_early(v, x.start, x.nstarts) ? err_nomem(e) : 0;
 	}
 	free(x.start);
 	v->n = coverage_merge(v->at, v->n);
@@ -377,7 +381,9 @@ static int coverage_open(struct coverage *c, const struct coverage_options *o, s
 			       "--call-counts` makes them",
 			       input);
 	ret = reader_open(&v->in, &from, e);
-	ret = ret ? ret : srcline_create(&v->lines, &o->places, e);
+	if (ret)
+		return ret;
+	ret = srcline_create(&v->lines, &o->places, e);
 	if (ret)
 		return ret;
 	srcline_set_profile(v->lines, v->in.p);
@@ -398,19 +404,23 @@ int coverage_load(struct coverage **out, const struct coverage_options *o, struc
 	*out = c;
 	if (!c || !v) {
 		free(v);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	c->priv = v;
 	v->files = TABLE_OF(struct file_name, coverage_same_file);
 	v->line = TABLE_OF(struct coverage_line, coverage_same_line);
 	v->function = TABLE_OF(struct coverage_function, coverage_same_function);
 	ret = coverage_open(c, o, e);
-	ret = ret ? ret : coverage_read(c, e);
-	if (!ret) {
-		v->n = coverage_merge(v->at, v->n);
-		ret = coverage_visit(c, e);
-	}
-	return ret ? ret : coverage_sort(c) ? err_set(e, ENOMEM, "out of memory") : 0;
+	if (ret)
+		return ret;
+	ret = coverage_read(c, e);
+	if (ret)
+		return ret;
+	v->n = coverage_merge(v->at, v->n);
+	ret = coverage_visit(c, e);
+	if (ret)
+		return ret;
+	return coverage_sort(c) ? err_nomem(e) : 0;
 }
 
 void coverage_destroy(struct coverage *c)
@@ -429,4 +439,80 @@ void coverage_destroy(struct coverage *c)
 	}
 	free(c->file);
 	free(c);
+}
+
+/* -- lcov ------------------------------------------------------------------------------------ */
+
+/* A name in a line of text: none has a line's end in it but of a damaged file. */
+static void lcov_text(struct export_out *o, const char *text)
+{
+	for (; *text; text++)
+		export_out_char(o, *text == '\n' || *text == '\r' ? '?' : *text);
+}
+
+static bool lcov_comes_again(const struct coverage *c, size_t from, size_t at)
+{
+	for (size_t i = from; i < at; i++)
+		if (!strcmp(c->function[i].name, c->function[at].name))
+			return true;
+	return false;
+}
+
+static void lcov_function_name(struct export_out *o, const struct coverage *c, size_t from,
+			       size_t at)
+{
+	lcov_text(o, c->function[at].name);
+	if (lcov_comes_again(c, from, at))
+		export_out_printf(o, "@%" PRIu32, c->function[at].line);
+	export_out_char(o, '\n');
+}
+
+static void lcov_functions(struct export_out *o, const struct coverage *c, size_t from, size_t to)
+{
+	size_t hit = 0;
+
+	for (size_t i = from; i < to; i++) {
+		export_out_printf(o, "FN:%" PRIu32 ",", c->function[i].line);
+		lcov_function_name(o, c, from, i);
+	}
+	for (size_t i = from; i < to; i++) {
+		export_out_printf(o, "FNDA:%" PRIu64 ",", c->function[i].count);
+		lcov_function_name(o, c, from, i);
+		hit += c->function[i].count != 0;
+	}
+	export_out_printf(o, "FNF:%zu\nFNH:%zu\n", to - from, hit);
+}
+
+static void lcov_lines(struct export_out *o, const struct coverage *c, size_t from, size_t to)
+{
+	size_t hit = 0;
+
+	for (size_t i = from; i < to; i++) {
+		export_out_printf(o, "DA:%" PRIu32 ",%" PRIu64 "\n", c->line[i].line,
+				  c->line[i].count);
+		hit += c->line[i].count != 0;
+	}
+	export_out_printf(o, "LF:%zu\nLH:%zu\n", to - from, hit);
+}
+
+void coverage_write_lcov(struct export_out *o, const struct coverage *c)
+{
+	size_t line = 0, function = 0;
+
+	for (uint32_t f = 0; f < c->nfiles; f++) {
+		size_t first_line = line, first_function = function;
+
+		while (line < c->nlines && c->line[line].file == f)
+			line++;
+		while (function < c->nfunctions && c->function[function].file == f)
+			function++;
+		if (line == first_line)
+			continue;
+		export_out_text(o, "TN:\nSF:");
+		lcov_text(o, c->file[f]);
+		export_out_char(o, '\n');
+		lcov_functions(o, c, first_function, function);
+		lcov_lines(o, c, first_line, line);
+		export_out_text(o, "end_of_record\n");
+	}
 }

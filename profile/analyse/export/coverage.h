@@ -55,4 +55,22 @@ struct coverage_options {
 int coverage_load(struct coverage **out, const struct coverage_options *o, struct err *e);
 void coverage_destroy(struct coverage *c);
 
+struct export_out;
+
+/*
+ * Writes a tracefile of lcov (geninfo(1), "FILES"), for genhtml and what reads coverage in CI.
+ *
+ *   TN:                    no test's name
+ *   SF:path                a source file, as the debug information has it
+ *   FN:line,name           a function with code of its own, and FNDA:count,name
+ *   FNF, FNH               how many, and how many of them were executed
+ *   DA:line,count          a line that has code
+ *   LF, LH                 the same of lines
+ *   end_of_record
+ *
+ * A function name stands once in a file for lcov: one that comes again on another line (an #ifdef in a header
+ * that is included twice) is name@line.
+ */
+void coverage_write_lcov(struct export_out *o, const struct coverage *c);
+
 #endif

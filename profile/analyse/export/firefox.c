@@ -12,16 +12,17 @@
  * ("tracing-ms"). Threads go by pid and tid: the halted time of each vCPU is a thread of
  * pid 0 of its own, and what had a tid before has it with a number behind it.
  */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/private.h"
 
+#include "base/json.h"
 #include "base/table.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define FORMAT_VERSION 59
-#define GECKO_VERSION 32
+#define FORMAT_VERSION 59u
+#define GECKO_VERSION 32u
 #define NONE UINT32_MAX
 
 /* Index in meta.categories; "transparent" is what the reader knows as idle. */
@@ -35,6 +36,11 @@ static const char categories[] =
 	"{\"name\":\"JIT\",\"color\":\"green\",\"subcategories\":[\"Other\"]},\n"
 	"{\"name\":\"Idle\",\"color\":\"transparent\",\"subcategories\":[\"Other\"]}]";
 
+static const char no_symbols[] = "{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
+				 "\"functionSize\":[]}";
+static const char no_markers[] = "{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],"
+				 "\"endTime\":[],\"phase\":[],\"category\":[]}";
+
 /* Numbers of a thread's own for things that all threads share. */
 struct local {
 	uint32_t *index; /* of each thing, or NONE */
@@ -46,6 +52,7 @@ struct firefox {
 	const struct stackset *s;
 	const struct export_options *opt;
 	struct export_out *o;
+	struct json_writer w; /* into o */
 	struct export_labels *labels;
 	struct export_tracks tracks;
 	struct export_tree *tids; /* of tids; .samples: how many threads had it */
@@ -113,7 +120,7 @@ static int firefox_prepare(struct firefox *x)
 {
 	size_t n = export_labels_count(x->labels);
 	uint32_t unused;
-	int ret = 0;
+	int ret;
 
 	x->strings = x->dsos = TABLE_OF(const char *, equal_pointer);
 	x->tids = export_tree_create();
@@ -121,53 +128,82 @@ static int firefox_prepare(struct firefox *x)
 	x->label_dso = calloc(n + 1, sizeof(*x->label_dso));
 	if (!x->tids || !x->label_string || !x->label_dso)
 		return -ENOMEM;
-	for (size_t i = 0; !ret && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct export_label *l = export_label(x->labels, (uint32_t)i);
 
 		ret = add_text(&x->strings, l->text, &x->label_string[i]);
-		ret = ret ? ret : add_text(&x->dsos, l->dso, &x->label_dso[i]);
+		if (ret)
+			return ret;
+		ret = add_text(&x->dsos, l->dso, &x->label_dso[i]);
+		if (ret)
+			return ret;
 	}
 	/* The labels' texts and DSOs are kept once together, so these may be there already. */
-	for (size_t i = 0; !ret && i < x->dsos.n; i++)
+	for (size_t i = 0; i < x->dsos.n; i++) {
 		ret = add_text(&x->strings, text_at(&x->dsos, i), &unused);
-	ret = ret ? ret : local_init(&x->frames, n * 2);
-	ret = ret ? ret : local_init(&x->funcs, n);
-	return ret ? ret : local_init(&x->resources, x->dsos.n);
+		if (ret)
+			return ret;
+	}
+	ret = local_init(&x->frames, n * 2);
+	if (ret)
+		return ret;
+	ret = local_init(&x->funcs, n);
+	if (ret)
+		return ret;
+	return local_init(&x->resources, x->dsos.n);
 }
 
 /* -- a thread ---------------------------------------------------------------------------------- */
 
-/* ,"name":[v,v,v] of what value() says of each thing. */
+static void begin_table(struct firefox *x, const char *name, size_t n)
+{
+	json_object_begin(&x->w, name);
+	json_u64(&x->w, "length", n);
+}
+
+static void put_ms(struct firefox *x, const char *key, uint64_t ns)
+{
+	json_number(&x->w, key, "%" PRIu64 ".%06" PRIu64, ns / 1000000, ns % 1000000);
+	export_out_flush(x->o);
+}
+
+static void put_node(struct firefox *x, uint32_t node)
+{
+	if (node == EXPORT_ROOT)
+		json_str(&x->w, NULL, NULL);
+	else
+		json_u64(&x->w, NULL, node);
+	export_out_flush(x->o);
+}
+
+/* Writes the array of what value() returns for each thing. */
 static void put_column(struct firefox *x, const char *name, const struct local *l,
 		       uint32_t (*value)(struct firefox *x, uint32_t thing))
 {
-	out_printf(x->o, ",\"%s\":[", name);
-	for (size_t i = 0; i < l->n; i++) {
-		if (i)
-			out_char(x->o, ',');
-		out_u64(x->o, value(x, l->thing[i]));
-	}
-	out_char(x->o, ']');
+	json_array_begin(&x->w, name);
+	for (size_t i = 0; i < l->n; i++)
+		json_u64(&x->w, NULL, value(x, l->thing[i]));
+	json_array_end(&x->w);
+	export_out_flush(x->o);
 }
 
 static void put_constant(struct firefox *x, const char *name, const char *value, size_t n)
 {
-	out_printf(x->o, ",\"%s\":[", name);
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			out_char(x->o, ',');
-		out_text(x->o, value);
-	}
-	out_char(x->o, ']');
+	json_array_begin(&x->w, name);
+	for (size_t i = 0; i < n; i++)
+		json_raw(&x->w, NULL, value);
+	json_array_end(&x->w);
+	export_out_flush(x->o);
 }
 
 static uint32_t category_of(struct firefox *x, uint32_t frame)
 {
-	static const uint8_t of_kind[] = { [STACKSET_KIND_KERNEL] = KERNEL,
-					   [STACKSET_KIND_MODULE] = MODULE,
-					   [STACKSET_KIND_USER] = USER,
-					   [STACKSET_KIND_JIT] = JIT,
-					   [STACKSET_KIND_UNKNOWN] = OTHER };
+	static const uint8_t of_kind[] = {
+		[STACKSET_KIND_KERNEL] = KERNEL, [STACKSET_KIND_MODULE] = MODULE,
+		[STACKSET_KIND_USER] = USER,	 [STACKSET_KIND_JIT] = JIT,
+		[STACKSET_KIND_UNKNOWN] = OTHER, [STACKSET_KIND_HOST] = OTHER,
+		[STACKSET_KIND_WAITING] = OTHER
+	};
 	uint8_t kind = export_label(x->labels, frame / 2)->kind;
 
 	return frame & 1 ? IDLE : kind < sizeof(of_kind) ? of_kind[kind] : OTHER;
@@ -200,7 +236,7 @@ static void put_frames(struct firefox *x)
 {
 	size_t n = x->frames.n;
 
-	out_printf(x->o, ",\n\"frameTable\":{\"length\":%zu", n);
+	begin_table(x, "frameTable", n);
 	put_constant(x, "address", "-1", n);
 	put_constant(x, "inlineDepth", "0", n);
 	put_column(x, "category", &x->frames, category_of);
@@ -210,8 +246,9 @@ static void put_frames(struct firefox *x)
 	put_constant(x, "innerWindowID", "0", n);
 	put_constant(x, "line", "null", n);
 	put_constant(x, "column", "null", n);
+	json_object_end(&x->w);
 	n = x->funcs.n;
-	out_printf(x->o, "},\n\"funcTable\":{\"length\":%zu", n);
+	begin_table(x, "funcTable", n);
 	put_column(x, "name", &x->funcs, name_of_func);
 	put_constant(x, "isJS", "false", n);
 	put_constant(x, "relevantForJS", "false", n);
@@ -219,38 +256,31 @@ static void put_frames(struct firefox *x)
 	put_constant(x, "source", "null", n);
 	put_constant(x, "lineNumber", "null", n);
 	put_constant(x, "columnNumber", "null", n);
+	json_object_end(&x->w);
 	n = x->resources.n;
-	out_printf(x->o, "},\n\"resourceTable\":{\"length\":%zu", n);
+	begin_table(x, "resourceTable", n);
 	put_constant(x, "lib", "null", n);
 	put_column(x, "name", &x->resources, name_of_resource);
 	put_constant(x, "host", "null", n);
 	put_constant(x, "type", "1", n); /* library */
-	out_text(x->o, "},\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],"
-		       "\"name\":[],\"functionSize\":[]}");
+	json_object_end(&x->w);
+	json_raw(&x->w, "nativeSymbols", no_symbols);
 }
 
 static void put_stacks(struct firefox *x, struct export_tree *tree)
 {
 	size_t n = export_tree_count(tree);
 
-	out_printf(x->o, ",\n\"stackTable\":{\"length\":%zu,\"frame\":[", n);
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			out_char(x->o, ',');
-		out_u64(x->o, export_node(tree, (uint32_t)i)->label);
-	}
-	out_text(x->o, "],\"prefix\":[");
-	for (size_t i = 0; i < n; i++) {
-		uint32_t parent = export_node(tree, (uint32_t)i)->parent;
-
-		if (i)
-			out_char(x->o, ',');
-		if (parent == EXPORT_ROOT)
-			out_text(x->o, "null");
-		else
-			out_u64(x->o, parent);
-	}
-	out_text(x->o, "]}");
+	begin_table(x, "stackTable", n);
+	json_array_begin(&x->w, "frame");
+	for (size_t i = 0; i < n; i++)
+		json_u64(&x->w, NULL, export_node(tree, (uint32_t)i)->label);
+	json_array_end(&x->w);
+	json_array_begin(&x->w, "prefix");
+	for (size_t i = 0; i < n; i++)
+		put_node(x, export_node(tree, (uint32_t)i)->parent);
+	json_array_end(&x->w);
+	json_object_end(&x->w);
 }
 
 static int add_stack(struct firefox *x, struct export_tree *tree, uint32_t stack, uint32_t *node)
@@ -273,45 +303,44 @@ static int add_stack(struct firefox *x, struct export_tree *tree, uint32_t stack
 static int put_samples(struct firefox *x, const struct export_track *t, struct export_tree *tree)
 {
 	bool ms = x->s->weight_is_ns && !x->opt->count_samples;
+	const struct stackset_sample *sample = x->s->sample;
 	int ret = 0;
 
-	out_printf(x->o, "\"samples\":{\"length\":%zu,\"weightType\":\"%s\",\"stack\":[", t->n,
-		   ms ? "tracing-ms" : "samples");
+	begin_table(x, "samples", t->n);
+	json_str(&x->w, "weightType", ms ? "tracing-ms" : "samples");
+	json_array_begin(&x->w, "stack");
 	for (size_t i = 0; !ret && i < t->n; i++) {
 		uint32_t node;
 
-		ret = add_stack(x, tree, x->s->sample[t->sample[i]].stack, &node);
-		if (i)
-			out_char(x->o, ',');
-		if (node == EXPORT_ROOT)
-			out_text(x->o, "null");
-		else
-			out_u64(x->o, node);
+		ret = add_stack(x, tree, sample[t->sample[i]].stack, &node);
+		put_node(x, node);
 	}
-	out_text(x->o, "],\n\"time\":[");
+	json_array_end(&x->w);
+	json_array_begin(&x->w, "time");
+	for (size_t i = 0; i < t->n; i++)
+		put_ms(x, NULL, sample[t->sample[i]].time_ns - x->s->first_ns);
+	json_array_end(&x->w);
+	json_array_begin(&x->w, "weight");
 	for (size_t i = 0; i < t->n; i++) {
-		if (i)
-			out_char(x->o, ',');
-		out_fixed(x->o, x->s->sample[t->sample[i]].time_ns - x->s->first_ns, 6);
-	}
-	out_text(x->o, "],\n\"weight\":[");
-	for (size_t i = 0; i < t->n; i++) {
-		if (i)
-			out_char(x->o, ',');
-		out_fixed(x->o, export_weight(x->opt, x->s->sample[t->sample[i]].weight, 1),
-			  ms ? 6 : 0);
-	}
-	/* What the processor did for the thread; nothing while it was halted. */
-	out_text(x->o, "],\n\"threadCPUDelta\":[");
-	for (size_t i = 0; i < t->n; i++) {
-		const struct stackset_sample *sample = &x->s->sample[t->sample[i]];
-		bool idle = x->s->stack[sample->stack].mode == STACKSET_IDLE;
+		uint64_t weight = export_weight(x->opt, sample[t->sample[i]].weight, 1);
 
-		if (i)
-			out_char(x->o, ',');
-		out_u64(x->o, idle || !x->s->weight_is_ns ? 0 : sample->weight);
+		if (ms)
+			put_ms(x, NULL, weight);
+		else
+			json_u64(&x->w, NULL, weight);
 	}
-	out_text(x->o, "]}");
+	json_array_end(&x->w);
+	/* What the processor did for the thread; nothing while it was halted. */
+	json_array_begin(&x->w, "threadCPUDelta");
+	for (size_t i = 0; i < t->n; i++) {
+		const struct stackset_sample *at = &sample[t->sample[i]];
+		bool idle = x->s->stack[at->stack].mode == STACKSET_IDLE;
+
+		json_u64(&x->w, NULL, idle || !x->s->weight_is_ns ? 0 : at->weight);
+		export_out_flush(x->o);
+	}
+	json_array_end(&x->w);
+	json_object_end(&x->w);
 	return ret;
 }
 
@@ -327,33 +356,33 @@ static int put_ids(struct firefox *x, const struct export_track *t)
 	if (ret)
 		return ret;
 	export_track_name(t, x->s, EXPORT_TRACK_OF_THREAD, name, sizeof(name));
-	out_text(x->o, "{\"processType\":\"default\",\"processStartupTime\":");
-	out_fixed(x->o, first, 6);
-	out_text(x->o, ",\"processShutdownTime\":null,\"registerTime\":");
-	out_fixed(x->o, first, 6);
-	out_text(x->o, ",\"unregisterTime\":");
-	out_fixed(x->o, last, 6);
-	out_text(x->o, ",\"pausedRanges\":[],\"showMarkersInTimeline\":false,\"name\":");
-	out_json(x->o, name);
-	out_text(x->o, ",\"processName\":");
-	out_json(x->o, task->comm);
-	out_printf(x->o, ",\"isMainThread\":%s,\"pid\":\"%u\",",
-		   task->pid == task->tid ? "true" : "false", task->pid);
+	json_str(&x->w, "processType", "default");
+	put_ms(x, "processStartupTime", first);
+	json_str(&x->w, "processShutdownTime", NULL);
+	put_ms(x, "registerTime", first);
+	put_ms(x, "unregisterTime", last);
+	put_constant(x, "pausedRanges", NULL, 0);
+	json_put(&x->w, "showMarkersInTimeline", json_of_bool(false), "name", name, "processName",
+		 task->comm, "isMainThread", json_of_bool(task->pid == task->tid));
+	json_strf(&x->w, "pid", "%u", task->pid);
 	if (t->idle)
-		out_printf(x->o, "\"tid\":\"0.%u\",\n", t->cpu);
+		json_strf(&x->w, "tid", "0.%u", t->cpu);
 	else if (!export_node(x->tids, node)->samples++)
-		out_printf(x->o, "\"tid\":%u,\n", task->tid);
+		json_u64(&x->w, "tid", task->tid);
 	else
-		out_printf(x->o, "\"tid\":\"%u.%" PRIu64 "\",\n", task->tid,
-			   export_node(x->tids, node)->samples);
+		json_strf(&x->w, "tid", "%u.%" PRIu64, task->tid,
+			  export_node(x->tids, node)->samples);
 	return 0;
 }
 
 static int put_thread(struct firefox *x, const struct export_track *t)
 {
 	struct export_tree *tree = export_tree_create();
-	int ret = tree ? put_ids(x, t) : -ENOMEM;
+	int ret;
 
+	json_line(&x->w);
+	json_object_begin(&x->w, NULL);
+	ret = tree ? put_ids(x, t) : -ENOMEM;
 	local_clear(&x->frames);
 	local_clear(&x->funcs);
 	local_clear(&x->resources);
@@ -362,9 +391,9 @@ static int put_thread(struct firefox *x, const struct export_track *t)
 	if (!ret) {
 		put_stacks(x, tree);
 		put_frames(x);
-		out_text(x->o, ",\n\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
-			       "\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]}}");
+		json_raw(&x->w, "markers", no_markers);
 	}
+	json_object_end(&x->w);
 	export_tree_destroy(tree);
 	return ret;
 }
@@ -375,35 +404,40 @@ static void put_meta(struct firefox *x)
 {
 	uint64_t period =
 		x->s->samples && x->s->weight_is_ns ? x->s->weight / x->s->samples : 1000000;
+	const struct json_value yes = json_of_bool(true), no = json_of_bool(false);
 
-	out_text(x->o, "{\"meta\":{\"interval\":");
-	out_fixed(x->o, period ? period : 1, 6);
-	out_text(x->o, ",\"startTime\":0,\"processType\":0,\"product\":");
-	out_json(x->o, *x->s->osrelease ? x->s->osrelease : "kvmprof");
-	out_text(x->o, ",\"oscpu\":");
-	out_json(x->o, x->s->osrelease);
-	out_printf(x->o,
-		   ",\"importedFrom\":\"kvmprof %s\",\"stackwalk\":1,\"debug\":false,"
-		   "\"version\":%d,\"preprocessedProfileVersion\":%d,\"symbolicated\":true,\n"
-		   "\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,"
-		   "\"sourceCodeIsNotOnSearchfox\":true,\"markerSchema\":[],\n"
-		   "\"extensions\":{\"length\":0,\"baseURL\":[],\"id\":[],\"name\":[]},\n"
-		   "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
-		   "\"threadCPUDelta\":\"ns\"},\n",
-		   x->opt->version, GECKO_VERSION, FORMAT_VERSION);
+	json_object_begin(&x->w, "meta");
+	put_ms(x, "interval", period ? period : 1);
+	json_put(&x->w, "startTime", 0u, "processType", 0u, "product",
+		 *x->s->osrelease ? x->s->osrelease : "kvmprof", "oscpu", x->s->osrelease);
+	json_strf(&x->w, "importedFrom", "kvmprof %s", x->opt->version);
+	json_put(&x->w, "stackwalk", 1u, "debug", no, "version", GECKO_VERSION,
+		 "preprocessedProfileVersion", FORMAT_VERSION, "symbolicated", yes,
+		 "symbolicationNotSupported", yes, "usesOnlyOneStackType", yes,
+		 "sourceCodeIsNotOnSearchfox", yes);
+	put_constant(x, "markerSchema", NULL, 0);
+	json_raw(&x->w, "extensions", "{\"length\":0,\"baseURL\":[],\"id\":[],\"name\":[]}");
+	json_put_object(&x->w, "sampleUnits", "time", "ms", "eventDelay", "ms", "threadCPUDelta",
+			"ns");
 	if (x->s->ncpus)
-		out_printf(x->o, "\"logicalCPUs\":%u,", x->s->ncpus);
-	out_printf(x->o, "\"categories\":%s},\n\"libs\":[],\n", categories);
+		json_u64(&x->w, "logicalCPUs", x->s->ncpus);
+	json_raw(&x->w, "categories", categories);
+	json_object_end(&x->w);
+	put_constant(x, "libs", NULL, 0);
 }
 
 static void put_shared(struct firefox *x)
 {
-	out_text(x->o, "\"shared\":{\"stringArray\":[");
+	json_object_begin(&x->w, "shared");
+	json_array_begin(&x->w, "stringArray");
 	for (size_t i = 0; i < x->strings.n; i++) {
-		out_text(x->o, i ? ",\n" : "\n");
-		out_json(x->o, text_at(&x->strings, i));
+		json_line(&x->w);
+		json_str(&x->w, NULL, text_at(&x->strings, i));
+		export_out_flush(x->o);
 	}
-	out_text(x->o, "],\"sources\":{\"length\":0,\"uuid\":[],\"filename\":[]}},\n");
+	json_array_end(&x->w);
+	json_raw(&x->w, "sources", "{\"length\":0,\"uuid\":[],\"filename\":[]}");
+	json_object_end(&x->w);
 }
 
 EXPORT_WRITER(firefox)
@@ -415,19 +449,22 @@ EXPORT_WRITER(firefox)
 	if (!ret)
 		ret = export_tracks_create(&x.tracks, s, EXPORT_TRACK_OF_THREAD, e);
 	if (!ret && firefox_prepare(&x) < 0)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	if (!ret) {
+		json_begin(&x.w, &o->buf);
+		json_object_begin(&x.w, NULL);
 		put_meta(&x);
 		put_shared(&x);
-		out_text(o, "\"threads\":[");
+		json_array_begin(&x.w, "threads");
 	}
-	for (size_t i = 0; !ret && i < x.tracks.n; i++) {
-		out_text(o, i ? ",\n" : "\n");
+	for (size_t i = 0; !ret && i < x.tracks.n; i++)
 		if (put_thread(&x, &x.tracks.track[i]) < 0)
 			ret = err_set(e, ENOMEM, "out of memory for thread %zu", i);
+	if (!ret) {
+		json_array_end(&x.w);
+		json_object_end(&x.w);
+		export_out_char(o, '\n');
 	}
-	if (!ret)
-		out_text(o, "]}\n");
 	local_deinit(&x.frames);
 	local_deinit(&x.funcs);
 	local_deinit(&x.resources);

@@ -4,26 +4,28 @@
  * others read.
  *
  *   line  = comm *( ";" frame ) " " weight "\n"       outermost first
- *   comm  = the thread's name, '_' for blanks; with --per-thread and "-pid/tid" behind it
+ *   comm  = the thread's name; with --per-thread and "-pid/tid" behind it
  *   frame = function, or "[dso]" of an address without one
  *
- * Each line is there once. Text is tidied as that script does it, so that stacks of both
- * can be compared: ';' becomes ':', < > \ " ' go, and so does an argument list. A frame
- * whose name begins with "(" stays here, while the script loses it.
+ * Each line is there once. Only what would break the format is replaced: ';' becomes ':',
+ * a control character '?', and a byte that is no UTF-8 U+FFFD. With --tidy text is tidied
+ * as that script does it, so that stacks of both can be compared: blanks of a comm become
+ * '_', < > \ " ' go, and so does an argument list, so that overloads become one function.
+ * A frame whose name begins with "(" stays here, while the script loses it.
  */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/private.h"
 
+#include "base/cleanup.h"
 #include "base/table.h"
 #include "base/texts.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAME 8192u
-
-struct folded {
+struct folded_folded {
 	const struct export_options *opt;
 	struct export_labels *labels;
 	struct export_tree *tree; /* its labels are indexes of text; the outermost is the comm */
@@ -35,25 +37,18 @@ struct folded {
 	size_t deepest;
 };
 
-static void tidy(char *dst, size_t size, const char *src, bool comm)
+/* As the script does it. dst has room for src. */
+static void tidy(char *dst, const char *src, bool comm)
 {
 	static const char anonymous[] = "(anonymous namespace)";
 	size_t n = 0;
 
-	for (; *src && n + 1 < size; src++) {
-		char c = *src;
-
-		if (!comm && strchr("<>\\\"'", c))
+	for (; *src; src++) {
+		if (!comm && strchr("<>\\\"'", *src))
 			continue;
-		if (!comm && c == '(' && n && strncmp(src, anonymous, sizeof(anonymous) - 1))
+		if (!comm && *src == '(' && n && strncmp(src, anonymous, sizeof(anonymous) - 1))
 			break;
-		if (c == ';')
-			c = ':';
-		else if ((unsigned char)c < 0x20 || c == 0x7f)
-			c = '?';
-		else if (comm && c == ' ')
-			c = '_';
-		dst[n++] = c;
+		dst[n++] = comm && *src == ' ' ? '_' : *src;
 	}
 	dst[n] = '\0';
 }
@@ -64,37 +59,40 @@ static bool equal_text(const void *a, const void *b, const void *ctx)
 	return *(const char *const *)a == *(const char *const *)b;
 }
 
-static int text_index(struct folded *f, const char *text, uint32_t *out)
+/* Stores the index of the text that is printed in place of `text` in *out. Returns 0 or -ENOMEM. */
+static int text_index(struct folded_folded *f, const char *text, bool comm, uint32_t *out)
 {
-	const char *own = texts_add(&f->texts, *text ? text : "?");
+	cleanup_free char *line = utf8_clean_copy(text);
+	const char *own;
 	bool fresh;
 
+	if (!line)
+		return -ENOMEM;
+	if (f->opt->tidy)
+		tidy(line, line, comm);
+	/* It would end a frame. */
+	for (char *c = line; *c; c++)
+		*c = *c == ';' ? ':' : *c;
+	own = texts_add(&f->texts, *line ? line : "?");
 	return own ? table_add(&f->text, table_mix((uint64_t)(uintptr_t)own, 0), &own, out, &fresh)
 		   : -ENOMEM;
 }
 
-/* The script puts brackets around what has some already. */
-static void frame_text(const struct folded *f, const struct stackset *s, uint32_t label, char *text,
-		       size_t size)
+/*
+ * Returns whether the script puts brackets around a text that has some already: the name of the DSO, in place of an address
+ * without a function.
+ */
+static bool is_doubled(const struct folded_folded *f, const struct stackset *s,
+		       const struct export_label *l)
 {
-	const struct export_label *l = export_label(f->labels, label);
-	char doubled[MAX_NAME];
-
-	snprintf(doubled, sizeof(doubled), "[%s]", l->text);
-	/* Of an address in this mode it is the DSO's name, "[...]" already when that has none. */
-	tidy(text, size,
-	     !s->func[l->func].named && *l->dso == '[' && *l->text == '[' &&
-			     strcmp(l->dso, "[unknown]")
-		     ? doubled
-		     : l->text,
-	     false);
+	return f->opt->tidy && !s->func[l->func].named && *l->dso == '[' && *l->text == '[' &&
+	       strcmp(l->dso, "[unknown]") != 0;
 }
 
-/* Tidied names may be equal where labels were not; lines must not come twice. */
-static int tidy_all(struct folded *f, const struct stackset *s)
+/* Collects the printed texts: they may be equal where labels were not, and no line may come twice. */
+static int tidy_all(struct folded_folded *f, const struct stackset *s)
 {
 	size_t nlabels = export_labels_count(f->labels);
-	char text[MAX_NAME], thread[MAX_NAME + 32];
 	int ret = 0;
 
 	f->text = TABLE_OF(const char *, equal_text);
@@ -103,18 +101,26 @@ static int tidy_all(struct folded *f, const struct stackset *s)
 	if (!f->of_label || !f->of_task)
 		return -ENOMEM;
 	for (size_t i = 0; !ret && i < nlabels; i++) {
-		frame_text(f, s, (uint32_t)i, text, sizeof(text));
-		ret = text_index(f, text, &f->of_label[i]);
+		const struct export_label *l = export_label(f->labels, (uint32_t)i);
+		cleanup_free char *doubled = NULL;
+
+		if (is_doubled(f, s, l) && asprintf(&doubled, "[%s]", l->text) < 0)
+			return -ENOMEM;
+		ret = text_index(f, doubled ? doubled : l->text, false, &f->of_label[i]);
 	}
 	for (size_t i = 0; !ret && i < s->ntasks; i++) {
-		tidy(text, sizeof(text), s->task[i].comm, true);
-		snprintf(thread, sizeof(thread), "%s-%u/%u", text, s->task[i].pid, s->task[i].tid);
-		ret = text_index(f, f->opt->per_thread ? thread : text, &f->of_task[i]);
+		const struct stackset_task *t = &s->task[i];
+		cleanup_free char *thread = NULL;
+
+		if (f->opt->per_thread &&
+		    asprintf(&thread, "%s-%u/%u", t->comm, t->pid, t->tid) < 0)
+			return -ENOMEM;
+		ret = text_index(f, thread ? thread : t->comm, true, &f->of_task[i]);
 	}
 	return ret;
 }
 
-static int add_stack(struct folded *f, const struct stackset_stack *st)
+static int add_stack(struct folded_folded *f, const struct stackset_stack *st)
 {
 	const uint32_t *label;
 	size_t n = export_stack_labels(f->labels, st, &label);
@@ -134,7 +140,7 @@ static int add_stack(struct folded *f, const struct stackset_stack *st)
 	return 0;
 }
 
-static void print_lines(struct folded *f, struct export_out *o)
+static void print_lines(struct folded_folded *f, struct export_out *o)
 {
 	for (size_t i = 0; i < export_tree_count(f->tree); i++) {
 		const struct export_node *node = export_node(f->tree, (uint32_t)i);
@@ -147,22 +153,22 @@ static void print_lines(struct folded *f, struct export_out *o)
 		     at = export_node(f->tree, at)->parent)
 			f->path[n++] = export_node(f->tree, at)->label;
 		while (n--) {
-			out_text(o, ((const char **)f->text.item)[f->path[n]]);
-			out_char(o, n ? ';' : ' ');
+			export_out_text(o, ((const char **)f->text.item)[f->path[n]]);
+			export_out_char(o, n ? ';' : ' ');
 		}
-		out_u64(o, weight);
-		out_char(o, '\n');
+		export_out_u64(o, weight);
+		export_out_char(o, '\n');
 	}
 }
 
 EXPORT_WRITER(folded)
 {
-	struct folded f = { .opt = opt, .tree = export_tree_create() };
+	struct folded_folded f = { .opt = opt, .tree = export_tree_create() };
 	int ret = export_labels_create(&f.labels, s, opt->names, e);
 
 	(void)path;
 	if (!ret && (!f.tree || tidy_all(&f, s) < 0))
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	for (size_t i = 0; !ret && i < s->nstacks; i++)
 		if (add_stack(&f, &s->stack[i]) < 0)
 			ret = err_set(e, ENOMEM, "out of memory after %zu stacks", i);
@@ -171,7 +177,7 @@ EXPORT_WRITER(folded)
 		if (f.path)
 			print_lines(&f, o);
 		else
-			ret = err_set(e, ENOMEM, "out of memory");
+			ret = err_nomem(e);
 	}
 	free(f.path);
 	free(f.of_label);

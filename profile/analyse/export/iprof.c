@@ -14,7 +14,7 @@
  * modules from where they begin; in code without a file addresses. kernel.syms has the
  * functions of the kernel and modules that the profile holds.
  */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/private.h"
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -32,7 +32,7 @@
 #define ALL_PIDS UINT32_MAX
 
 /* What was counted at a place: first of one stack, then of all. */
-struct place {
+struct iprof_place {
 	uint32_t image, pid;
 	uint64_t offset, count;
 };
@@ -47,7 +47,7 @@ struct iprof {
 	const struct export_options *opt;
 	const char *dir;
 	struct table images; /* const char *: a stackset's equal texts are one pointer */
-	struct place *place;
+	struct iprof_place *place;
 	size_t nplaces;
 	struct symbol_line *symbol;
 	size_t nsymbols;
@@ -73,7 +73,7 @@ static int find_places(struct iprof *p)
 		const struct stackset_stack *st = &s->stack[i];
 		const struct stackset_frame *f = st->n ? &s->frame[st->frame[0]] : NULL;
 		const char *image = f ? s->func[f->func].dso : no_image;
-		struct place *at = &p->place[p->nplaces++];
+		struct iprof_place *at = &p->place[p->nplaces++];
 		bool fresh;
 
 		at->pid = p->opt->per_pid ? s->task[st->task].pid : ALL_PIDS;
@@ -87,7 +87,7 @@ static int find_places(struct iprof *p)
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct iprof_place *x = a, *y = b;
 
 	if (x->image != y->image)
 		return x->image < y->image ? -1 : 1;
@@ -122,7 +122,7 @@ static void image_name(const char *image, char name[NAME_LEN])
 static int open_file(struct iprof *p, const char *name, int *fd, char **path, struct err *e)
 {
 	if (asprintf(path, "%s/%s", p->dir, name) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	*fd = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	return *fd < 0 ? err_set(e, errno, "cannot make %s: %s", *path, strerror(errno)) : 0;
 }
@@ -130,7 +130,7 @@ static int open_file(struct iprof *p, const char *name, int *fd, char **path, st
 /* The places [from, to) are of one image and process. */
 static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
 {
-	const struct place *at = &p->place[from];
+	const struct iprof_place *at = &p->place[from];
 	const char *image = ((const char *const *)p->images.item)[at->image];
 	char base[NAME_LEN], name[NAME_LEN + 64];
 	cleanup_free char *path = NULL;
@@ -154,7 +154,7 @@ static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
 
 		for (; i < to && p->place[i].offset == offset; i++)
 			count += p->place[i].count;
-		out_printf(&out, "0x%" PRIx64 " %" PRIu64 "\n", offset, count);
+		export_out_printf(&out, "0x%" PRIx64 " %" PRIu64 "\n", offset, count);
 	}
 	ret = export_out_finish(&out, path, e);
 	export_out_deinit(&out);
@@ -209,8 +209,7 @@ static int find_symbols(struct iprof *p)
 		const struct stackset_frame *fr = &s->frame[i];
 		const struct stackset_func *f = &s->func[fr->func];
 
-		if (f->named &&
-		    (f->kind == STACKSET_KIND_KERNEL || f->kind == STACKSET_KIND_MODULE))
+		if (f->named && stackset_kind_in_kernel(f->kind))
 			p->symbol[p->nsymbols++] =
 				(struct symbol_line){ f->dso, f->name, fr->image - fr->off,
 						      f->size };
@@ -227,7 +226,7 @@ static int write_symbols(struct iprof *p, struct err *e)
 	int ret;
 
 	if (find_symbols(p) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = open_file(p, "kernel.syms", &fd, &path, e);
 	if (ret)
 		return ret;
@@ -236,8 +235,8 @@ static int write_symbols(struct iprof *p, struct err *e)
 		const struct symbol_line *l = &p->symbol[i];
 
 		if (!i || compare_symbols(l - 1, l))
-			out_printf(&out, "0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", l->offset, l->size,
-				   l->name, l->image);
+			export_out_printf(&out, "0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", l->offset,
+					  l->size, l->name, l->image);
 	}
 	ret = export_out_finish(&out, path, e);
 	export_out_deinit(&out);
@@ -249,7 +248,7 @@ EXPORT_WRITER(iprof)
 	struct iprof p = {
 		.s = s, .opt = opt, .dir = path, .images = TABLE_OF(const char *, equal_pointer)
 	};
-	int ret = find_places(&p) < 0 ? err_set(e, ENOMEM, "out of memory") : 0;
+	int ret = find_places(&p) < 0 ? err_nomem(e) : 0;
 
 	(void)o;
 	if (!ret)

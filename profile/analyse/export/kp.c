@@ -17,7 +17,7 @@
  * these and '!' become '_' in names. Counts are samples. An address without a symbol is
  * its own name; a sample without a stack is (kernel), (usermode) or (idle).
  */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/private.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +39,8 @@ struct kp {
 	struct total *total;	  /* of labels; behind them of modes without a stack */
 };
 
-static const char *const without_stack[STACKSET_MODES] = { "(kernel)", "(usermode)", "(idle)" };
+static const char *const without_stack[STACKSET_MODES] = { "(kernel)", "(usermode)", "(idle)",
+							   "(guest)" };
 
 /* What would end a stack or a name; `slash`: also what ends a name. */
 static void put_name(struct export_out *o, const char *text, bool slash)
@@ -48,7 +49,7 @@ static void put_name(struct export_out *o, const char *text, bool slash)
 		bool bad = (unsigned char)*p < 0x20 || *p == 0x7f || *p == '!' || *p == '`' ||
 			   (*p == ':' && p[1] == ' ') || (slash && (*p == '/' || *p == '+'));
 
-		out_char(o, bad ? '_' : *p);
+		export_out_char(o, bad ? '_' : *p);
 	}
 }
 
@@ -58,13 +59,14 @@ static void put_frame(struct kp *k, uint32_t frame)
 	const struct stackset_func *func = &k->s->func[f->func];
 	const char *dso = func->kind == STACKSET_KIND_KERNEL ? "[kernel]" : func->dso;
 
-	out_printf(k->o, " 0x%" PRIx64 " : ", f->addr);
+	export_out_printf(k->o, " 0x%" PRIx64 " : ", f->addr);
 	put_name(k->o, func->name, true);
-	out_printf(k->o, "+0x%" PRIx64 "/0x%" PRIx64 " ", f->off, func->named ? func->size : 0);
+	export_out_printf(k->o, "+0x%" PRIx64 "/0x%" PRIx64 " ", f->off,
+			  func->named ? func->size : 0);
 	if (*dso != '[')
-		out_char(k->o, '[');
+		export_out_char(k->o, '[');
 	put_name(k->o, dso, false);
-	out_text(k->o, *dso != '[' ? "]\n" : "\n");
+	export_out_text(k->o, *dso != '[' ? "]\n" : "\n");
 }
 
 /* -- summary ----------------------------------------------------------------------------------- */
@@ -115,7 +117,7 @@ static int put_summary(struct kp *k)
 	for (size_t i = 0; i < k->s->nstacks; i++)
 		count_stack(k, i);
 	qsort(k->total, n + STACKSET_MODES, sizeof(*k->total), compare_totals);
-	out_printf(k->o, "%-40s %-22s %s\n", "Function", "Inclusive", "Exclusive");
+	export_out_printf(k->o, "%-40s %-22s %s\n", "Function", "Inclusive", "Exclusive");
 	for (size_t i = 0; i < n + STACKSET_MODES && k->total[i].inclusive; i++) {
 		const struct total *t = &k->total[i];
 		size_t len = strlen(t->name);
@@ -124,8 +126,9 @@ static int put_summary(struct kp *k)
 		put_name(k->o, t->name, true);
 		snprintf(inclusive, sizeof(inclusive), "%5.2f%%(%" PRIu64 ")",
 			 100.0 * (double)t->inclusive / all, t->inclusive);
-		out_printf(k->o, "%*s %-22s %5.2f%%(%" PRIu64 ")\n", len < 40 ? (int)(40 - len) : 1,
-			   "", inclusive, 100.0 * (double)t->exclusive / all, t->exclusive);
+		export_out_printf(k->o, "%*s %-22s %5.2f%%(%" PRIu64 ")\n",
+				  len < 40 ? (int)(40 - len) : 1, "", inclusive,
+				  100.0 * (double)t->exclusive / all, t->exclusive);
 	}
 	return 0;
 }
@@ -154,16 +157,16 @@ static void put_stacks(struct kp *k)
 
 		if (!samples)
 			continue;
-		out_text(k->o, "!\n");
+		export_out_text(k->o, "!\n");
 		if (node->parent == EXPORT_ROOT)
-			out_printf(
+			export_out_printf(
 				k->o, " 0x0 : %s+0x0/0x0 [unknown]\n",
 				without_stack[(node->label + STACKSET_MODES - 1) % STACKSET_MODES]);
 		for (; node->parent != EXPORT_ROOT; node = export_node(k->tree, node->parent))
 			put_frame(k, node->label);
-		out_printf(k->o, "\t%" PRIu64 "\n", samples);
+		export_out_printf(k->o, "\t%" PRIu64 "\n", samples);
 	}
-	out_text(k->o, "!\n");
+	export_out_text(k->o, "!\n");
 }
 
 EXPORT_WRITER(kp)
@@ -174,12 +177,12 @@ EXPORT_WRITER(kp)
 	(void)path;
 	(void)opt;
 	if (!ret && !k.tree)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	for (size_t i = 0; !ret && i < s->nstacks; i++)
 		if (add_stack(&k, &s->stack[i]) < 0)
 			ret = err_set(e, ENOMEM, "out of memory after %zu stacks", i);
 	if (!ret && put_summary(&k) < 0)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	if (!ret)
 		put_stacks(&k);
 	free(k.total);

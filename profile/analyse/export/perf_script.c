@@ -8,7 +8,7 @@
  * Innermost frame first. The address is a run-time one in the kernel, and an offset in
  * the file elsewhere. Names are replaced as `kvmprof script` does it.
  */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,31 +17,30 @@
 static void put_name(struct export_out *o, const char *text)
 {
 	for (; *text; text++)
-		out_char(o, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+		export_out_char(o, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
 }
 
 static void put_frame(struct export_out *o, const struct stackset *s, uint32_t frame, bool caller)
 {
 	const struct stackset_frame *f = &s->frame[frame];
 	const struct stackset_func *func = &s->func[f->func];
-	bool kernel = func->kind == STACKSET_KIND_KERNEL || func->kind == STACKSET_KIND_MODULE ||
-		      f->addr >> 63;
+	bool kernel = stackset_kind_in_kernel(func->kind) || f->addr >> 63;
 	/* perf records return addresses; a stackset has what was looked up, the byte before. */
 	uint64_t back = caller && !s->ours && f->addr ? 1 : 0;
 	char hex[24];
 
 	snprintf(hex, sizeof(hex), "\t%16" PRIx64 " ", (kernel ? f->addr : f->image) + back);
-	out_text(o, hex);
+	export_out_text(o, hex);
 	if (func->named) {
 		put_name(o, func->name);
-		out_text(o, "+0x");
-		out_hex(o, f->off + back);
+		export_out_text(o, "+0x");
+		export_out_hex(o, f->off + back);
 	} else {
-		out_text(o, "[unknown]");
+		export_out_text(o, "[unknown]");
 	}
-	out_text(o, " (");
+	export_out_text(o, " (");
 	put_name(o, func->dso);
-	out_text(o, ")\n");
+	export_out_text(o, ")\n");
 }
 
 EXPORT_WRITER(perf_script)
@@ -61,12 +60,12 @@ EXPORT_WRITER(perf_script)
 			 " %5u [%03d] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " ",
 			 s->task[st->task].tid, (int)sample->cpu, sample->time_ns / 1000000000u,
 			 sample->time_ns % 1000000000u / 1000u, sample->weight);
-		out_text(o, head);
+		export_out_text(o, head);
 		put_name(o, event);
-		out_text(o, ": \n");
+		export_out_text(o, ": \n");
 		for (uint32_t j = 0; j < st->n; j++)
 			put_frame(o, s, st->frame[j], j > 0);
-		out_char(o, '\n');
+		export_out_char(o, '\n');
 	}
 	return 0;
 }

@@ -10,6 +10,10 @@
  */
 #include "profile/analyse/export/perfetto.h"
 
+#include "profile/analyse/export/perfetto_requests.h"
+#include "profile/analyse/export/perfetto_samples.h"
+#include "profile/analyse/export/perfetto_tasks.h"
+#include "profile/analyse/export/private.h"
 #include "profile/analyse/stacks/phases.h"
 
 #include <errno.h>
@@ -51,7 +55,7 @@ void perfetto_end(struct perfetto *p, size_t begun)
 	proto_end(&p->packet, begun);
 	if (p->packet.failed)
 		return;
-	out_mem(p->o, p->packet.data, p->packet.len);
+	export_out_mem(p->o, p->packet.data, p->packet.len);
 	p->packet.len = 0;
 }
 
@@ -266,19 +270,27 @@ static int put_all(struct perfetto *p, const struct stackset *s, struct err *e)
 	perfetto_sequence(p, PERFETTO_TRACKS, NULL);
 	perfetto_group(p, PERFETTO_VCPUS, "vCPUs", NULL);
 	ret = opt->filtered ? 0 : put_phases(p, clock, e);
-	if (!ret)
-		put_markers(p, clock);
-	ret = ret ? ret : perfetto_requests(p, s);
-	ret = ret ? ret
-		  : perfetto_tasks(p, clock, is_clock(clock) ? PERFETTO_SPANS : PERFETTO_NO_SPANS);
-	for (size_t i = 0; !ret && i <= opt->nothers; i++) {
+	if (ret)
+		return ret;
+	put_markers(p, clock);
+	ret = perfetto_requests(p, s);
+	if (ret)
+		return ret;
+	ret = perfetto_tasks(p, clock, is_clock(clock) ? PERFETTO_SPANS : PERFETTO_NO_SPANS);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i <= opt->nothers; i++) {
+		const struct stackset *event = event_at(s, opt, i);
+
 		if (i != at)
-			ret = perfetto_tasks(p, event_at(s, opt, i), PERFETTO_NO_SPANS);
-		ret = ret ? ret
-			  : perfetto_samples(p, event_at(s, opt, i),
-					     PERFETTO_SAMPLES + (unsigned int)i);
+			ret = perfetto_tasks(p, event, PERFETTO_NO_SPANS);
+		if (ret)
+			return ret;
+		ret = perfetto_samples(p, event, PERFETTO_SAMPLES + (unsigned int)i);
+		if (ret)
+			return ret;
 	}
-	return !ret && p->packet.failed ? -ENOMEM : ret;
+	return p->packet.failed ? -ENOMEM : 0;
 }
 
 int perfetto_know(struct perfetto *p, uint32_t below, uint32_t number, uint32_t *node, bool *fresh)

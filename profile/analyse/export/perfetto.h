@@ -8,8 +8,8 @@
 #ifndef KVMPROF_PROFILE_ANALYSE_EXPORT_PERFETTO_H
 #define KVMPROF_PROFILE_ANALYSE_EXPORT_PERFETTO_H
 
-#include "profile/analyse/export/export.h"
 #include "profile/analyse/export/proto.h"
+#include "profile/analyse/export/stacks.h"
 
 /* Sequences of packets; each has its own interned texts and stacks. */
 enum { PERFETTO_TRACKS = 1, PERFETTO_SAMPLES /* and on: one for each event */ };
@@ -82,12 +82,5 @@ void perfetto_slice_end(struct perfetto *p, uint64_t track, uint64_t ns);
 /* All of it, without notes; from <= to. */
 void perfetto_slice(struct perfetto *p, uint64_t track, uint64_t from, uint64_t to,
 		    const char *name);
-
-enum perfetto_spans { PERFETTO_SPANS, PERFETTO_NO_SPANS };
-
-/* The parts. s: of one event. -ENOMEM; what failed of the packets is seen later. */
-int perfetto_tasks(struct perfetto *p, const struct stackset *s, enum perfetto_spans which);
-int perfetto_requests(struct perfetto *p, const struct stackset *s);
-int perfetto_samples(struct perfetto *p, const struct stackset *s, unsigned int sequence);
 
 #endif

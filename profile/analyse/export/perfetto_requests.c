@@ -7,7 +7,7 @@
  *
  * The totals are a file's: what is not as it should be is left out.
  */
-#include "profile/analyse/export/perfetto.h"
+#include "profile/analyse/export/perfetto_requests.h"
 
 #include "base/cleanup.h"
 
@@ -46,7 +46,7 @@ struct kind {
 	const char *(*name)(const json_t *json);
 };
 
-struct lane {
+struct perfetto_requests_lane {
 	const char *device;
 	uint64_t end;
 };
@@ -98,7 +98,7 @@ static const char *type_name(const json_t *json)
 	return at ? names[at - letters] : "request";
 }
 
-static const char *way_name(const json_t *json)
+static const char *request_way_name(const json_t *json)
 {
 	const char *way = json_string_value(json_object_get(json, "way"));
 
@@ -138,7 +138,7 @@ static const struct kind cards = {
 		   { "raised_ns", "interrupt" } },
 	.note = { "way", "bytes", "comm", "pid", "tid", "vcpu" },
 	.failed = "the packet was lost",
-	.name = way_name,
+	.name = request_way_name,
 };
 
 static void put_request(struct perfetto *p, const struct kind *k, const struct request *r,
@@ -160,8 +160,8 @@ static void put_request(struct perfetto *p, const struct kind *k, const struct r
 }
 
 /* Its number; n: none is free, and there is no more room. */
-static size_t free_lane(struct perfetto *p, const struct kind *k, struct lane *lane, size_t *n,
-			const struct request *r)
+static size_t free_lane(struct perfetto *p, const struct kind *k,
+			struct perfetto_requests_lane *lane, size_t *n, const struct request *r)
 {
 	size_t i = 0;
 
@@ -184,7 +184,7 @@ static int put_requests(struct perfetto *p, const struct kind *k, const json_t *
 {
 	size_t all = json_array_size(list), n = 0, lanes = 0;
 	cleanup_free struct request *request = NULL;
-	cleanup_free struct lane *lane = NULL;
+	cleanup_free struct perfetto_requests_lane *lane = NULL;
 
 	all = all < REQUESTS_MAX ? all : REQUESTS_MAX;
 	if (!all)

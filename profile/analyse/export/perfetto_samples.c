@@ -6,7 +6,7 @@
  * Functions, images, frames and stacks are interned: those of the stackset, each number + 1.
  * timebase_count is what the event had counted on that vCPU by then: the sum of the weights.
  */
-#include "profile/analyse/export/perfetto.h"
+#include "profile/analyse/export/perfetto_samples.h"
 
 #include "base/sample.h"
 #include "base/table.h"
@@ -144,7 +144,9 @@ static void put_sample(struct samples *m, const struct stackset_sample *sample, 
 	proto_uint(b, 3, task->tid);
 	if (st->n)
 		proto_uint(b, 4, sample->stack + UINT64_C(1));
-	proto_uint(b, 5, st->mode == STACKSET_USER ? MODE_USER : MODE_KERNEL);
+	/* Without the field the mode is unknown. */
+	if (st->mode != STACKSET_GUEST)
+		proto_uint(b, 5, st->mode == STACKSET_USER ? MODE_USER : MODE_KERNEL);
 	proto_uint(b, 6, counted);
 	proto_end(b, at);
 	perfetto_end(m->p, packet);

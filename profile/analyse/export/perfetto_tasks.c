@@ -3,12 +3,12 @@
  * Which task ran on which vCPU, as the samples tell it: a slice on the vCPU's track for each
  * time that a task had, and one on the thread's track that says on which vCPU it was.
  *
- * A sample stands for the time that is its weight. These are put one behind the other, as in
- * chrome_trace.c: where they were within a period, and they add up to what the profile says. Where
- * the next sample is more than twice its weight away, time goes on at that sample. So a switch is
- * known to within a period, and a task that ran between two samples is not there.
+ * A sample stands for the time that is its weight. The samples of a vCPU follow each other without
+ * a gap, so that their slices add up to the weights of the profile. Where the next sample is more
+ * than twice its weight away, time continues at that sample. A switch is therefore known to within
+ * a period, and a task that ran only between two samples is missing.
  */
-#include "profile/analyse/export/perfetto.h"
+#include "profile/analyse/export/perfetto_tasks.h"
 
 #include "profile/format/sink/where.h"
 
@@ -228,7 +228,9 @@ static int put_thread(struct perfetto *p, const struct stackset *s, const struct
 	bool fresh;
 	int ret = put_process(p, task, &process);
 
-	ret = ret ? ret : perfetto_know(p, process, task->tid, &node, &fresh);
+	if (ret)
+		return ret;
+	ret = perfetto_know(p, process, task->tid, &node, &fresh);
 	if (ret)
 		return ret;
 	if (fresh)

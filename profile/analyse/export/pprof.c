@@ -12,7 +12,7 @@
  * fields go on where they were (protobuf's documentation, "Encoding": Last One Wins). So
  * each part is packed alone and forgotten.
  */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/private.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -29,14 +29,14 @@ struct pprof {
 	struct export_out *o;
 	uint64_t began_ns;
 	struct table strings; /* const char *; index + 1 is the string's, as "" is the first */
-	struct table dsos;    /* struct dso */
+	struct table dsos;    /* struct pprof_dso */
 	uint32_t *dso_of;     /* of a function */
 	uint8_t *packed;
 	size_t packed_cap;
 	int ret;
 };
 
-struct dso {
+struct pprof_dso {
 	const char *name;
 	bool kernel; /* addresses are run-time ones */
 	uint64_t start, end;
@@ -69,7 +69,8 @@ static void pprof_put(struct pprof *p, const Perftools__Profiles__Profile *part)
 	if (ARRAY_FIT(p->packed, size, p->packed_cap))
 		p->ret = -ENOMEM;
 	else
-		out_mem(p->o, p->packed, perftools__profiles__profile__pack(part, p->packed));
+		export_out_mem(p->o, p->packed,
+			       perftools__profiles__profile__pack(part, p->packed));
 }
 
 static void put_head(struct pprof *p)
@@ -102,7 +103,7 @@ static void put_head(struct pprof *p)
 
 static bool equal_dso(const void *a, const void *b, const void *ctx)
 {
-	const struct dso *x = a, *y = b;
+	const struct pprof_dso *x = a, *y = b;
 
 	(void)ctx;
 	return x->name == y->name && x->kernel == y->kernel;
@@ -110,7 +111,7 @@ static bool equal_dso(const void *a, const void *b, const void *ctx)
 
 static uint64_t address_of(const struct pprof *p, const struct stackset_frame *f)
 {
-	const struct dso *d = (struct dso *)p->dsos.item + p->dso_of[f->func];
+	const struct pprof_dso *d = (struct pprof_dso *)p->dsos.item + p->dso_of[f->func];
 
 	return d->kernel ? f->addr : f->image;
 }
@@ -121,16 +122,17 @@ static void find_dsos(struct pprof *p)
 
 	for (size_t i = 0; i < s->nfuncs && !p->ret; i++) {
 		/* Of what has no file only the run-time address is known. */
-		struct dso like = { .name = s->func[i].dso,
-				    .kernel = s->func[i].kind != STACKSET_KIND_USER,
-				    .start = UINT64_MAX };
+		struct pprof_dso like = { .name = s->func[i].dso,
+					  .kernel = s->func[i].kind != STACKSET_KIND_USER,
+					  .start = UINT64_MAX };
 		bool fresh;
 
 		p->ret = table_add(&p->dsos, table_mix((uint64_t)(uintptr_t)like.name, like.kernel),
 				   &like, &p->dso_of[i], &fresh);
 	}
 	for (size_t i = 0; i < s->nframes && !p->ret; i++) {
-		struct dso *d = (struct dso *)p->dsos.item + p->dso_of[s->frame[i].func];
+		struct pprof_dso *d =
+			(struct pprof_dso *)p->dsos.item + p->dso_of[s->frame[i].func];
 		uint64_t addr = address_of(p, &s->frame[i]);
 
 		d->start = addr < d->start ? addr : d->start;
@@ -141,7 +143,7 @@ static void find_dsos(struct pprof *p)
 static void put_mappings(struct pprof *p)
 {
 	for (size_t i = 0; i < p->dsos.n && !p->ret; i++) {
-		const struct dso *d = (struct dso *)p->dsos.item + i;
+		const struct pprof_dso *d = (struct pprof_dso *)p->dsos.item + i;
 		Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT;
 		Perftools__Profiles__Mapping *one = &mapping;
 		Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -210,7 +212,7 @@ static void put_sample(struct pprof *p, const struct export_node *node, uint64_t
 {
 	static const char comm[] = "comm", pid[] = "pid", tid[] = "tid", cpu[] = "cpu",
 			  mode[] = "mode";
-	static const char *const modes[] = { "kernel", "user", "idle" };
+	static const char *const modes[] = { "kernel", "user", "idle", "guest" };
 	const struct stackset_stack *st = &p->s->stack[node->parent];
 	const struct stackset_task *task = &p->s->task[st->task];
 	Perftools__Profiles__Label label[5], *labels[5];
@@ -288,7 +290,7 @@ EXPORT_WRITER(pprof)
 
 	(void)path;
 	p.strings = TABLE_OF(const char *, equal_pointer);
-	p.dsos = TABLE_OF(struct dso, equal_dso);
+	p.dsos = TABLE_OF(struct pprof_dso, equal_dso);
 	p.dso_of = calloc(s->nfuncs + 1, sizeof(*p.dso_of));
 	if (!p.dso_of)
 		p.ret = -ENOMEM;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Wire types. */
-enum { PROTO_VARINT = 0, PROTO_I64 = 1, PROTO_LEN = 2 };
+enum { PROTO_VARINT = 0, PROTO_LEN = 2 };
 
 static void proto_varint(struct buf *b, uint64_t v)
 {
@@ -26,12 +26,6 @@ void proto_uint(struct buf *b, unsigned int field, uint64_t v)
 {
 	proto_tag(b, field, PROTO_VARINT);
 	proto_varint(b, v);
-}
-
-void proto_fixed64(struct buf *b, unsigned int field, uint64_t v)
-{
-	proto_tag(b, field, PROTO_I64);
-	buf_u64(b, v);
 }
 
 void proto_text(struct buf *b, unsigned int field, const char *text)

@@ -17,7 +17,6 @@
 
 /* Integers, enums and booleans; a negative int32 or int64 as int64_t. */
 void proto_uint(struct buf *b, unsigned int field, uint64_t v);
-void proto_fixed64(struct buf *b, unsigned int field, uint64_t v);
 /* A string; what is no UTF-8 becomes U+FFFD. */
 void proto_text(struct buf *b, unsigned int field, const char *text);
 /* Returns what proto_end() is given. They nest. */

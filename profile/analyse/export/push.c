@@ -42,7 +42,7 @@ static int value_check(const char *what, const char *value, struct err *e)
 	cleanup_free char *utf8 = utf8_copy(value);
 
 	if (!utf8)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (!*value || strlen(value) >= PUSH_TEXT_MAX)
 		return err_set(e, EINVAL, "%s: expected 1 to %u bytes", what, PUSH_TEXT_MAX - 1);
 	if (strcmp(utf8, value))
@@ -167,13 +167,15 @@ static void pyroscope_query(struct buf *url, const struct push_profile *p)
 /* Without this the server drops sample types that it does not know by name. */
 static void sample_types(struct buf *b, const struct push_profile *p)
 {
-	push_add(b, "{\"samples\":{\"units\":\"samples\",\"aggregation\":\"sum\",\"display-name\":"
-		    "\"samples\"},");
-	json_quote(b, p->event);
-	buf_printf(b, ":{\"units\":\"%s\",\"aggregation\":\"sum\",\"display-name\":",
-		   p->weight_is_ns ? "nanoseconds" : "samples");
-	json_quote(b, p->event);
-	push_add(b, "}}");
+	struct json_writer w;
+
+	json_begin(&w, b);
+	json_object_begin(&w, NULL);
+	json_put_object(&w, "samples", "units", "samples", "aggregation", "sum", "display-name",
+			"samples");
+	json_put_object(&w, p->event, "units", p->weight_is_ns ? "nanoseconds" : "samples",
+			"aggregation", "sum", "display-name", p->event);
+	json_object_end(&w);
 }
 
 static int pyroscope_body(struct push_request *r, const struct push_profile *p, struct err *e)
@@ -202,33 +204,44 @@ static int pyroscope_body(struct push_request *r, const struct push_profile *p, 
 	return 0;
 }
 
-static void json_label(struct buf *b, const char *name, const char *value)
-{
-	push_add(b, ",{\"name\":");
-	json_quote(b, name);
-	push_add(b, ",\"value\":");
-	json_quote(b, value);
-	push_add(b, "}");
-}
-
 /* protobuf's JSON mapping: lowerCamelCase names, bytes in base64. */
 static void json_body(struct push_request *r, bool parca, const struct push_profile *p)
 {
-	struct buf *b = &r->body;
+	struct json_writer w;
+	struct buf base64;
 
 	snprintf(r->content_type, sizeof(r->content_type), "application/json");
+	buf_init(&base64);
+	add_base64(&base64, p->pprof, p->len);
+	buf_u8(&base64, 0);
+	json_begin(&w, &r->body);
+	json_object_begin(&w, NULL);
+	json_array_begin(&w, "series");
+	json_object_begin(&w, NULL);
+	if (parca)
+		json_object_begin(&w, "labels");
+	json_array_begin(&w, "labels");
 	/* __name__ is the type of profile, as in process_cpu. */
-	push_add(b,
-		 parca ? "{\"series\":[{\"labels\":{\"labels\":[" : "{\"series\":[{\"labels\":[");
-	push_add(b, "{\"name\":\"__name__\",\"value\":\"kvmprof\"}");
-	json_label(b, parca ? "job" : "service_name", p->name);
+	json_put_object(&w, NULL, "name", "__name__", "value", "kvmprof");
+	json_put_object(&w, NULL, "name", parca ? "job" : "service_name", "value", p->name);
 	for (size_t i = 0; i < p->nlabels; i++)
-		json_label(b, p->label[i].name, p->label[i].value);
-	push_add(b, parca ? "]},\"samples\":[{\"rawProfile\":\""
-			  : "],\"samples\":[{\"rawProfile\":\"");
-	add_base64(b, p->pprof, p->len);
+		json_put_object(&w, NULL, "name", p->label[i].name, "value", p->label[i].value);
+	json_array_end(&w);
+	if (parca)
+		json_object_end(&w);
+	json_array_begin(&w, "samples");
+	if (base64.failed)
+		r->body.failed = true;
+	else
+		json_put_object(&w, NULL, "rawProfile", (const char *)base64.data);
+	json_array_end(&w);
+	json_object_end(&w);
+	json_array_end(&w);
 	/* Addresses of user code are already those of files. */
-	push_add(b, parca ? "\"}]}],\"normalized\":true}" : "\"}]}]}");
+	if (parca)
+		json_bool(&w, "normalized", true);
+	json_object_end(&w);
+	buf_deinit(&base64);
 }
 
 int push_request_make(struct push_request *r, enum push_protocol protocol, const char *url,
@@ -255,7 +268,7 @@ int push_request_make(struct push_request *r, enum push_protocol protocol, const
 		json_body(r, protocol == PUSH_PARCA, p);
 	}
 	if (!ret && (to.failed || r->body.failed))
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	if (!ret && to.len >= sizeof(r->url))
 		ret = err_set(e, E2BIG, "the URL with all labels has %zu bytes, at most %zu",
 			      to.len, sizeof(r->url) - 1);

@@ -12,7 +12,7 @@
  * Sources: Pyroscope's "Server HTTP API" and pkg/og/convert/pprof (fields of the form),
  * Parca's profilestore.proto and pkg/server/server.go (where the gateway is mounted).
  *
- * A request is bytes, made without a network; sending is a function of its own. Any
+ * A request is bytes, made without a network; push_http.h sends it. Any
  * thread, one at a time.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_EXPORT_PUSH_H
@@ -55,15 +55,6 @@ struct push_request {
 	struct buf body;
 };
 
-/* How to get there. All borrowed; NULL: none. */
-struct push_access {
-	const char *token;	/* sent as Authorization: Bearer, or as the password of user */
-	const char *user;	/* Authorization: Basic */
-	const char *tenant;	/* X-Scope-OrgID */
-	const char *cacert;	/* file with the certificates to trust; NULL: the system's */
-	unsigned int timeout_s; /* for the whole exchange */
-};
-
 /* "pyroscope", "connect", "parca"; PUSH_PROTOCOLS: no such name. */
 enum push_protocol push_protocol_find(const char *name);
 
@@ -81,11 +72,5 @@ int push_url_check(const char *url, struct err *e);
 int push_request_make(struct push_request *r, enum push_protocol protocol, const char *url,
 		      const char *path, const struct push_profile *p, struct err *e);
 void push_request_deinit(struct push_request *r);
-
-/*
- * One attempt; redirections are not followed. Anything but a status of 2xx is an error, whose
- * text has the first line of the answer. -ETIMEDOUT, -ECONNREFUSED, -EPROTO and others.
- */
-int push_send(const struct push_request *r, const struct push_access *a, struct err *e);
 
 #endif

@@ -3,7 +3,7 @@
  * push_send, by libcurl. It is loaded when it is needed, as debuginfod.h does it and for
  * its reason: a run should neither load nor require an HTTP stack.
  */
-#include "profile/analyse/export/push.h"
+#include "profile/analyse/export/push_http.h"
 
 #include "base/cleanup.h"
 #include "base/library.h"
@@ -32,7 +32,7 @@
 	X(curl_slist_free_all)
 /* clang-format on */
 
-struct functions {
+struct push_http_functions {
 	FUNCTIONS(LIBRARY_MEMBER)
 };
 
@@ -45,7 +45,7 @@ struct answer {
 	char why[CURL_ERROR_SIZE]; /* curl's words where none came */
 };
 
-static int push_http_load(struct functions *lib, struct err *e)
+static int push_http_load(struct push_http_functions *lib, struct err *e)
 {
 	const struct library want = {
 		.soname = CURL_SONAME,
@@ -75,8 +75,8 @@ static size_t on_answer(char *data, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
-static int add_header(const struct functions *lib, struct curl_slist **list, const char *name,
-		      const char *value, struct err *e)
+static int add_header(const struct push_http_functions *lib, struct curl_slist **list,
+		      const char *name, const char *value, struct err *e)
 {
 	cleanup_free char *text = NULL;
 	struct curl_slist *longer = NULL;
@@ -84,27 +84,28 @@ static int add_header(const struct functions *lib, struct curl_slist **list, con
 	if (asprintf(&text, "%s: %s", name, value) >= 0)
 		longer = lib->curl_slist_append(*list, text);
 	if (!longer)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	*list = longer;
 	return 0;
 }
 
-static int headers(const struct functions *lib, const struct push_request *r,
+static int headers(const struct push_http_functions *lib, const struct push_request *r,
 		   const struct push_access *a, struct curl_slist **list, struct err *e)
 {
 	cleanup_free char *bearer = NULL;
 	int ret = add_header(lib, list, "Content-Type", r->content_type, e);
 
+	if (ret)
+		return ret;
 	/* curl would ask first whether it may send, and wait a second for an answer. */
-	ret = ret ? ret : add_header(lib, list, "Expect", "", e);
+	ret = add_header(lib, list, "Expect", "", e);
 	if (!ret && a->tenant)
 		ret = add_header(lib, list, "X-Scope-OrgID", a->tenant, e);
-	if (!ret && a->token && !a->user) {
-		if (asprintf(&bearer, "Bearer %s", a->token) < 0)
-			return err_set(e, ENOMEM, "out of memory");
-		ret = add_header(lib, list, "Authorization", bearer, e);
-	}
-	return ret;
+	if (ret || !a->token || a->user)
+		return ret;
+	if (asprintf(&bearer, "Bearer %s", a->token) < 0)
+		return err_nomem(e);
+	return add_header(lib, list, "Authorization", bearer, e);
 }
 
 static int errno_of(CURLcode code)
@@ -148,7 +149,7 @@ static int push_http_judge(long status, const char *url, const struct answer *a,
 		       a->len ? ": " : "", a->text, advice(status));
 }
 
-static void push_http_set_options(const struct functions *lib, CURL *c,
+static void push_http_set_options(const struct push_http_functions *lib, CURL *c,
 				  const struct push_request *r, const struct push_access *a,
 				  struct curl_slist *list, struct answer *answer)
 {
@@ -174,7 +175,7 @@ static void push_http_set_options(const struct functions *lib, CURL *c,
 	}
 }
 
-static int no_answer(const struct functions *lib, CURL *c, CURLcode code, const char *url,
+static int no_answer(const struct push_http_functions *lib, CURL *c, CURLcode code, const char *url,
 		     const char *why, struct err *e)
 {
 	long os = 0;
@@ -190,19 +191,19 @@ static int no_answer(const struct functions *lib, CURL *c, CURLcode code, const 
 int push_send(const struct push_request *r, const struct push_access *a, struct err *e)
 {
 	struct curl_slist *list = NULL;
-	struct functions lib;
+	struct push_http_functions lib;
 	struct answer answer = { .len = 0 };
 	int shown = (int)strcspn(r->url, "?");
 	cleanup_free char *url = strndup(r->url, (size_t)shown);
 	long status = 0;
 	CURLcode code;
 	CURL *c;
-	int ret = url ? push_http_load(&lib, e) : err_set(e, ENOMEM, "out of memory");
+	int ret = url ? push_http_load(&lib, e) : err_nomem(e);
 
 	if (ret)
 		return ret;
 	c = lib.curl_easy_init();
-	ret = c ? headers(&lib, r, a, &list, e) : err_set(e, ENOMEM, "out of memory");
+	ret = c ? headers(&lib, r, a, &list, e) : err_nomem(e);
 	if (!ret) {
 		push_http_set_options(&lib, c, r, a, list, &answer);
 		code = lib.curl_easy_perform(c);

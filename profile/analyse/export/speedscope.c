@@ -8,8 +8,9 @@
  * Without times there would be no "time order" view. In a vCPU's profile the outermost
  * frame is the thread's name.
  */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/private.h"
 
+#include "base/json.h"
 #include "base/table.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ struct speedscope {
 	struct export_labels *labels;
 	struct export_tracks tracks;
 	struct export_out *o;
+	struct json_writer w; /* into o */
 	enum export_track_of track_of;
 	struct table comms; /* const char *; frames behind the labels */
 	uint32_t *comm_of;  /* of a task */
@@ -51,50 +53,44 @@ static int find_comms(struct speedscope *x)
 	return ret;
 }
 
-static void put_frames(const struct speedscope *x)
+static void put_frames(struct speedscope *x)
 {
 	size_t n = export_labels_count(x->labels);
 
-	out_text(x->o, "\"shared\":{\"frames\":[");
+	json_object_begin(&x->w, "shared");
+	json_array_begin(&x->w, "frames");
 	for (size_t i = 0; i < n; i++) {
 		const struct export_label *l = export_label(x->labels, (uint32_t)i);
 
-		out_text(x->o, i ? ",\n{\"name\":" : "\n{\"name\":");
-		out_json(x->o, l->text);
-		out_text(x->o, ",\"file\":");
-		out_json(x->o, l->dso);
-		out_char(x->o, '}');
+		json_line(&x->w);
+		json_put_object(&x->w, NULL, "name", l->text, "file", l->dso);
+		export_out_flush(x->o);
 	}
 	/* Behind them the threads, which are the outermost frames of a vCPU's stacks. */
 	for (size_t i = 0; x->track_of == EXPORT_TRACK_OF_VCPU && i < x->comms.n; i++) {
 		const char *comm = ((const char *const *)x->comms.item)[i];
 
-		out_text(x->o, n || i ? ",\n{\"name\":" : "\n{\"name\":");
-		out_json(x->o, *comm ? comm : "?");
-		out_char(x->o, '}');
+		json_line(&x->w);
+		json_put_object(&x->w, NULL, "name", *comm ? comm : "?");
 	}
-	out_text(x->o, "]}");
+	json_array_end(&x->w);
+	json_object_end(&x->w);
 }
 
-static void put_stack(const struct speedscope *x, uint32_t stack)
+static void put_stack(struct speedscope *x, uint32_t stack)
 {
 	const struct stackset_stack *st = &x->s->stack[stack];
 	const uint32_t *label;
 	size_t n = export_stack_labels(x->labels, st, &label);
-	bool more = false;
 
-	out_char(x->o, '[');
-	if (x->track_of == EXPORT_TRACK_OF_VCPU) {
-		out_u64(x->o, export_labels_count(x->labels) + x->comm_of[st->task]);
-		more = true;
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (more)
-			out_char(x->o, ',');
-		out_u64(x->o, label[i]);
-		more = true;
-	}
-	out_char(x->o, ']');
+	json_line(&x->w);
+	json_array_begin(&x->w, NULL);
+	if (x->track_of == EXPORT_TRACK_OF_VCPU)
+		json_u64(&x->w, NULL, export_labels_count(x->labels) + x->comm_of[st->task]);
+	for (size_t i = 0; i < n; i++)
+		json_u64(&x->w, NULL, label[i]);
+	json_array_end(&x->w);
+	export_out_flush(x->o);
 }
 
 /* The run of equal stacks that begins at sample i of a track; returns where it ends. */
@@ -113,35 +109,30 @@ static size_t run_of(const struct speedscope *x, const struct export_track *t, s
 	return i;
 }
 
-static void put_profile(const struct speedscope *x, const struct export_track *t)
+static void put_profile(struct speedscope *x, const struct export_track *t)
 {
 	bool ns = x->s->weight_is_ns && !x->opt->count_samples;
 	uint64_t weight, sum = 0;
 	char name[256];
 
 	export_track_name(t, x->s, x->track_of, name, sizeof(name));
-	out_text(x->o, "{\"type\":\"sampled\",\"name\":");
-	out_json(x->o, name);
-	out_text(x->o, ns ? ",\"unit\":\"nanoseconds\",\"samples\":["
-			  : ",\"unit\":\"none\",\"samples\":[");
+	json_line(&x->w);
+	json_object_begin(&x->w, NULL);
+	json_put(&x->w, "type", "sampled", "name", name, "unit", ns ? "nanoseconds" : "none");
+	json_array_begin(&x->w, "samples");
+	for (size_t i = 0; i < t->n; i = run_of(x, t, i, &weight))
+		put_stack(x, x->s->sample[t->sample[i]].stack);
+	json_array_end(&x->w);
+	json_array_begin(&x->w, "weights");
 	for (size_t i = 0; i < t->n;) {
-		uint32_t stack = x->s->sample[t->sample[i]].stack;
-
-		out_text(x->o, i ? ",\n" : "\n");
-		i = run_of(x, t, i, &weight);
-		put_stack(x, stack);
-	}
-	out_text(x->o, "],\n\"weights\":[");
-	for (size_t i = 0; i < t->n;) {
-		if (i)
-			out_char(x->o, ',');
 		i = run_of(x, t, i, &weight);
 		sum += weight;
-		out_u64(x->o, weight);
+		json_u64(&x->w, NULL, weight);
+		export_out_flush(x->o);
 	}
-	out_text(x->o, "],\n\"startValue\":0,\"endValue\":");
-	out_u64(x->o, sum);
-	out_char(x->o, '}');
+	json_array_end(&x->w);
+	json_put(&x->w, "startValue", 0u, "endValue", sum);
+	json_object_end(&x->w);
 }
 
 EXPORT_WRITER(speedscope)
@@ -155,22 +146,23 @@ EXPORT_WRITER(speedscope)
 
 	(void)path;
 	if (!ret && find_comms(&x) < 0)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	if (!ret)
 		ret = export_tracks_create(&x.tracks, s, x.track_of, e);
 	if (!ret) {
-		out_text(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-			    "\"exporter\":");
-		out_printf(o, "\"kvmprof %s\",\n\"name\":", opt->version);
-		out_json(o, *s->osrelease ? s->osrelease : "kvmprof");
-		out_text(o, ",\"activeProfileIndex\":0,\n");
+		json_begin(&x.w, &o->buf);
+		json_object_begin(&x.w, NULL);
+		json_str(&x.w, "$schema", "https://www.speedscope.app/file-format-schema.json");
+		json_strf(&x.w, "exporter", "kvmprof %s", opt->version);
+		json_put(&x.w, "name", *s->osrelease ? s->osrelease : "kvmprof",
+			 "activeProfileIndex", 0u);
 		put_frames(&x);
-		out_text(o, ",\n\"profiles\":[");
-		for (size_t i = 0; i < x.tracks.n; i++) {
-			out_text(o, i ? ",\n" : "\n");
+		json_array_begin(&x.w, "profiles");
+		for (size_t i = 0; i < x.tracks.n; i++)
 			put_profile(&x, &x.tracks.track[i]);
-		}
-		out_text(o, "]}\n");
+		json_array_end(&x.w);
+		json_object_end(&x.w);
+		export_out_char(o, '\n');
 	}
 	table_deinit(&x.comms);
 	free(x.comm_of);

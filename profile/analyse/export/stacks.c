@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What the formats share: labels of frames, stacks as trees, samples by thread or vCPU.
- */
-#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/stacks.h"
 
 #include "base/sample.h"
 #include "base/table.h"
@@ -98,7 +95,7 @@ int export_labels_create(struct export_labels **out, const struct stackset *s,
 	int ret = 0;
 
 	if (!l)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	l->label = TABLE_OF(struct export_label, equal_label);
 	for (size_t i = 0; i < s->nstacks; i++)
 		if (s->stack[i].n > deepest)

@@ -15,14 +15,14 @@
 _Static_assert(LEAST_COLUMNS *FLAMECHART_MAX_ROWS *FLAME_MAX_LANES <= FLAME_MAX_BOXES, "too many");
 
 /* A lane while it is made: its samples in order of time. */
-struct lane {
+struct flamechart_lane {
 	uint32_t key; /* vCPU or task */
 	uint32_t n, first;
 	uint64_t weight;
 };
 
 /* A sample's part in the column at hand. */
-struct part {
+struct flamechart_part {
 	uint32_t stack;
 	uint64_t ns;
 };
@@ -33,10 +33,10 @@ struct chart {
 	enum flamechart_lanes by;
 	uint64_t origin, longest; /* ns; longest: what a sample may stand for without a weight */
 	uint32_t ncolumns;
-	struct lane *lane;
+	struct flamechart_lane *lane;
 	size_t nlanes, hidden_lanes;
 	uint32_t *order; /* samples, lane by lane */
-	struct part *part;
+	struct flamechart_part *part;
 	size_t nparts, parts_cap;
 	uint32_t *part_of; /* by stack: its index in part plus one */
 	uint64_t *sum;	   /* by function: time at the depth at hand */
@@ -53,14 +53,14 @@ static uint32_t lane_key(const struct chart *c, const struct stackset_sample *m)
 
 static int compare_keys(const void *a, const void *b)
 {
-	const struct lane *x = a, *y = b;
+	const struct flamechart_lane *x = a, *y = b;
 
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
 static int compare_weights(const void *a, const void *b)
 {
-	const struct lane *x = a, *y = b;
+	const struct flamechart_lane *x = a, *y = b;
 
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
@@ -98,9 +98,9 @@ static int find_keys(struct chart *c)
 	return 0;
 }
 
-static struct lane *find_lane(const struct chart *c, uint32_t key)
+static struct flamechart_lane *find_lane(const struct chart *c, uint32_t key)
 {
-	const struct lane want = { .key = key };
+	const struct flamechart_lane want = { .key = key };
 
 	return bsearch(&want, c->lane, c->nlanes, sizeof(want), compare_keys);
 }
@@ -109,7 +109,7 @@ static struct lane *find_lane(const struct chart *c, uint32_t key)
 static int sort_samples(struct chart *c)
 {
 	const struct stackset *s = c->s;
-	struct lane *l = NULL;
+	struct flamechart_lane *l = NULL;
 	uint32_t first = 0;
 
 	c->order = calloc(s->nsamples, sizeof(*c->order));
@@ -142,12 +142,12 @@ static int add_part(struct chart *c, uint32_t stack, uint64_t ns)
 	}
 	if (ARRAY_ROOM(c->part, c->nparts, c->parts_cap))
 		return -ENOMEM;
-	c->part[c->nparts++] = (struct part){ stack, ns };
+	c->part[c->nparts++] = (struct flamechart_part){ stack, ns };
 	c->part_of[stack] = (uint32_t)c->nparts;
 	return 0;
 }
 
-static uint32_t func_at(const struct chart *c, const struct part *part, uint32_t depth)
+static uint32_t func_at(const struct chart *c, const struct flamechart_part *part, uint32_t depth)
 {
 	const struct stackset_stack *st = &c->s->stack[part->stack];
 
@@ -283,7 +283,7 @@ static void cut_rows(struct chart *c, struct flame_lane *l)
 }
 
 /* Boxes come in order: columns from the left, and in each the rows from the outermost. */
-static int fill_lane(struct chart *c, const struct lane *l, struct flame_lane *out)
+static int fill_lane(struct chart *c, const struct flamechart_lane *l, struct flame_lane *out)
 {
 	uint64_t before = 0;
 	uint32_t column = 0;
@@ -329,7 +329,8 @@ static int fill_lanes(struct chart *c)
 	return ret;
 }
 
-static void label_lane(const struct chart *c, const struct lane *l, struct flame_lane *out)
+static void label_lane(const struct chart *c, const struct flamechart_lane *l,
+		       struct flame_lane *out)
 {
 	const struct stackset_task *t = c->by == FLAMECHART_BY_THREAD ? &c->s->task[l->key] : NULL;
 

@@ -13,7 +13,7 @@
 /* Less than this, in shares, is no change. */
 #define NO_CHANGE 0.0002
 
-struct layout {
+struct flamegraph_layout {
 	struct flame_picture *p;
 	const struct frametree *t;
 	double per_unit; /* pixels */
@@ -43,7 +43,7 @@ uint8_t flame_diff_class(double delta, double max)
 	return (uint8_t)((int)FLAME_CLASS_DIFF + FLAME_DIFF_STEPS + (delta < 0 ? -step : step));
 }
 
-static void add_box(struct layout *l, const struct flame_box *b)
+static void add_box(struct flamegraph_layout *l, const struct flame_box *b)
 {
 	struct flame_picture *p = l->p;
 
@@ -68,15 +68,15 @@ static uint64_t nodes_below(const struct frametree *t, uint32_t node)
 	return n;
 }
 
-static bool is_narrow(const struct layout *l, uint32_t node)
+static bool is_narrow(const struct flamegraph_layout *l, uint32_t node)
 {
 	return (double)l->t->node[node].weight[FRAMETREE_SHOWN] * l->per_unit < l->p->min_width;
 }
 
-static void flamegraph_place(struct layout *l, uint32_t node, uint64_t x);
+static void flamegraph_place(struct flamegraph_layout *l, uint32_t node, uint64_t x);
 
 /* Those wide enough from the left; the rest as one box, if together they are wide enough. */
-static void place_children(struct layout *l, uint32_t node, uint64_t x)
+static void place_children(struct flamegraph_layout *l, uint32_t node, uint64_t x)
 {
 	const struct frametree *t = l->t;
 	struct flame_box rest = { .row = t->node[node].depth + 1,
@@ -103,7 +103,7 @@ static void place_children(struct layout *l, uint32_t node, uint64_t x)
 		add_box(l, &rest);
 }
 
-static void flamegraph_place(struct layout *l, uint32_t node, uint64_t x)
+static void flamegraph_place(struct flamegraph_layout *l, uint32_t node, uint64_t x)
 {
 	const struct frametree_node *n = &l->t->node[node];
 	double delta = l->p->diff ? frametree_delta(l->t, node) : 0;
@@ -155,7 +155,7 @@ static double gone_share(const struct frametree *t)
 		       : 0;
 }
 
-static void write_note(struct flame_picture *p, const struct layout *l)
+static void write_note(struct flame_picture *p, const struct flamegraph_layout *l)
 {
 	size_t n = 0;
 
@@ -195,7 +195,7 @@ static int copy_names(struct flame_picture *p, const struct frametree *t, struct
 int flamegraph_build(struct flame_picture *p, const struct frametree *t, enum flame_of what,
 		     struct err *e)
 {
-	struct layout l = { .p = p, .t = t };
+	struct flamegraph_layout l = { .p = p, .t = t };
 	uint32_t rows = 0;
 
 	p->total = t->node[0].weight[FRAMETREE_SHOWN];

@@ -14,7 +14,7 @@
 #ifndef KVMPROF_PROFILE_ANALYSE_FLAME_FLAMEGRAPH_H
 #define KVMPROF_PROFILE_ANALYSE_FLAME_FLAMEGRAPH_H
 
-#include "base/buf.h"
+#include "base/err.h"
 #include "profile/analyse/stacks/frametree.h"
 
 #define FLAME_MAX_BOXES 200000u /* with more, min_width grows until they fit */
@@ -61,6 +61,7 @@ struct flame_picture {
 	const char *event;	      /* borrowed */
 	unsigned int width;	      /* pixels */
 	double min_width;	      /* pixels; narrower boxes are merged */
+	bool fixed;		      /* the width stays; otherwise the script takes the window's */
 	bool inverted;		      /* the outermost row is at the top */
 	bool weight_is_ns;
 	bool counted; /* nothing was sampled: no numbers of samples */
@@ -80,8 +81,6 @@ struct flame_picture {
 	char note[256]; /* what is not shown */
 };
 
-enum flame_format { FLAME_SVG, FLAME_HTML };
-
 /* FLAME_DIFFERENCE: from the base in the tree's second slot. */
 enum flame_of { FLAME_PROFILE, FLAME_DIFFERENCE };
 
@@ -94,10 +93,5 @@ void flame_picture_deinit(struct flame_picture *p);
 uint8_t flame_class(const struct frametree_name *n, uint8_t kind);
 /* Class of a difference; max is the greatest one in the picture. */
 uint8_t flame_diff_class(double delta, double max);
-
-/* The file's bytes, appended; out->failed tells of lack of memory. */
-void flamegraph_write(struct buf *out, const struct flame_picture *p, enum flame_format format);
-/* "1.234 s", "12.345 ms", "3.210 us" */
-void flame_time(char *out, size_t size, uint64_t ns);
 
 #endif

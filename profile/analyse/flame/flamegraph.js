@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Runs in the picture: zoom, search, details. What it draws from stands before it in the file
 // (flamegraph_svg.c): P the sizes, B bands, L lanes' first boxes, N names, D boxes.
+var ROOM = 170, LINE = 15, TICK = 110, LEAST_WIDTH = 300;
 var SVG = "http://www.w3.org/2000/svg", HTML = "http://www.w3.org/1999/xhtml";
 var STRIDE = 8, COLUMN = 6.7, LEAST_COLUMNS = 5, MIN_DRAWN = 0.3, GAP = 0.6, WIDE = 3;
 var count = D.length / STRIDE, X = new Float64Array(count);
@@ -57,6 +58,73 @@ function fit(text, pixels) {
 
 function scale() { return (P.width - 2 * P.margin) / (view[1] - view[0]); }
 
+// Writes a text in as many lines as the width takes, at words. Returns the number of lines beyond the first.
+function wrap(e, text, pixels) {
+  var lines = 0, line = null, words = text.split(" ");
+  empty(e);
+  words.forEach(function (word) {
+    var before = line ? line.textContent : "";
+    if (line) line.textContent = before + " " + word;
+    if (line && line.getComputedTextLength() <= pixels) return;
+    if (line) { line.textContent = before; lines++; }
+    line = add(e, "tspan", { x: P.margin, dy: lines ? LINE : 0 }, word);
+    for (var n = word.length; n > 8 && line.getComputedTextLength() > pixels; ) line.textContent = word.slice(0, n -= 4) + "..";
+  });
+  return lines;
+}
+
+// Puts each entry of the legend behind the one before it, or below. Returns the number of rows beyond the first.
+function drawLegend(down) {
+  var x = P.margin, rows = 0, entries = get("legend").childNodes;
+  for (var i = 0; i < entries.length; i++) {
+    var g = entries[i];
+    if (!g.getBBox) continue;
+    var r = g.getBBox();
+    if (x > P.margin && x + r.width > P.width - P.margin - ROOM) { x = P.margin; rows++; }
+    g.setAttribute("transform", "translate(" + (x - r.x) + "," + (down + rows * LINE) + ")");
+    x += r.width + 14;
+  }
+  return rows;
+}
+
+function place(id, x, y) {
+  get(id).setAttribute("x", x);
+  if (y) get(id).setAttribute("y", y);
+}
+
+// Fits the head and the foot to the width. What takes more lines moves the frames down.
+function drawSheet() {
+  var svg = get("kvmprof"), space = P.width - 2 * P.margin, title = get("title"), cut = P.title, down, more;
+  place("back", P.width - 240);
+  place("reset", P.width - 190);
+  place("search", P.width - P.margin);
+  title.textContent = cut;
+  while (cut.length > 8 && title.getComputedTextLength() > P.width - 260) title.textContent = (cut = cut.slice(0, -2)) + "..";
+  down = LINE * wrap(get("subtitle"), P.subtitle, space);
+  place("matched", P.width - P.margin, 64 + down);
+  down += LINE * drawLegend(down);
+  get("body").setAttribute("transform", "translate(0," + down + ")");
+  more = LINE * wrap(get("note"), P.note, space);
+  [svg, get("ground")].forEach(function (e) {
+    e.setAttribute("width", P.width);
+    e.setAttribute("height", P.height + down + more);
+  });
+  svg.setAttribute("viewBox", "0 0 " + P.width + " " + (P.height + down + more));
+}
+
+// The width of the window, unless another one was asked for.
+function resize() {
+  var width = document.documentElement.clientWidth || window.innerWidth;
+  if (P.fixed || !width) return;
+  P.width = Math.max(LEAST_WIDTH, width);
+}
+
+// The roots stand at the bottom of a graph: that is where its reader begins.
+function showRoots() {
+  var bottom = get("kvmprof").getBoundingClientRect().bottom;
+  if (P.up && bottom > window.innerHeight) window.scrollBy(0, bottom - window.innerHeight);
+}
+
 // What lies outside of the view is cut off.
 function drawBox(i, perUnit, into) {
   var from = Math.max(X[i], view[0]), to = Math.min(X[i] + width(i), view[1]);
@@ -83,12 +151,13 @@ function drawBands(perUnit) {
     add(g, "text", { x: (x + 4).toFixed(2), y: P.bandTop + 13 }, fit(b[3], w - 8));
   });
   if (!P.chart) return;
-  var raw = (view[1] - view[0]) / 10, unit = Math.pow(10, Math.floor(Math.log10(raw)));
+  var raw = TICK / perUnit, unit = Math.pow(10, Math.floor(Math.log10(raw)));
   var step = unit * (raw <= unit ? 1 : raw <= 2 * unit ? 2 : raw <= 5 * unit ? 5 : 10);
   for (var t = Math.ceil(view[0] / step); t * step <= view[1]; t++) {
     var at = P.margin + (t * step - view[0]) * perUnit;
     add(axis, "line", { x1: at, x2: at, y1: P.axisTop, y2: P.top - 2 });
-    add(axis, "text", { x: at + 3, y: P.axisTop + 12 }, +(t * step / 1e9).toPrecision(9) + " s");
+    var label = add(axis, "text", { x: at + 3, y: P.axisTop + 12 }, +(t * step / 1e9).toPrecision(9) + " s");
+    if (at + 3 + label.getComputedTextLength() > P.width) axis.removeChild(label);
   }
 }
 
@@ -144,7 +213,8 @@ function search(text) {
 
 function askSearch() {
   if (input) return input.focus();
-  var holder = add(get("kvmprof"), "foreignObject", { x: P.width - 310, y: 30, width: 300, height: 24 });
+  var holder = add(get("kvmprof"), "foreignObject", { x: P.width - 310, y: Math.max(30, 8 - get("kvmprof").getBoundingClientRect().top),
+    width: 300, height: 24 });
   input = document.createElementNS(HTML, "input");
   input.setAttribute("id", "pattern");
   input.setAttribute("placeholder", "regular expression, then Enter");
@@ -190,4 +260,13 @@ window.addEventListener("keydown", function (e) {
 
 for (var i = 0, x = 0; i < count; i++) X[i] = x += box(i, 0);
 show("search", true);
+resize();
+drawSheet();
 draw();
+showRoots();
+window.addEventListener("load", showRoots);
+window.addEventListener("resize", function () {
+  resize();
+  drawSheet();
+  draw();
+});

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The file: style, boxes as drawn without scripts, the same ones as data, and the script. */
-#include "profile/analyse/flame/flamegraph.h"
+#include "profile/analyse/flame/svg.h"
 
 #include "base/cleanup.h"
 #include "base/xml.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #define BANDS 20u	/* of a chart: phases */
 #define AXIS 18u	/* of a chart: times */
 #define FOOT 46u	/* details, notes */
+#define TICK 110.0	/* pixels for each time on the axis */
 #define FONT_COLUMN 6.7 /* of a monospaced font of 11 px */
 #define GAP 0.6		/* between boxes that are wide enough for it */
 #define WIDE 3.0
@@ -25,7 +27,7 @@
 extern const char flamegraph_js[], flamegraph_js_end[];
 
 static const char *const kind_names[FRAMETREE_KINDS] = {
-	"kernel", "module", "user", "JIT", "unknown", "idle", "task",
+	"kernel", "module", "user", "JIT", "unknown", "host", "waiting", "idle", "task",
 };
 
 /*
@@ -38,6 +40,8 @@ static const char *const kind_colours[FRAMETREE_KINDS][FLAME_VARIANTS] = {
 	[STACKSET_KIND_USER] = { "#8ccbf4", "#74bfef", "#a3d6f7", "#65b3e6" },
 	[STACKSET_KIND_JIT] = { "#d99cc8", "#cd86b8", "#e2b2d5", "#c47bae" },
 	[STACKSET_KIND_UNKNOWN] = { "#f3ec9e", "#ebe084", "#f7f2b8", "#e3d674" },
+	[STACKSET_KIND_HOST] = { "#c2b2ea", "#b5a3e4", "#cfc2ef", "#a994de" },
+	[STACKSET_KIND_WAITING] = { "#d8b99a", "#cfad8b", "#e0c6ac", "#c7a27d" },
 	[FRAMETREE_KIND_IDLE] = { "#c4c4c4", "#b9b9b9", "#cecece", "#b0b0b0" },
 	[FRAMETREE_KIND_TASK] = { "#ece8e0", "#e6e1d8", "#f0ede7", "#e2dcd1" },
 };
@@ -70,6 +74,9 @@ void flame_time(char *out, size_t size, uint64_t ns)
 	else
 		snprintf(out, size, "%" PRIu64 " ns", ns);
 }
+
+/* The colour of the ground in dark mode: dark enough for light text, light enough for dimmed frames with black text. */
+#define DARK_GROUND "#1b1e23"
 
 static void text_at(struct buf *out, double x, unsigned int y, const char *class, const char *text)
 {
@@ -107,6 +114,7 @@ static void write_style(struct buf *out)
 {
 	buf_printf(out,
 		   "<style>\n"
+		   ":root{background:#fff}\n"
 		   "text{font:11px 'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#000}\n"
 		   ".t{font:bold 16px 'DejaVu Sans',Verdana,sans-serif}\n"
 		   ".u{font:12px 'DejaVu Sans',Verdana,sans-serif;fill:#444}\n"
@@ -128,16 +136,18 @@ static void write_style(struct buf *out)
 	for (unsigned int i = 0; i < ARRAY_SIZE(band_colours); i++)
 		buf_printf(out, ".p%u{fill:%s}", i, band_colours[i]);
 	/* Names on frames and bands stay black: those are light in both. */
-	buf_printf(out, "\n@media(prefers-color-scheme:dark){#ground{fill:#1b1e23}"
-			".t,.u,.m{fill:#d5d8dc}.b{fill:#8ab4f8}"
+	buf_printf(out, "\n@media(prefers-color-scheme:dark){:root{background:" DARK_GROUND "}"
+			"#ground{fill:" DARK_GROUND "}text,.t,.u,.m{fill:#d5d8dc}.b{fill:#8ab4f8}"
+			"#frames text,#bands text{fill:#000}#frames .dim{opacity:.85}"
 			"#frames rect:hover{stroke:#fff}}\n</style>\n");
 }
 
 static void legend_entry(struct buf *out, double *x, const char *class, const char *text)
 {
-	buf_printf(out, "<rect class=\"%s\" x=\"%.1f\" y=\"54\" width=\"11\" height=\"11\"/>",
+	buf_printf(out, "<g><rect class=\"%s\" x=\"%.1f\" y=\"54\" width=\"11\" height=\"11\"/>",
 		   class, *x);
 	text_at(out, *x + 15, 64, "m", text);
+	buf_printf(out, "</g>\n");
 	*x += 15 + 6.8 * (double)strlen(text) + 14;
 }
 
@@ -147,6 +157,7 @@ static void write_legend(struct buf *out, const struct flame_picture *p)
 	char text[64], class[16];
 
 	if (p->diff) {
+		buf_printf(out, "<g>");
 		text_at(out, x, 64, "m", "shrank");
 		for (unsigned int i = 0; i < ARRAY_SIZE(diff_colours); i++)
 			buf_printf(
@@ -156,6 +167,7 @@ static void write_legend(struct buf *out, const struct flame_picture *p)
 				FLAME_CLASS_DIFF + i, MARGIN + 50 + i * 18);
 		text_at(out, MARGIN + 56 + ARRAY_SIZE(diff_colours) * 18, 64, "m",
 			"grew, as a share of all");
+		buf_printf(out, "</g>\n");
 		return;
 	}
 	for (unsigned int k = 0; k < FRAMETREE_KINDS; k++) {
@@ -173,19 +185,21 @@ static void write_head(struct buf *out, const struct sheet *s)
 
 	buf_printf(out,
 		   "<rect id=\"ground\" width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n"
-		   "<text class=\"t\" x=\"%u\" y=\"24\">",
+		   "<text class=\"t\" id=\"title\" x=\"%u\" y=\"24\">",
 		   p->width, s->height, MARGIN);
 	xml_fit(out, p->title, (p->width - 260) / 10);
-	buf_printf(out, "</text>\n<text class=\"u\" x=\"%u\" y=\"43\">", MARGIN);
+	buf_printf(out, "</text>\n<text class=\"u\" id=\"subtitle\" x=\"%u\" y=\"43\">", MARGIN);
 	xml_fit(out, p->subtitle, (p->width - 2 * MARGIN) / 7);
-	buf_printf(out, "</text>\n");
+	buf_printf(out, "</text>\n<g id=\"legend\">\n");
 	write_legend(out, p);
+	buf_printf(out, "</g>\n");
 	buf_printf(out,
 		   "<text class=\"b off\" id=\"back\" x=\"%u\" y=\"24\">back</text>\n"
 		   "<text class=\"b off\" id=\"reset\" x=\"%u\" y=\"24\">reset zoom</text>\n"
 		   "<text class=\"b off\" id=\"search\" x=\"%u\" y=\"24\" "
-		   "text-anchor=\"end\">search</text>\n",
-		   p->width - 240, p->width - 190, p->width - MARGIN);
+		   "text-anchor=\"end\">search</text>\n"
+		   "<text id=\"matched\" x=\"%u\" y=\"64\" text-anchor=\"end\"> </text>\n",
+		   p->width - 240, p->width - 190, p->width - MARGIN, p->width - MARGIN);
 }
 
 /* What a box says of itself: as the script's describe() does. */
@@ -255,10 +269,10 @@ static void write_boxes(struct buf *out, const struct sheet *s)
 	buf_printf(out, "</g>\n");
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are about ten in the range. */
-static double tick_step(double range)
+/* Returns the least step of 1, 2 or 5 times a power of ten that is not less than raw. */
+static double tick_step(double raw)
 {
-	double raw = range / 10, unit = pow(10, floor(log10(raw)));
+	double unit = pow(10, floor(log10(raw)));
 
 	return raw <= unit	 ? unit
 	       : raw <= 2 * unit ? 2 * unit
@@ -269,17 +283,21 @@ static double tick_step(double range)
 static void write_axis(struct buf *out, const struct sheet *s)
 {
 	const struct flame_picture *p = s->p;
-	double step = tick_step((double)p->total);
+	double step = tick_step((double)p->total * TICK / (p->width - 2 * MARGIN));
 
 	buf_printf(out, "<g id=\"axis\">\n");
 	for (unsigned int i = 0; p->chart && i * step <= (double)p->total; i++) {
 		double x = MARGIN + i * step * s->scale;
 
-		buf_printf(out,
-			   "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%u\" y2=\"%u\"/>"
-			   "<text x=\"%.1f\" y=\"%u\">%.6g s</text>\n",
-			   x, x, s->frames_top - AXIS, s->frames_top - 2, x + 3,
-			   s->frames_top - AXIS + 12, i * step / 1e9);
+		char label[32];
+		int n = snprintf(label, sizeof(label), "%.6g s", i * step / 1e9);
+
+		buf_printf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%u\" y2=\"%u\"/>", x, x,
+			   s->frames_top - AXIS, s->frames_top - 2);
+		/* At the end of the run no room may be left. */
+		if (x + 3 + n * FONT_COLUMN <= p->width)
+			buf_printf(out, "<text x=\"%.1f\" y=\"%u\">%s</text>\n", x + 3,
+				   s->frames_top - AXIS + 12, label);
 	}
 	buf_printf(out, "</g>\n<g id=\"bands\">\n");
 	for (size_t i = 0; i < p->nbands; i++) {
@@ -306,10 +324,8 @@ static void write_foot(struct buf *out, const struct sheet *s)
 {
 	buf_printf(out,
 		   "<text id=\"details\" x=\"%u\" y=\"%u\"> </text>\n"
-		   "<text id=\"matched\" x=\"%u\" y=\"%u\" text-anchor=\"end\"> </text>\n"
 		   "<text class=\"m\" id=\"note\" x=\"%u\" y=\"%u\">",
-		   MARGIN, s->frames_bottom + 18, s->p->width - MARGIN, 64u, MARGIN,
-		   s->frames_bottom + 36);
+		   MARGIN, s->frames_bottom + 18, MARGIN, s->frames_bottom + 36);
 	xml_quote(out, s->p->note, sizeof(s->p->note));
 	buf_printf(out, "</text>\n");
 }
@@ -351,12 +367,20 @@ static void write_data(struct buf *out, const struct sheet *s)
 	}
 	buf_printf(out,
 		   "var P={total:%" PRIu64
-		   ",width:%u,margin:%u,row:%u,top:%u,bandTop:%u,axisTop:%u,"
-		   "chart:%s,diff:%s,ns:%s,counted:%s,event:",
-		   p->total, p->width, MARGIN, ROW, s->frames_top, HEAD, s->frames_top - AXIS,
-		   p->chart ? "true" : "false", p->diff ? "true" : "false",
-		   p->weight_is_ns ? "true" : "false", p->counted ? "true" : "false");
+		   ",width:%u,height:%u,margin:%u,row:%u,top:%u,bandTop:%u,axisTop:%u,"
+		   "fixed:%s,up:%s,chart:%s,diff:%s,ns:%s,counted:%s,event:",
+		   p->total, p->width, s->height, MARGIN, ROW, s->frames_top, HEAD,
+		   s->frames_top - AXIS, p->fixed ? "true" : "false",
+		   p->inverted || p->chart ? "false" : "true", p->chart ? "true" : "false",
+		   p->diff ? "true" : "false", p->weight_is_ns ? "true" : "false",
+		   p->counted ? "true" : "false");
 	xml_script_string(out, p->event, 64);
+	buf_printf(out, ",title:");
+	xml_script_string(out, p->title, FLAME_MAX_NAME);
+	buf_printf(out, ",subtitle:");
+	xml_script_string(out, p->subtitle, FLAME_MAX_NAME);
+	buf_printf(out, ",note:");
+	xml_script_string(out, p->note, sizeof(p->note));
 	buf_printf(out, "},\nB=[");
 	for (size_t i = 0; i < p->nbands; i++) {
 		buf_printf(out, "%s[%" PRIu64 ",%" PRIu64 ",%u,", i ? "," : "", p->band[i].from,
@@ -384,7 +408,33 @@ static void write_data(struct buf *out, const struct sheet *s)
 	buf_printf(out, "];\n");
 }
 
-void flamegraph_write(struct buf *out, const struct flame_picture *p, enum flame_format format)
+/* Returns the ending of the file's own name, without the dot; "" where it has none. */
+static const char *ending_of(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot + 1 : "";
+}
+
+enum flame_format flame_format_of(const char *path)
+{
+	const char *ending = ending_of(path);
+
+	return !strcasecmp(ending, "html") || !strcasecmp(ending, "htm") ? FLAME_HTML : FLAME_SVG;
+}
+
+bool flame_path_is_fit(const char *path, struct err *e)
+{
+	const char *ending = ending_of(path);
+
+	if (!ending[0] || !strcasecmp(ending, "svg") || flame_format_of(path) == FLAME_HTML)
+		return true;
+	err_set(e, EINVAL, "%s: a picture is written as .svg or .html, not as .%s", path, ending);
+	return false;
+}
+
+void flame_write(struct buf *out, const struct flame_picture *p, enum flame_format format)
 {
 	struct sheet s = { 0 };
 
@@ -397,9 +447,8 @@ void flamegraph_write(struct buf *out, const struct flame_picture *p, enum flame
 			out,
 			"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
 		xml_quote(out, p->title, FLAME_MAX_NAME);
-		buf_printf(out,
-			   "</title><style>body{margin:0}svg{display:block;margin:0 auto}</style>"
-			   "</head><body>\n");
+		buf_printf(out, "</title><style>body{margin:0}svg{display:block}</style>"
+				"</head><body>\n");
 	} else {
 		buf_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	}
@@ -410,9 +459,12 @@ void flamegraph_write(struct buf *out, const struct flame_picture *p, enum flame
 		   p->width, s.height, p->width, s.height);
 	write_style(out);
 	write_head(out, &s);
+	/* The script moves all of it down where the head takes more lines. */
+	buf_printf(out, "<g id=\"body\">\n");
 	write_axis(out, &s);
 	write_boxes(out, &s);
 	write_foot(out, &s);
+	buf_printf(out, "</g>\n");
 	/* A comment for scripts, a section for XML: neither sees the other's. */
 	buf_printf(out, "<script>//<![CDATA[\n(function(){\"use strict\";\n");
 	write_data(out, &s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/analyse/import/parse.h"
+#include "profile/analyse/import/folded.h"
 
 #include "base/cleanup.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct folded {
+struct folded_input {
 	bool comm;
 	import_fn fn;
 	void *ctx;
@@ -91,7 +91,7 @@ static void take_task(struct import_sample *s)
 }
 
 /* From the end of the line, so that what is too deep loses its outer frames. */
-static uint32_t take_frames(const struct folded *p, const char *s, size_t len)
+static uint32_t take_frames(const struct folded_input *p, const char *s, size_t len)
 {
 	uint32_t n = 0;
 
@@ -112,7 +112,7 @@ static uint32_t take_frames(const struct folded *p, const char *s, size_t len)
 }
 
 /* 1: not a stack. */
-static int take_line(const struct folded *p, const char *s, size_t len)
+static int take_line(const struct folded_input *p, const char *s, size_t len)
 {
 	struct import_sample out = { .frame = p->frame };
 
@@ -143,18 +143,18 @@ int import_folded(struct import_text text, enum import_first first, import_fn fn
 		  struct import_stats *stats, struct err *e)
 {
 	cleanup_free struct import_frame *frame = calloc(IMPORT_MAX_FRAMES, sizeof(*frame));
-	struct folded p = { .comm = first == IMPORT_FIRST_IS_COMM,
-			    .fn = fn,
-			    .ctx = ctx,
-			    .stats = stats,
-			    .frame = frame };
+	struct folded_input p = { .comm = first == IMPORT_FIRST_IS_COMM,
+				  .fn = fn,
+				  .ctx = ctx,
+				  .stats = stats,
+				  .frame = frame };
 	const char *data = text.s;
 	size_t len = text.len;
 	uint64_t number = 0;
 
 	*stats = (struct import_stats){ 0 };
 	if (!frame)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	while (len) {
 		const char *nl = memchr(data, '\n', len);
 		size_t n = nl ? (size_t)(nl - data) : len;

@@ -33,7 +33,7 @@
 
 enum place { PLACE_KERNEL, PLACE_MODULE, PLACE_USER };
 
-struct dso {
+struct import_dso {
 	const char *name;
 	uint64_t base, len; /* at run time */
 	struct symtab *symbols;
@@ -42,7 +42,7 @@ struct dso {
 	uint8_t place;
 };
 
-struct func {
+struct import_func {
 	const char *name; /* NULL: known by its address */
 	uint64_t addr;
 	uint32_t dso; /* NO_DSO */
@@ -57,7 +57,7 @@ struct task {
 	bool has_numbers;
 };
 
-struct frame {
+struct import_row_frame {
 	uint32_t func, off;
 };
 
@@ -66,10 +66,13 @@ struct text_sample {
 	size_t first;
 	uint32_t task, cpu;
 	uint16_t n, n_kernel;
+	uint8_t event; /* index into import.event, or NO_EVENT */
 };
 
+#define NO_EVENT UINT8_MAX /* one more than a profile may have */
+
 /* What a process has got of a DSO already. */
-struct mapped {
+struct import_mapped {
 	uint32_t pid, dso;
 };
 
@@ -77,14 +80,18 @@ struct import {
 	struct import_options opt;
 	struct texts texts;
 	struct table dso, func, task, mapped;
-	struct frame *frame;
+	struct import_row_frame *frame;
 	size_t nframes, frame_cap;
 	struct text_sample *sample;
 	size_t nsamples, sample_cap;
 	uint64_t weight, cut, earliest_ns;
 	uint32_t next_pid;
 	bool has_time;
-	char event[64];
+	const char *event[PROFILE_MAX_EVENTS]; /* names; "": the text does not say it */
+	uint64_t of_event[PROFILE_MAX_EVENTS]; /* samples */
+	uint64_t other;			       /* samples of NO_EVENT */
+	unsigned int nevents;
+	int chosen;	    /* the one event that is written; -1: all are */
 	struct stack stack; /* of the sample that is written */
 };
 
@@ -92,7 +99,7 @@ struct import {
 
 static bool equal_dso(const void *a, const void *b, const void *ctx)
 {
-	const struct dso *x = a, *y = b;
+	const struct import_dso *x = a, *y = b;
 
 	(void)ctx;
 	return x->name == y->name && x->kernel == y->kernel;
@@ -100,7 +107,7 @@ static bool equal_dso(const void *a, const void *b, const void *ctx)
 
 static bool equal_func(const void *a, const void *b, const void *ctx)
 {
-	const struct func *x = a, *y = b;
+	const struct import_func *x = a, *y = b;
 
 	(void)ctx;
 	return x->name == y->name && x->addr == y->addr && x->dso == y->dso &&
@@ -145,20 +152,15 @@ static struct import_text module_text(struct import_text t)
 	return t;
 }
 
-static bool import_begins(struct import_text t, const char *s)
-{
-	return t.len >= strlen(s) && !memcmp(t.s, s, strlen(s));
-}
-
 static bool is_unknown(struct import_text t)
 {
-	return !t.len || (t.len == 9 && !memcmp(t.s, "[unknown]", 9));
+	return !t.len || import_equals(t, "[unknown]");
 }
 
 static int dso_of(struct import *i, const struct import_frame *f, bool kernel, uint32_t *out)
 {
 	struct import_text t = f->dso;
-	struct dso like = { .kernel = kernel, .place = PLACE_USER };
+	struct import_dso like = { .kernel = kernel, .place = PLACE_USER };
 	bool fresh;
 
 	*out = NO_DSO;
@@ -182,11 +184,12 @@ static int dso_of(struct import *i, const struct import_frame *f, bool kernel, u
 	return i->dso.n > IMPORT_MAX_DSOS ? -E2BIG : 0;
 }
 
-static int func_of(struct import *i, const struct import_frame *f, bool kernel, struct frame *out)
+static int func_of(struct import *i, const struct import_frame *f, bool kernel,
+		   struct import_row_frame *out)
 {
-	struct func like = { .kernel = kernel };
+	struct import_func like = { .kernel = kernel };
 	uint32_t off = f->off < IMPORT_MAX_OFFSET ? (uint32_t)f->off : IMPORT_MAX_OFFSET;
-	struct func *func;
+	struct import_func *func;
 	bool fresh;
 	int ret = dso_of(i, f, kernel, &like.dso);
 
@@ -201,7 +204,7 @@ static int func_of(struct import *i, const struct import_frame *f, bool kernel, 
 		      table_mix((uintptr_t)like.name ^ like.addr, (uint64_t)like.dso << 1 | kernel),
 		      &like, &out->func, &fresh) < 0)
 		return -ENOMEM;
-	func = (struct func *)i->func.item + out->func;
+	func = (struct import_func *)i->func.item + out->func;
 	out->off = f->name.len ? off : 0;
 	if (out->off > func->max_off)
 		func->max_off = out->off;
@@ -226,6 +229,30 @@ static int task_of(struct import *i, const struct import_sample *s, uint32_t *ou
 	/* Those without a number: one for each name. The idle task is 0. */
 	if (fresh && !s->has_task)
 		t->pid = t->tid = !strncmp(like.comm, "swapper", 7) ? 0 : i->next_pid++;
+	return 0;
+}
+
+/* Returns the index of the sample's event in *out. A sample without one has the first event of the text. */
+static int event_of(struct import *i, struct import_text name, uint8_t *out)
+{
+	const char *text = name.len ? import_keep(i, name, 60) : "";
+	unsigned int k = 0;
+
+	if (!text)
+		return -ENOMEM;
+	if (i->nevents && !i->event[0][0])
+		i->event[0] = text;
+	while (k < i->nevents && *text && strcmp(i->event[k], text) != 0)
+		k++;
+	if (k == PROFILE_MAX_EVENTS) {
+		*out = NO_EVENT;
+		i->other++;
+		return 0;
+	}
+	if (k == i->nevents)
+		i->event[i->nevents++] = text;
+	i->of_event[k]++;
+	*out = (uint8_t)k;
 	return 0;
 }
 
@@ -259,9 +286,15 @@ int import_add(void *ctx, const struct import_sample *s)
 	for (uint32_t k = 0; k < n; k++)
 		if (in_kernel(i, &s->frame[k]))
 			n_kernel = k + 1;
-	for (uint32_t k = 0; k < n && !ret; k++)
+	for (uint32_t k = 0; k < n; k++) {
 		ret = func_of(i, &s->frame[k], k < n_kernel, &i->frame[i->nframes + k]);
-	ret = ret ? ret : task_of(i, s, &out->task);
+		if (ret)
+			return ret;
+	}
+	ret = task_of(i, s, &out->task);
+	if (ret)
+		return ret;
+	ret = event_of(i, s->event, &out->event);
 	if (ret)
 		return ret;
 	out->n = (uint16_t)n;
@@ -272,8 +305,6 @@ int import_add(void *ctx, const struct import_sample *s)
 	if (s->has_time && (!i->has_time || s->time_ns < i->earliest_ns))
 		i->earliest_ns = s->time_ns;
 	i->has_time |= s->has_time;
-	if (!i->event[0] && s->event.len)
-		snprintf(i->event, sizeof(i->event), "%s", import_keep(i, s->event, 60) ?: "");
 	return 0;
 }
 
@@ -291,20 +322,20 @@ const char *import_error(int ret)
 
 /* -- places --------------------------------------------------------------------------------- */
 
-static struct dso *dso_at(const struct import *i, uint32_t index)
+static struct import_dso *dso_at(const struct import *i, uint32_t index)
 {
-	return (struct dso *)i->dso.item + index;
+	return (struct import_dso *)i->dso.item + index;
 }
 
 /* Room in its DSO; unnamed ones behind each other where nothing is. */
 static int place_functions(struct import *i, struct err *e)
 {
 	uint64_t nowhere[2] = { NOWHERE_USER, NOWHERE_KERNEL };
-	struct func *f = i->func.item;
+	struct import_func *f = i->func.item;
 
 	for (size_t k = 0; k < i->func.n; k++) {
 		uint64_t size = (f[k].max_off + 16u) & ~15ull;
-		struct dso *d;
+		struct import_dso *d;
 
 		/* What has no name in the kernel would get that of what lies before it. */
 		if (f[k].dso == NO_DSO || (f[k].kernel && !f[k].name)) {
@@ -326,7 +357,7 @@ static int place_dsos(struct import *i, struct err *e)
 	uint64_t module = MODULES;
 
 	for (uint32_t k = 0; k < i->dso.n; k++) {
-		struct dso *d = dso_at(i, k);
+		struct import_dso *d = dso_at(i, k);
 
 		d->len = (d->len + 4095) & ~4095ull;
 		if (d->place == PLACE_USER) {
@@ -343,7 +374,7 @@ static int place_dsos(struct import *i, struct err *e)
 		}
 		d->symbols = symtab_create();
 		if (!d->symbols)
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 	}
 	return 0;
 }
@@ -351,11 +382,11 @@ static int place_dsos(struct import *i, struct err *e)
 /* Symbols of user DSOs have the file's addresses, others those of run time. */
 static int name_functions(struct import *i, struct err *e)
 {
-	struct func *f = i->func.item;
+	struct import_func *f = i->func.item;
 	int ret = 0;
 
 	for (size_t k = 0; k < i->func.n && !ret; k++) {
-		struct dso *d = f[k].dso == NO_DSO ? NULL : dso_at(i, f[k].dso);
+		struct import_dso *d = f[k].dso == NO_DSO ? NULL : dso_at(i, f[k].dso);
 		uint64_t off = f[k].place;
 
 		if (!d || (f[k].kernel && !f[k].name))
@@ -373,12 +404,12 @@ static int name_functions(struct import *i, struct err *e)
 
 /* -- writing --------------------------------------------------------------------------------- */
 
-static int make_elf(struct dso *d, struct buf *out, struct err *e)
+static int make_elf(struct import_dso *d, struct buf *out, struct err *e)
 {
 	cleanup_free struct userelf *u = calloc(1, sizeof(*u));
 
 	if (!u)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	u->type = ET_DYN;
 	u->nseg = 1;
 	u->seg[0] = (struct userelf_segment){ .va = FILE_TEXT,
@@ -391,7 +422,7 @@ static int make_elf(struct dso *d, struct buf *out, struct err *e)
 }
 
 /* Equal names at equal places have one identity, so that the cache is not filled by copies. */
-static int identify(struct dso *d, struct err *e)
+static int identify(struct import_dso *d, struct err *e)
 {
 	struct buf text;
 
@@ -408,7 +439,7 @@ static int identify(struct dso *d, struct err *e)
 	if (!text.failed)
 		perfdata_hash_id(d->id, text.data, text.len);
 	buf_deinit(&text);
-	return text.failed ? err_set(e, ENOMEM, "out of memory") : 0;
+	return text.failed ? err_nomem(e) : 0;
 }
 
 static int write_dsos(struct import *i, struct sink *sink, struct err *e)
@@ -424,7 +455,7 @@ static int write_dsos(struct import *i, struct sink *sink, struct err *e)
 		}
 	ret = sink->ops->kernel(sink, &kernel, e);
 	for (uint32_t k = 0; k < i->dso.n && !ret; k++) {
-		struct dso *d = dso_at(i, k);
+		struct import_dso *d = dso_at(i, k);
 		struct profile_module m = { .name = d->name,
 					    .addr = d->base,
 					    .len = d->len,
@@ -441,7 +472,7 @@ static int write_dsos(struct import *i, struct sink *sink, struct err *e)
 
 static bool equal_mapped(const void *a, const void *b, const void *ctx)
 {
-	const struct mapped *x = a, *y = b;
+	const struct import_mapped *x = a, *y = b;
 
 	(void)ctx;
 	return x->pid == y->pid && x->dso == y->dso;
@@ -449,8 +480,8 @@ static bool equal_mapped(const void *a, const void *b, const void *ctx)
 
 static int map_dso(struct import *i, struct sink *sink, uint32_t pid, uint32_t dso, struct err *e)
 {
-	struct mapped like = { pid, dso };
-	struct dso *d = dso_at(i, dso);
+	struct import_mapped like = { pid, dso };
+	struct import_dso *d = dso_at(i, dso);
 	struct profile_map m = { .pid = pid,
 				 .tid = pid,
 				 .addr = d->base,
@@ -465,7 +496,7 @@ static int map_dso(struct import *i, struct sink *sink, uint32_t pid, uint32_t d
 	int ret = 0;
 
 	if (table_add(&i->mapped, table_mix(pid, dso), &like, &index, &fresh) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (!fresh)
 		return 0;
 	buf_init(&elf);
@@ -483,7 +514,7 @@ static int tell_task(struct import *i, struct sink *sink, const struct text_samp
 		     uint64_t time_ns, const char **told, struct err *e)
 {
 	const struct task *t = (struct task *)i->task.item + s->task;
-	const struct func *func = i->func.item;
+	const struct import_func *func = i->func.item;
 	int ret = 0;
 
 	/* Threads of one number follow each other in the text as they did in time. */
@@ -514,19 +545,20 @@ static int write_sample(struct import *i, struct sink *sink, const struct text_s
 {
 	struct stack *stack = &i->stack;
 	const struct task *t = (struct task *)i->task.item + s->task;
-	const struct func *func = i->func.item;
+	const struct import_func *func = i->func.item;
 	struct profile_sample out = { .pid = t->pid,
 				      .tid = t->tid,
 				      .cpu = s->cpu,
 				      .time_ns = time_ns,
 				      .period = weight,
+				      .event = i->chosen < 0 ? s->event : 0,
 				      .stack = stack };
 
 	stack->n = s->n;
 	stack->n_kernel = s->n_kernel;
 	stack->end = STACK_END_ROOT;
 	for (uint32_t k = 0; k < s->n; k++) {
-		const struct frame *f = &i->frame[s->first + k];
+		const struct import_row_frame *f = &i->frame[s->first + k];
 
 		stack->ip[k] = func[f->func].place + f->off;
 		stack->exact[k] = 1;
@@ -537,18 +569,64 @@ static int write_sample(struct import *i, struct sink *sink, const struct text_s
 	return sink->ops->sample(sink, &out, e);
 }
 
+/* qsort order: by time, then by the place in the text. */
+static int by_time(const void *a, const void *b)
+{
+	const struct text_sample *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Fills in the events of *facts and of *info. See import_write(). */
+static int choose_events(struct import *i, struct profile_info *info, struct import_facts *facts,
+			 struct err *e)
+{
+	unsigned int n = i->nevents ? i->nevents : 1;
+
+	i->chosen = -1;
+	for (unsigned int k = 0; i->opt.event && i->nevents > 1 && k < n; k++)
+		if (!strcmp(i->opt.event, i->event[k]))
+			i->chosen = (int)k;
+	if (i->opt.event && i->nevents > 1 && i->chosen < 0)
+		return err_set(e, ENOENT, "no sample has the event %s; the first event is %s",
+			       i->opt.event, i->event[0]);
+	facts->nevents = i->chosen < 0 ? n : 1;
+	for (unsigned int k = 0; k < facts->nevents; k++) {
+		unsigned int from = i->chosen < 0 ? k : (unsigned int)i->chosen;
+		const char *name = i->nevents ? i->event[from] : "";
+
+		if (i->nevents < 2 && i->opt.event)
+			name = i->opt.event;
+		snprintf(facts->event[k].name, sizeof(facts->event[k].name), "%s",
+			 *name ? name : "samples");
+		facts->event[k].samples = i->of_event[from];
+		info->event[k] = info->event[0];
+		info->event[k].name = facts->event[k].name;
+	}
+	info->nevents = facts->nevents;
+	facts->other = i->chosen < 0 ? i->other : 0;
+	return 0;
+}
+
 static int write_samples(struct import *i, struct sink *sink, struct import_facts *facts,
 			 struct err *e)
 {
 	cleanup_free const char **told = calloc(i->task.n + 1, sizeof(*told));
 	bool expand = i->opt.counts && i->weight <= IMPORT_MAX_COUNTS;
 	uint64_t time_ns = i->earliest_ns;
-	int ret = told ? 0 : err_set(e, ENOMEM, "out of memory");
+	int ret = told ? 0 : err_nomem(e);
 
+	/* A text may hold several captures, the later one first. */
+	if (i->has_time)
+		qsort(i->sample, i->nsamples, sizeof(*i->sample), by_time);
 	for (size_t k = 0; k < i->nsamples && !ret; k++) {
 		const struct text_sample *s = &i->sample[k];
 		uint64_t n = expand ? s->weight : 1;
 
+		if (s->event == NO_EVENT || (i->chosen >= 0 && s->event != i->chosen))
+			continue;
 		if (i->has_time)
 			time_ns = s->time_ns;
 		ret = tell_task(i, sink, s, time_ns, told, e);
@@ -565,6 +643,7 @@ static int write_samples(struct import *i, struct sink *sink, struct import_fact
 int import_write(struct import *i, struct sink *sink, const struct profile_info *info,
 		 struct import_facts *facts, struct err *e)
 {
+	const struct profile_totals totals = { .json = "{\"imported\":true}" };
 	struct profile_info own = *info;
 	int ret;
 
@@ -573,26 +652,31 @@ int import_write(struct import *i, struct sink *sink, const struct profile_info 
 	};
 	if (!i->has_time)
 		i->earliest_ns = NO_TIME_START;
-	snprintf(facts->event, sizeof(facts->event), "%s",
-		 i->opt.event  ? i->opt.event
-		 : i->event[0] ? i->event
-			       : "samples");
-	own.event[0].name = facts->event;
+	ret = choose_events(i, &own, facts, e);
+	if (ret)
+		return ret;
 	for (size_t k = 0; k < i->nsamples; k++)
 		if (i->sample[k].cpu >= own.vcpus && i->sample[k].cpu < 65536)
 			own.vcpus = i->sample[k].cpu + 1;
 	ret = place_functions(i, e);
-	ret = ret ? ret : place_dsos(i, e);
-	ret = ret ? ret : name_functions(i, e);
-	ret = ret ? ret : sink->ops->begin(sink, &own, e);
-	ret = ret ? ret : write_dsos(i, sink, e);
-	ret = ret ? ret : write_samples(i, sink, facts, e);
-	if (!ret) {
-		struct profile_totals totals = { .json = "{\"imported\":true}" };
-
-		ret = sink->ops->end(sink, &totals, e);
-	}
-	return ret;
+	if (ret)
+		return ret;
+	ret = place_dsos(i, e);
+	if (ret)
+		return ret;
+	ret = name_functions(i, e);
+	if (ret)
+		return ret;
+	ret = sink->ops->begin(sink, &own, e);
+	if (ret)
+		return ret;
+	ret = write_dsos(i, sink, e);
+	if (ret)
+		return ret;
+	ret = write_samples(i, sink, facts, e);
+	if (ret)
+		return ret;
+	return sink->ops->end(sink, &totals, e);
 }
 
 /* -- interface -------------------------------------------------------------------------------- */
@@ -602,13 +686,13 @@ int import_create(struct import **out, const struct import_options *opt, struct 
 	struct import *i = calloc(1, sizeof(*i));
 
 	if (!i)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	i->opt = *opt;
 	i->next_pid = 1;
-	i->dso = TABLE_OF(struct dso, equal_dso);
-	i->func = TABLE_OF(struct func, equal_func);
+	i->dso = TABLE_OF(struct import_dso, equal_dso);
+	i->func = TABLE_OF(struct import_func, equal_func);
 	i->task = TABLE_OF(struct task, equal_task);
-	i->mapped = TABLE_OF(struct mapped, equal_mapped);
+	i->mapped = TABLE_OF(struct import_mapped, equal_mapped);
 	*out = i;
 	return 0;
 }

@@ -21,9 +21,13 @@
 #define IMPORT_MAX_COUNTS 1000000u   /* see import_options.counts */
 
 struct import_options {
-	const char *event; /* NULL: what the text says, else "samples" */
-	bool kernel;	   /* all frames are the kernel's */
-	bool no_kernel;	   /* none is */
+	/*
+	 * The event whose samples are imported, if the text names several; else what was counted. NULL: each event that the
+	 * text names, up to PROFILE_MAX_EVENTS of them; "samples" if it names none.
+	 */
+	const char *event;
+	bool kernel;	/* all frames are the kernel's */
+	bool no_kernel; /* none is */
 	/*
 	 * Weights are counts of samples: as long as they are no more than
 	 * IMPORT_MAX_COUNTS in all, each becomes so many samples.
@@ -33,9 +37,14 @@ struct import_options {
 
 struct import_facts {
 	uint64_t samples, weight;
-	uint64_t cut; /* stacks deeper than STACK_MAX_FRAMES, cut at their outer end */
+	uint64_t cut;	/* stacks deeper than STACK_MAX_FRAMES, cut at their outer end */
+	uint64_t other; /* samples of events beyond PROFILE_MAX_EVENTS, which are left out */
 	size_t functions, dsos;
-	char event[64];
+	unsigned int nevents;
+	struct import_event {
+		char name[64];
+		uint64_t samples;
+	} event[PROFILE_MAX_EVENTS];
 };
 
 struct import;
@@ -47,7 +56,10 @@ void import_destroy(struct import *i);
 int import_add(void *ctx, const struct import_sample *s);
 const char *import_error(int ret);
 
-/* Everything, from begin() to end(). info->event is filled in here. */
+/*
+ * Writes everything, from begin() to end(). info->event[0] says what every event is like, but for its name. Returns 0,
+ * -ENOENT if the text names several events and none of them is the option's, or the sink's error.
+ */
 int import_write(struct import *i, struct sink *sink, const struct profile_info *info,
 		 struct import_facts *facts, struct err *e);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * import_parse: stacks as text, from other tools.
+ * import_parse: what the parsers of stacks as text have in common.
  *
- * Both parsers call fn for each stack that they understand; what it is given points
+ * Each of them calls fn for each stack that it understands; what fn is given points
  * into the text, or lives for the call only. Lines that are no stack are skipped and
  * counted. No I/O, one thread. fn's failure ends the parse and is returned.
  */
@@ -14,10 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define IMPORT_MAX_BYTES (4ull << 30)
-#define IMPORT_MAX_FRAMES 1024u	       /* of one stack; the outer ones are dropped */
-#define IMPORT_MAX_WEIGHT (1ull << 53) /* of one stack; more is no number of ours */
+#define IMPORT_MAX_FRAMES 1024u /* of one stack; the outer ones are dropped */
+#define IMPORT_MAX_WEIGHT \
+	(1ull << 53) /* the largest count of a stack; larger ones are not counts of ours */
+#define IMPORT_MAX_PERIOD \
+	((1ull << 63) - 1) /* the largest period of a sample of perf: no counter counts further */
 #define IMPORT_MAX_TIME_S (1ull << 33) /* 272 years */
 #define IMPORT_MAX_TOKENS 64u	       /* words of a line that are looked at */
 
@@ -26,6 +30,50 @@ struct import_text {
 	const char *s;
 	size_t len;
 };
+
+static inline bool import_is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Returns t without the blanks at both ends. */
+static inline struct import_text import_trim(struct import_text t)
+{
+	while (t.len && import_is_blank(t.s[0]))
+		t = (struct import_text){ t.s + 1, t.len - 1 };
+	while (t.len && import_is_blank(t.s[t.len - 1]))
+		t.len--;
+	return t;
+}
+
+static inline bool import_begins(struct import_text t, const char *s)
+{
+	return t.len >= strlen(s) && !memcmp(t.s, s, strlen(s));
+}
+
+static inline bool import_equals(struct import_text t, const char *s)
+{
+	return t.len == strlen(s) && import_begins(t, s);
+}
+
+/* Stores a number of 1 to 16 hexadecimal digits. Returns false for any other text. */
+static inline bool import_hexadecimal(struct import_text t, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < t.len; i++) {
+		char c = t.s[i], low = (char)(c | 0x20);
+
+		if (c >= '0' && c <= '9')
+			v = v << 4 | (uint64_t)(c - '0');
+		else if (low >= 'a' && low <= 'f')
+			v = v << 4 | (uint64_t)(low - 'a' + 10);
+		else
+			return false;
+	}
+	*out = v;
+	return t.len > 0 && t.len <= 16;
+}
 
 struct import_frame {
 	struct import_text name; /* len 0: it has none */
@@ -39,7 +87,7 @@ struct import_sample {
 	uint32_t pid, tid, cpu;
 	bool has_task, has_time;
 	uint64_t time_ns;
-	uint64_t weight;
+	uint64_t weight; /* 0: perf says so of a sample whose counter did not advance */
 	const struct import_frame *frame; /* innermost first */
 	uint32_t n;			  /* at least 1 */
 };
@@ -49,37 +97,9 @@ struct import_stats {
 	uint64_t ignored, first_ignored; /* lines that say nothing; number of the first */
 	uint64_t dropped;		 /* frames beyond IMPORT_MAX_FRAMES */
 	uint64_t bare;			 /* samples without a stack, which are left out */
+	uint64_t broken; /* samples with a period above IMPORT_MAX_PERIOD, which counts as 1 */
 };
 
 typedef int (*import_fn)(void *ctx, const struct import_sample *s);
-
-/*
- * Folded stacks, as FlameGraph's stackcollapse scripts write them.
- *
- *	line  = frame *( ";" frame ) 1*SP count NL	outermost first
- *	count = digits [ "." digits ]			rounded
- *	frame = any text without ";" that may end in "_[k]" (kernel), "_[i]" (inlined),
- *		"_[j]" (JIT) or "_[w]" (waker), which are taken off
- *
- * IMPORT_FIRST_IS_COMM: the first frame is the task's name, as stackcollapse-perf.pl has it,
- * and may end in "-PID/TID".
- */
-enum import_first { IMPORT_FIRST_IS_FRAME, IMPORT_FIRST_IS_COMM };
-int import_folded(struct import_text text, enum import_first first, import_fn fn, void *ctx,
-		  struct import_stats *stats, struct err *e);
-
-/*
- * What `perf script` and `kvmprof script` print.
- *
- *	sample = head NL *( frame NL ) NL
- *	head   = comm [ pid "/" ] tid [ "[" cpu "]" ] seconds "." fraction ":"
- *		 [ period ] [ event ":" ] [ frame ]	comm may have spaces
- *	frame  = address SP ( symbol [ "+0x" offset ] | "[unknown]" ) [ SP "(" dso ")" ]
- *
- * Source: tools/perf/builtin-script.c and perf-script(1). Frames whose DSO is
- * "inlined" belong to that of the next one out.
- */
-int import_script(struct import_text text, import_fn fn, void *ctx, struct import_stats *stats,
-		  struct err *e);
 
 #endif

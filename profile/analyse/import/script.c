@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/analyse/import/parse.h"
+#include "profile/analyse/import/script.h"
 
 #include "base/cleanup.h"
 
@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct script {
+struct script_script {
 	import_fn fn;
 	void *ctx;
 	struct import_stats *stats;
-	bool open; /* a head was read */
+	bool open;   /* a head was read */
+	bool broken; /* its period is more than IMPORT_MAX_PERIOD */
 	struct import_sample sample;
 	struct import_frame *frame; /* IMPORT_MAX_FRAMES */
 };
@@ -19,30 +20,6 @@ struct script {
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
-static bool is_text(struct import_text t, const char *s)
-{
-	return t.len == strlen(s) && !memcmp(t.s, s, t.len);
-}
-
-static bool script_begins(struct import_text t, const char *s)
-{
-	return t.len >= strlen(s) && !memcmp(t.s, s, strlen(s));
-}
-
-static struct import_text trim(struct import_text t)
-{
-	while (t.len && is_blank(t.s[0]))
-		t = (struct import_text){ t.s + 1, t.len - 1 };
-	while (t.len && is_blank(t.s[t.len - 1]))
-		t.len--;
-	return t;
 }
 
 /* All of it, or false. */
@@ -53,32 +30,12 @@ static bool decimal(struct import_text t, uint64_t max, uint64_t *out)
 	for (size_t i = 0; i < t.len; i++) {
 		if (!is_digit(t.s[i]))
 			return false;
-		v = v * 10 + (uint64_t)(t.s[i] - '0');
-		if (v > max)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(t.s[i] - '0'), &v) || v > max)
 			return false;
 	}
 	*out = v;
 	return t.len > 0;
-}
-
-static bool hexadecimal(struct import_text t, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	if (!t.len || t.len > 16)
-		return false;
-	for (size_t i = 0; i < t.len; i++) {
-		char c = t.s[i];
-
-		if (is_digit(c))
-			v = v << 4 | (uint64_t)(c - '0');
-		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			v = v << 4 | (uint64_t)((c | 0x20) - 'a' + 10);
-		else
-			return false;
-	}
-	*out = v;
-	return true;
 }
 
 /* -- frames ------------------------------------------------------------------------------ */
@@ -96,11 +53,11 @@ static struct import_text take_dso(struct import_text *t)
 	if (i >= strlen(deleted) && !memcmp(t->s + i - strlen(deleted), deleted, strlen(deleted)))
 		i -= strlen(deleted);
 	for (; i > 1; i--) {
-		if (t->s[i - 1] != '(' || !is_blank(t->s[i - 2]))
+		if (t->s[i - 1] != '(' || !import_is_blank(t->s[i - 2]))
 			continue;
 		dso = (struct import_text){ t->s + i, end - 1 - i };
 		t->len = i - 1;
-		*t = trim(*t);
+		*t = import_trim(*t);
 		break;
 	}
 	return dso;
@@ -115,7 +72,7 @@ static uint64_t take_offset(struct import_text *t)
 		if (!memcmp(t->s + i - 3, "+0x", 3)) {
 			struct import_text digits = { t->s + i, t->len - i };
 
-			if (!hexadecimal(digits, &off))
+			if (!import_hexadecimal(digits, &off))
 				return 0;
 			t->len = i - 3;
 			return off;
@@ -125,29 +82,29 @@ static uint64_t take_offset(struct import_text *t)
 
 static bool is_kernel(struct import_text dso, uint64_t addr)
 {
-	return script_begins(dso, "[kernel") || script_begins(dso, "[guest.kernel") || addr >> 63;
+	return import_begins(dso, "[kernel") || import_begins(dso, "[guest.kernel") || addr >> 63;
 }
 
 static bool parse_frame(struct import_text t, struct import_frame *f)
 {
 	size_t n = 0;
 
-	t = trim(t);
-	while (n < t.len && !is_blank(t.s[n]))
+	t = import_trim(t);
+	while (n < t.len && !import_is_blank(t.s[n]))
 		n++;
 	*f = (struct import_frame){ 0 };
-	if (!hexadecimal((struct import_text){ t.s, n }, &f->addr))
+	if (!import_hexadecimal((struct import_text){ t.s, n }, &f->addr))
 		return false;
-	t = trim((struct import_text){ t.s + n, t.len - n });
+	t = import_trim((struct import_text){ t.s + n, t.len - n });
 	f->dso = take_dso(&t);
 	f->off = take_offset(&t);
-	if (!is_text(t, "[unknown]"))
+	if (!import_equals(t, "[unknown]"))
 		f->name = t;
 	f->kernel = is_kernel(f->dso, f->addr);
 	return true;
 }
 
-static void add_frame(struct script *p, const struct import_frame *f)
+static void add_frame(struct script_script *p, const struct import_frame *f)
 {
 	if (p->sample.n == IMPORT_MAX_FRAMES)
 		p->stats->dropped++;
@@ -165,10 +122,10 @@ static unsigned int script_split(struct import_text t, struct import_text word[I
 	while (n < IMPORT_MAX_TOKENS) {
 		size_t start;
 
-		while (i < t.len && is_blank(t.s[i]))
+		while (i < t.len && import_is_blank(t.s[i]))
 			i++;
 		start = i;
-		while (i < t.len && !is_blank(t.s[i]))
+		while (i < t.len && !import_is_blank(t.s[i]))
 			i++;
 		if (start == i)
 			break;
@@ -196,6 +153,16 @@ static bool parse_time(struct import_text t, uint64_t *out)
 	return true;
 }
 
+/* A number, or -1: perf's name for a task that it does not know. */
+static bool task_number(struct import_text t, uint64_t *out)
+{
+	if (t.len == 2 && !memcmp(t.s, "-1", 2)) {
+		*out = UINT32_MAX;
+		return true;
+	}
+	return decimal(t, UINT32_MAX, out);
+}
+
 /* "12" or "12/34" */
 static bool parse_task(struct import_text t, struct import_sample *s)
 {
@@ -203,10 +170,10 @@ static bool parse_task(struct import_text t, struct import_sample *s)
 	size_t n = slash ? (size_t)(slash - t.s) : t.len;
 	uint64_t pid, tid;
 
-	if (!decimal((struct import_text){ t.s, n }, UINT32_MAX, &pid))
+	if (!task_number((struct import_text){ t.s, n }, &pid))
 		return false;
 	tid = pid;
-	if (slash && !decimal((struct import_text){ slash + 1, t.len - n - 1 }, UINT32_MAX, &tid))
+	if (slash && !task_number((struct import_text){ slash + 1, t.len - n - 1 }, &tid))
 		return false;
 	s->pid = (uint32_t)pid;
 	s->tid = (uint32_t)tid;
@@ -224,14 +191,30 @@ static bool parse_cpu(struct import_text t, struct import_sample *s)
 	return true;
 }
 
+/* Returns whether the word is a period. Broken counters have given numbers of 20 digits. */
+static bool take_period(struct script_script *p, struct import_text t)
+{
+	size_t digits = 0;
+
+	while (digits < t.len && is_digit(t.s[digits]))
+		digits++;
+	if (!digits || digits < t.len)
+		return false;
+	if (!decimal(t, IMPORT_MAX_PERIOD, &p->sample.weight)) {
+		p->sample.weight = 1;
+		p->broken = true;
+	}
+	return true;
+}
+
 /* What stands behind the time: period, event, and of samples without a chain the ip. */
-static void parse_rest(struct script *p, struct import_text line, const struct import_text *word,
-		       unsigned int n)
+static void parse_rest(struct script_script *p, struct import_text line,
+		       const struct import_text *word, unsigned int n)
 {
 	struct import_frame f;
 	unsigned int i = 0;
 
-	if (i + 1 < n && decimal(word[i], IMPORT_MAX_WEIGHT, &p->sample.weight))
+	if (i + 1 < n && take_period(p, word[i]))
 		i++;
 	if (i < n && word[i].len > 1 && word[i].s[word[i].len - 1] == ':') {
 		p->sample.event = (struct import_text){ word[i].s, word[i].len - 1 };
@@ -244,7 +227,7 @@ static void parse_rest(struct script *p, struct import_text line, const struct i
 }
 
 /* The first word that is a time and has a task before it; without one it is no head. */
-static bool parse_head(struct script *p, struct import_text line)
+static bool parse_head(struct script_script *p, struct import_text line)
 {
 	struct import_text word[IMPORT_MAX_TOKENS];
 	unsigned int n = script_split(line, word);
@@ -260,7 +243,9 @@ static bool parse_head(struct script *p, struct import_text line)
 		if (!task || !parse_task(word[task], &s))
 			continue;
 		s.has_time = true;
-		s.comm = trim((struct import_text){ line.s, (size_t)(word[task].s - line.s) });
+		p->broken = false;
+		s.comm = import_trim(
+			(struct import_text){ line.s, (size_t)(word[task].s - line.s) });
 		p->sample = s;
 		parse_rest(p, line, word + i + 1, n - i - 1);
 		return true;
@@ -270,19 +255,20 @@ static bool parse_head(struct script *p, struct import_text line)
 
 /* -- samples ----------------------------------------------------------------------------- */
 
-static int finish_sample(struct script *p)
+static int finish_sample(struct script_script *p)
 {
 	struct import_sample *s = &p->sample;
 
 	if (!p->open)
 		return 0;
 	p->open = false;
-	if (!s->n || !s->weight) {
+	if (!s->n) {
 		p->stats->bare++;
 		return 0;
 	}
+	p->stats->broken += p->broken;
 	for (uint32_t i = s->n; i-- > 0;)
-		if (is_text(p->frame[i].dso, "inlined")) {
+		if (import_equals(p->frame[i].dso, "inlined")) {
 			struct import_text none = { 0 };
 
 			p->frame[i].dso = i + 1 < s->n ? p->frame[i + 1].dso : none;
@@ -302,9 +288,9 @@ static bool is_source_line(struct import_text t)
 	return i > 1 && i < t.len && t.s[i - 1] == ':';
 }
 
-static int take_line(struct script *p, struct import_text line, bool *understood)
+static int take_line(struct script_script *p, struct import_text line, bool *understood)
 {
-	struct import_text t = trim(line);
+	struct import_text t = import_trim(line);
 	struct import_frame f;
 	int ret;
 
@@ -313,11 +299,11 @@ static int take_line(struct script *p, struct import_text line, bool *understood
 		return finish_sample(p);
 	if (line.s[0] == '#')
 		return 0;
-	if (is_blank(line.s[0]) && p->open && parse_frame(t, &f)) {
+	if (import_is_blank(line.s[0]) && p->open && parse_frame(t, &f)) {
 		add_frame(p, &f);
 		return 0;
 	}
-	if (is_blank(line.s[0]) && p->open && is_source_line(t))
+	if (import_is_blank(line.s[0]) && p->open && is_source_line(t))
 		return 0;
 	ret = finish_sample(p);
 	if (!ret)
@@ -331,13 +317,13 @@ int import_script(struct import_text text, import_fn fn, void *ctx, struct impor
 	const char *data = text.s;
 	size_t len = text.len;
 	cleanup_free struct import_frame *frame = calloc(IMPORT_MAX_FRAMES, sizeof(*frame));
-	struct script p = { .fn = fn, .ctx = ctx, .stats = stats, .frame = frame };
+	struct script_script p = { .fn = fn, .ctx = ctx, .stats = stats, .frame = frame };
 	uint64_t number = 0;
 	int ret = 0;
 
 	*stats = (struct import_stats){ 0 };
 	if (!frame)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	while (len && !ret) {
 		const char *nl = memchr(data, '\n', len);
 		size_t n = nl ? (size_t)(nl - data) : len;

@@ -140,17 +140,17 @@ static int task_name(struct frametree *t, const struct stackset_task *task, uint
 }
 
 /* From the indexes of a set's functions and tasks to those of the tree's names. */
-struct mapping {
+struct frametree_mapping {
 	uint32_t *func, *task;
 };
 
-static void mapping_deinit(struct mapping *m)
+static void mapping_deinit(struct frametree_mapping *m)
 {
 	free(m->func);
 	free(m->task);
 }
 
-static int mapping_init(struct mapping *m, struct frametree *t, const struct stackset *s)
+static int mapping_init(struct frametree_mapping *m, struct frametree *t, const struct stackset *s)
 {
 	bool tasks = t->priv->opt.task != FRAMETREE_TASK_NONE && !t->priv->opt.reverse;
 	int ret = 0;
@@ -181,7 +181,7 @@ static void frametree_count(struct frametree_node *n, const struct stackset_stac
 }
 
 static int add_stack(struct frametree *t, const struct stackset *s, const struct stackset_stack *st,
-		     const struct mapping *m, enum frametree_slot slot)
+		     const struct frametree_mapping *m, enum frametree_slot slot)
 {
 	uint32_t at = 0, n = st->n;
 	int ret;
@@ -219,7 +219,7 @@ static int add_stack(struct frametree *t, const struct stackset *s, const struct
 int frametree_add(struct frametree *t, const struct stackset *s, enum frametree_slot slot,
 		  struct err *e)
 {
-	struct mapping m = { 0 };
+	struct frametree_mapping m = { 0 };
 	int ret = mapping_init(&m, t, s);
 
 	for (size_t i = 0; i < s->nstacks && !ret; i++)

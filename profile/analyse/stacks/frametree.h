@@ -22,8 +22,8 @@
 
 /* Kinds beyond a stackset's. */
 enum frametree_kind {
-	FRAMETREE_KIND_IDLE = STACKSET_KIND_UNKNOWN + 1, /* all its time the vCPU was halted */
-	FRAMETREE_KIND_TASK,				 /* not a function: a task's name */
+	FRAMETREE_KIND_IDLE = STACKSET_KINDS, /* all its time the vCPU was halted */
+	FRAMETREE_KIND_TASK,		      /* not a function: a task's name */
 	FRAMETREE_KINDS
 };
 

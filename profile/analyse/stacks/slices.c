@@ -83,7 +83,8 @@ static int compare_slices(const void *a, const void *b)
 	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
 }
 
-int slices_find(struct slices *out, const struct stackset *set, struct err *e)
+/* Finds the slices of a stackset that has its samples and was not filtered. */
+static int slices_find(struct slices *out, const struct stackset *set, struct err *e)
 {
 	struct phases phases;
 	int ret = phases_find(&phases, set, e);
@@ -182,7 +183,7 @@ int slices_choose(const struct slices *s, const char *name, const struct slice *
 	nth = strtoul(hash + 1, &end, 10);
 	bare = strndup(name, (size_t)(hash - name));
 	if (!bare)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (size_t i = 0; i < s->n && !*end; i++) {
 		if (is_named(&s->slice[i], bare, nth)) {
 			*out = &s->slice[i];

@@ -36,9 +36,10 @@ struct slices {
 	bool weight_is_ns;
 };
 
-/* Of a stackset with its samples, unfiltered. */
-int slices_find(struct slices *out, const struct stackset *s, struct err *e);
-/* The same of a profile; "-" cannot be read twice and is refused. NULL: the defaults. */
+/*
+ * Finds the slices of a profile, for slices_deinit(). Standard input ("-") cannot be read twice and is refused. A NULL
+ * argument means its default. Returns 0 or -errno.
+ */
 int slices_load(struct slices *out, const char *input, const char *buildid_dir, struct err *e);
 void slices_deinit(struct slices *s);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/analyse/stacks/stackset.h"
 
-#include "profile/analyse/stacks/stackset_build.h"
-
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "profile/analyse/stacks/stackset_build.h"
+#include "profile/analyse/stacks/stackset_names.h"
 #include "profile/format/sink/exittime.h"
 
 #include <errno.h>
@@ -57,14 +57,21 @@ static int task_of(struct stackset_build *b, const struct perfdata_record *r, ui
 	return t->t.comm ? 0 : -ENOMEM;
 }
 
-static bool stackset_passes(const struct stackset_build *b, const struct perfdata_record *r,
+static bool comm_passes(struct stackset_build *b, uint32_t comm)
+{
+	bool passes = !b->opt.comm || !strcmp(tasks_text(b->in.tasks, comm), b->opt.comm);
+
+	tasks_see(&b->seen, comm, passes);
+	return passes;
+}
+
+static bool stackset_passes(struct stackset_build *b, const struct perfdata_record *r,
 			    uint32_t comm)
 {
 	const struct stackset_options *o = &b->opt;
 
 	return (o->pid < 0 || r->pid == o->pid) && (o->cpu < 0 || r->cpu == o->cpu) &&
-	       r->time_ns >= b->from_ns && r->time_ns < b->to_ns &&
-	       (!o->comm || !strcmp(tasks_text(b->in.tasks, comm), o->comm));
+	       r->time_ns >= b->from_ns && r->time_ns < b->to_ns && comm_passes(b, comm);
 }
 
 static int copy_chain(struct stackset_build *b, struct raw_stack *s)
@@ -204,9 +211,10 @@ static int push_frames(struct stackset_build *b, const struct raw_stack *raw, ui
 		if (b->opt.kernel_only && !f.kernel)
 			continue;
 		if (b->pool_len == first)
-			*mode = raw->chain.idle ? STACKSET_IDLE
-				: f.kernel	? STACKSET_KERNEL
-						: STACKSET_USER;
+			*mode = f.owner		  ? STACKSET_GUEST
+				: raw->chain.idle ? STACKSET_IDLE
+				: f.kernel	  ? STACKSET_KERNEL
+						  : STACKSET_USER;
 		if (stackset_frame_of(b, raw->chain.view, &f, &frame) < 0 ||
 		    push_frame(b, frame) < 0)
 			return -ENOMEM;
@@ -312,8 +320,11 @@ static int fill_facts(struct stackset_build *b, struct stackset *s)
 {
 	const struct perfdata *p = b->in.p;
 	uint64_t left = names_left_out(b->in.names);
-	char text[80];
+	char text[80], note[NAMES_NOTE_MAX], no_comm[480] = "";
 
+	if (!b->seen.met && b->seen.n)
+		tasks_seen_text(&b->seen, b->in.tasks, b->opt.comm, no_comm, sizeof(no_comm));
+	s->no_comm = stackset_clean(b, no_comm);
 	s->samples = b->samples;
 	s->weight = b->weight;
 	memcpy(s->mode_weight, b->mode_weight, sizeof(s->mode_weight));
@@ -329,8 +340,11 @@ static int fill_facts(struct stackset_build *b, struct stackset *s)
 	s->partial = p->partial || left;
 	s->event = stackset_clean(b, p->event[0] ? p->event : "event");
 	s->osrelease = stackset_clean(b, p->osrelease);
+	s->guest = stackset_clean(b, p->guest);
 	snprintf(text, sizeof(text), "%" PRIu64 " mappings of programs are left out: too many",
 		 left);
+	names_note(b->in.names, note);
+	s->note = stackset_clean(b, note);
 	s->message = stackset_clean(b, p->partial ? p->message : left ? text : "");
 	if (p->json) {
 		char *json = strndup(p->json, p->json_len);
@@ -340,7 +354,9 @@ static int fill_facts(struct stackset_build *b, struct stackset *s)
 		if (!s->json)
 			return -ENOMEM;
 	}
-	return s->event && s->osrelease && s->message ? 0 : -ENOMEM;
+	return s->event && s->osrelease && s->guest && s->message && s->note && s->no_comm
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int make_set(struct stackset_build *b, struct stackset **out, struct err *e)
@@ -348,7 +364,7 @@ static int make_set(struct stackset_build *b, struct stackset **out, struct err 
 	struct owned_set *o = calloc(1, sizeof(*o));
 
 	if (!o)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (fill_facts(b, &o->set) < 0 || fill_arrays(b, &o->set) < 0) {
 		stackset_destroy(&o->set);
 		return err_set(e, ENOMEM, "out of memory for %zu stacks", b->stack.n);
@@ -398,9 +414,15 @@ static int stackset_build(struct stackset_build *b, struct stackset **out, struc
 	b->from_ns = b->opt.from_s > 0 ? window_end(b->in.p, b->opt.from_s) : 0;
 	b->to_ns = window_end(b->in.p, b->opt.to_s);
 	ret = read_records(b, e);
-	ret = ret ? ret : name_stacks(b, e);
-	ret = ret ? ret : names_unread(b->in.names, e);
-	return ret ? ret : make_set(b, out, e);
+	if (ret)
+		return ret;
+	ret = name_stacks(b, e);
+	if (ret)
+		return ret;
+	ret = names_unread(b->in.names, e);
+	if (ret)
+		return ret;
+	return make_set(b, out, e);
 }
 
 static void free_chains(struct stackset_build *b)
@@ -427,7 +449,7 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	int ret;
 
 	b.stack.ctx = &b;
-	display_names_init(&b.display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
+	demangle_names_init(&b.display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = stackset_build(&b, out, e);
 	table_deinit(&b.raw);
 	table_deinit(&b.addr);
@@ -440,7 +462,7 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	free(b.pool);
 	free_chains(&b);
 	texts_deinit(&b.texts);
-	display_names_deinit(&b.display);
+	demangle_names_deinit(&b.display);
 	reader_close(&b.in);
 	return ret;
 }

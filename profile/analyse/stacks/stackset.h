@@ -21,6 +21,7 @@ enum stackset_mode {
 	STACKSET_KERNEL,
 	STACKSET_USER,
 	STACKSET_IDLE, /* the vCPU was halted */
+	STACKSET_GUEST, /* files of perf only: code of a guest of the recorded machine, or in an unknown mode */
 	STACKSET_MODES
 };
 
@@ -31,7 +32,17 @@ enum stackset_kind {
 	STACKSET_KIND_USER,
 	STACKSET_KIND_JIT, /* code without a file */
 	STACKSET_KIND_UNKNOWN,
+	STACKSET_KIND_HOST, /* not the guest's: its VMM, the host's kernel, where a vCPU's thread was */
+	STACKSET_KIND_WAITING, /* the state of a task that waits: "[S]", "[D]" */
+	STACKSET_KINDS
 };
+
+/* Returns whether addresses of this kind are the kernel's, as perf sees them. Host frames have such ones. */
+static inline bool stackset_kind_in_kernel(uint8_t kind)
+{
+	return kind == STACKSET_KIND_KERNEL || kind == STACKSET_KIND_MODULE ||
+	       kind == STACKSET_KIND_HOST || kind == STACKSET_KIND_WAITING;
+}
 
 /* A function, or an address without a name. */
 struct stackset_func {
@@ -39,8 +50,10 @@ struct stackset_func {
 		*name;	 /* as shown; of an address without a symbol: "0x" and hexadecimal digits */
 	const char *dso; /* "[kernel.kallsyms]", "[ext4]", a path, "[unknown]" */
 	bool named;
-	uint8_t kind;	     /* enum stackset_kind */
-	uint64_t addr, size; /* of the symbol: run-time kernel address, or address in the file */
+	uint8_t kind; /* enum stackset_kind */
+	bool kernel;  /* recorded in kernel mode, whatever is known of the address */
+	bool other;   /* code of another machine than the recorded one: see enum perfdata_owner */
+	uint64_t addr, size; /* the symbol's run-time kernel address, or its address in the file */
 };
 
 /* A distinct address that was looked up. */
@@ -99,9 +112,13 @@ struct stackset {
 	bool weight_is_ns;     /* else: counts of the event */
 	bool counted;	       /* weights are of all that happened: nothing was sampled */
 	const char *osrelease; /* of the guest, "" unknown */
+	const char *guest;     /* perfdata.guest */
 	const char *json;      /* kvmprof's totals, or NULL */
 	bool ours, partial;
 	const char *message; /* when partial: what is missing; else "" */
+	const char *
+		note; /* one line about what the profile has and is not shown; "" or NULL: nothing */
+	const char *no_comm; /* a line: no sample has the name of stackset_options.comm; else "" */
 };
 
 struct stackset_options {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stackset_build: a set while it is made. stackset.c reads samples and makes the set, stackset_names.c names its frames.
+ * stackset_build: a set while it is made: stackset.c reads samples and makes the set, stackset_names.c names its frames.
  *
- * Not for includers outside profile/stacks.
+ * Not for includers outside profile/analyse/stacks.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_STACKS_STACKSET_BUILD_H
 #define KVMPROF_PROFILE_ANALYSE_STACKS_STACKSET_BUILD_H
@@ -12,7 +12,7 @@
 #include "profile/format/names/chain.h"
 #include "profile/format/names/reader.h"
 #include "profile/analyse/stacks/stackset.h"
-#include "symbolizer/core/display_name.h"
+#include "symbolizer/core/demangle.h"
 
 #include <string.h>
 
@@ -31,6 +31,7 @@ struct raw_addr {
 	uint64_t addr;
 	uint32_t space, frame;
 	bool kernel, innermost;
+	uint8_t owner; /* enum perfdata_owner */
 };
 
 /* Before the frames' place is final: where they begin in the pool. */
@@ -72,24 +73,12 @@ struct stackset_build {
 	uint32_t *pool; /* frames of all stacks */
 	size_t pool_len, pool_cap;
 	uint64_t samples, weight, mode_weight[STACKSET_MODES];
+	struct tasks_seen seen; /* with opt.comm */
 };
 
 static inline bool stackset_begins(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
 }
-
-/* The set's own copy, with nothing that a terminal would obey. NULL: no memory. */
-const char *stackset_clean(struct stackset_build *b, const char *s);
-
-/* Which of two items are the same (table.h). */
-bool stackset_equal_func(const void *a, const void *b, const void *ctx);
-bool stackset_equal_frame(const void *a, const void *b, const void *ctx);
-bool stackset_equal_addr(const void *a, const void *b, const void *ctx);
-
-/* The frame of an address, named; or one that says where a vCPU's thread was. 0 or -ENOMEM. */
-int stackset_frame_of(struct stackset_build *b, struct names_view view,
-		      const struct perfdata_frame *f, uint32_t *out);
-int stackset_where(struct stackset_build *b, enum sample_where where, uint32_t *out);
 
 #endif

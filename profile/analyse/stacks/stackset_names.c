@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/analyse/stacks/stackset_build.h"
+#include "profile/analyse/stacks/stackset_names.h"
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "profile/format/perfdata/format.h"
 
 #include <errno.h>
@@ -12,23 +13,39 @@
 
 const char *stackset_clean(struct stackset_build *b, const char *s)
 {
-	cleanup_free char *copy = strdup(s);
+	cleanup_free char *copy = utf8_clean_copy(s);
 
-	if (!copy)
-		return NULL;
-	for (char *c = copy; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	return texts_add(&b->texts, copy);
+	return copy ? texts_add(&b->texts, copy) : NULL;
 }
 
-static enum stackset_kind kind_of(bool kernel, const char *dso)
+/* Returns the kind of what is mapped in the kernel's half: the kernel, its modules, and modules that stand for
+ * something else (profile/record/host/frame_*.c). */
+static enum stackset_kind kernel_kind_of(const char *dso)
 {
-	if (!strcmp(dso, "[unknown]"))
+	static const struct {
+		const char *dso;
+		enum stackset_kind kind;
+	} known[] = {
+		{ "[decompressor]", STACKSET_KIND_KERNEL }, { "[vmm]", STACKSET_KIND_HOST },
+		{ "[host]", STACKSET_KIND_HOST },	    { "[kvmprof]", STACKSET_KIND_HOST },
+		{ "[exit]", STACKSET_KIND_HOST },	    { "[task]", STACKSET_KIND_HOST },
+		{ "[where]", STACKSET_KIND_HOST },	    { "[off-cpu]", STACKSET_KIND_WAITING },
+	};
+
+	if (stackset_begins(dso, PERFDATA_KERNEL_DSO) || stackset_begins(dso, "[guest.kernel"))
+		return STACKSET_KIND_KERNEL;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(dso, known[i].dso))
+			return known[i].kind;
+	return STACKSET_KIND_MODULE;
+}
+
+static enum stackset_kind kind_of(const struct perfdata_frame *f, const char *dso)
+{
+	if (f->owner != PERFDATA_RECORDED || !strcmp(dso, "[unknown]"))
 		return STACKSET_KIND_UNKNOWN;
-	if (kernel)
-		return stackset_begins(dso, PERFDATA_KERNEL_DSO) ? STACKSET_KIND_KERNEL
-								 : STACKSET_KIND_MODULE;
+	if (f->kernel)
+		return kernel_kind_of(dso);
 	/* Ours, and what perf calls such code. */
 	if (stackset_begins(dso, "[jit") || stackset_begins(dso, "//anon") ||
 	    stackset_begins(dso, "[anon") || stackset_begins(dso, "/memfd:") ||
@@ -44,18 +61,21 @@ bool stackset_equal_func(const void *a, const void *b, const void *ctx)
 	(void)ctx;
 	/* Texts are kept once, so pointers will do. */
 	return x->symbol == y->symbol && x->f.dso == y->f.dso && x->f.addr == y->f.addr &&
-	       x->f.kind == y->f.kind;
+	       x->f.kind == y->f.kind && x->f.kernel == y->f.kernel && x->f.other == y->f.other;
 }
 
-static int func_of(struct stackset_build *b, const struct name *name, bool kernel, uint64_t addr,
-		   uint32_t *out)
+static int func_of(struct stackset_build *b, const struct name *name,
+		   const struct perfdata_frame *at, uint64_t addr, uint32_t *out)
 {
+	const bool kernel = at->kernel;
 	struct built_func like = { .symbol = name->symbol }, *f;
 	char text[24];
 	bool fresh;
 
 	like.f.named = name->symbol != NULL;
-	like.f.kind = (uint8_t)kind_of(kernel, name->dso);
+	like.f.kind = (uint8_t)kind_of(at, name->dso);
+	like.f.kernel = kernel;
+	like.f.other = at->owner != PERFDATA_RECORDED;
 	like.f.dso = stackset_clean(b, name->dso);
 	like.f.addr = addr;
 	if (name->symbol) {
@@ -71,8 +91,8 @@ static int func_of(struct stackset_build *b, const struct name *name, bool kerne
 		return 0;
 	f = (struct built_func *)b->func.item + *out;
 	snprintf(text, sizeof(text), "0x%016" PRIx64, addr);
-	f->f.name = stackset_clean(b, name->symbol ? display_name(&b->display, name->symbol, kernel)
-					       : text);
+	f->f.name = stackset_clean(
+		b, name->symbol ? demangle_shown(&b->display, name->symbol, kernel) : text);
 	return f->f.name ? 0 : -ENOMEM;
 }
 
@@ -90,15 +110,16 @@ bool stackset_equal_addr(const void *a, const void *b, const void *ctx)
 
 	(void)ctx;
 	return x->addr == y->addr && x->space == y->space && x->kernel == y->kernel &&
-	       x->innermost == y->innermost;
+	       x->innermost == y->innermost && x->owner == y->owner;
 }
 
 int stackset_frame_of(struct stackset_build *b, struct names_view view,
-		    const struct perfdata_frame *f, uint32_t *out)
+		      const struct perfdata_frame *f, uint32_t *out)
 {
 	struct raw_addr like = { .addr = f->ip,
 				 .space = f->kernel ? view.kernel : view.user,
 				 .kernel = f->kernel,
+				 .owner = f->owner,
 				 .innermost = f->innermost || b->in.p->ours };
 	struct stackset_frame frame = { 0 };
 	struct name name;
@@ -113,9 +134,9 @@ int stackset_frame_of(struct stackset_build *b, struct names_view view,
 		return 0;
 	}
 	frame.addr = names_lookup_frame(b->in.names, view, f, like.innermost, &name);
-	frame.off = name.symbol ? name_shown_off(&name) : 0;
+	frame.off = name.symbol ? names_shown_off(&name) : 0;
 	frame.image = f->kernel ? frame.addr - name.map_start : frame.addr + name.to_file;
-	if (func_of(b, &name, f->kernel, frame.addr, &frame.func) < 0 ||
+	if (func_of(b, &name, f, frame.addr, &frame.func) < 0 ||
 	    table_add(&b->frame, table_mix(frame.addr, frame.func), &frame, out, &fresh) < 0)
 		return -ENOMEM;
 	((struct raw_addr *)b->addr.item)[index].frame = *out;
@@ -125,16 +146,13 @@ int stackset_frame_of(struct stackset_build *b, struct names_view view,
 /* A frame below all others: "guest", "kvm", "halted" and so on. */
 int stackset_where(struct stackset_build *b, enum sample_where where, uint32_t *out)
 {
-	static const uint8_t kind[SAMPLE_WHERES] = {
-		[SAMPLE_IN_GUEST] = STACKSET_KIND_USER, [SAMPLE_IN_KVM] = STACKSET_KIND_KERNEL,
-		[SAMPLE_IN_VMM] = STACKSET_KIND_MODULE, [SAMPLE_RUNNABLE] = STACKSET_KIND_JIT,
-		[SAMPLE_HALTED] = STACKSET_KIND_UNKNOWN, [SAMPLE_STOPPED] = STACKSET_KIND_UNKNOWN,
-		[SAMPLE_WAITING] = STACKSET_KIND_UNKNOWN, [SAMPLE_UNTOLD] = STACKSET_KIND_UNKNOWN,
+	/* Time in the guest has the guest's own frames above this one. What is left is of no known function. */
+	const uint8_t kind = where == SAMPLE_IN_GUEST || where == SAMPLE_UNTOLD
+				     ? STACKSET_KIND_UNKNOWN
+				     : STACKSET_KIND_HOST;
+	struct built_func like = {
+		.f = { .name = where_name(where), .named = true, .kind = kind, .addr = where }
 	};
-	struct built_func like = { .f = { .name = where_name(where),
-					  .named = true,
-					  .kind = kind[where],
-					  .addr = where } };
 	struct stackset_frame frame = { .addr = where };
 	bool fresh;
 

@@ -31,8 +31,9 @@ struct stack_sum {
 
 struct agg_private {
 	struct agg_config config;
-	unsigned int need; /* enum agg_need of all keys */
-	bool filtered;	   /* samples have to pass something */
+	unsigned int need;	/* enum agg_need of all keys */
+	bool filtered;		/* samples have to pass something */
+	struct tasks_seen seen; /* with config.comm */
 	struct names *names;
 	struct tasks *tasks;
 	struct texts lines;  /* of rows */
@@ -108,7 +109,27 @@ static bool passes_dso(const struct agg_texts *l, const char *path)
 	return passes_text(l, path) || (base && passes_text(l, base + 1));
 }
 
-static bool agg_passes(const struct agg_private *v, const struct perfdata_record *r)
+static bool passes_comm(struct agg_private *v, uint32_t tid)
+{
+	uint32_t name = tasks_name(v->tasks, tid);
+	bool passes = passes_text(&v->config.comm, tasks_text(v->tasks, name));
+
+	tasks_see(&v->seen, name, passes);
+	return passes;
+}
+
+int agg_need_comm(const struct agg *a, struct err *e)
+{
+	const struct agg_private *v = a->priv;
+	char text[480];
+
+	if (!v->config.comm.n || v->seen.met || !v->seen.n)
+		return 0;
+	tasks_seen_text(&v->seen, v->tasks, v->config.comm.text[0], text, sizeof(text));
+	return err_set(e, ENODATA, "--comm: %s", text);
+}
+
+static bool agg_passes(struct agg_private *v, const struct perfdata_record *r)
 {
 	const struct agg_config *c = &v->config;
 
@@ -118,9 +139,7 @@ static bool agg_passes(const struct agg_private *v, const struct perfdata_record
 	if (c->kernel_only && !r->kernel)
 		return false;
 	return passes_number(&c->cpu, r->cpu) && passes_number(&c->pid, r->pid) &&
-	       passes_number(&c->tid, r->tid) &&
-	       (!c->comm.n ||
-		passes_text(&c->comm, tasks_text(v->tasks, tasks_name(v->tasks, r->tid))));
+	       passes_number(&c->tid, r->tid) && (!c->comm.n || passes_comm(v, r->tid));
 }
 
 /* -- counting --------------------------------------------------------------------------- */
@@ -151,7 +170,7 @@ int agg_create(struct agg **out, const struct agg_config *config, struct names *
 		a->priv = calloc(1, sizeof(*a->priv));
 	if (!a || !a->priv) {
 		free(a);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	a->priv->stacks = TABLE_OF(struct stack_sum, equal_stack);
 	a->priv->rows = TABLE_OF(struct agg_row, equal_row);
@@ -203,7 +222,7 @@ static int find_row(struct agg_private *v, const struct agg_frame *f, struct agg
 	*out = (struct agg_row *)v->rows.item + index;
 	if (fresh && f->symbol)
 		(*out)->frame.name =
-			display_name(v->config.display, f->symbol, f->mode != AGG_USER);
+			demangle_shown(v->config.display, f->symbol, f->mode != AGG_USER);
 	return 0;
 }
 
@@ -259,7 +278,7 @@ static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t 
 		return 0;
 	n = (struct agg_func *)v->funcs.item + *out;
 	if (f->symbol)
-		n->name = display_name(c->display, f->symbol, f->mode != AGG_USER);
+		n->name = demangle_shown(c->display, f->symbol, f->mode != AGG_USER);
 	snprintf(number, sizeof(number), "0x%016" PRIx64, f->addr);
 	text = n->name ? n->name : number;
 	n->is_symbol = !c->symbol || regexec(c->symbol, text, 0, NULL, 0) == 0;
@@ -300,6 +319,13 @@ static void stack_begin(struct stack_walk *w, struct agg_private *v, const struc
 	chain_walk_begin(&w->walk, &s->chain);
 }
 
+static enum agg_mode mode_of(const struct chain *c, const struct perfdata_frame *f)
+{
+	if (f->owner != PERFDATA_RECORDED)
+		return (enum agg_mode)(AGG_GUEST_KERNEL + f->owner - PERFDATA_GUEST_KERNEL);
+	return c->idle ? AGG_IDLE : f->kernel ? AGG_KERNEL : AGG_USER;
+}
+
 /* 1: there is a frame; 0: there are no more; -ENOMEM. */
 static int stack_next(struct stack_walk *w)
 {
@@ -314,7 +340,7 @@ static int stack_next(struct stack_walk *w)
 	/* As perf has it: code without a name is known by its place in its file. */
 	w->frame.addr = !name.symbol && name.program != NAMES_NONE ? addr + name.to_file : addr;
 	w->frame.dso = name.dso;
-	w->frame.mode = w->s->chain.idle ? AGG_IDLE : w->f.kernel ? AGG_KERNEL : AGG_USER;
+	w->frame.mode = mode_of(&w->s->chain, &w->f);
 	if (w->v->need_funcs && find_func(w->v, &w->frame, &w->func) < 0)
 		return -ENOMEM;
 	return 1;
@@ -489,7 +515,9 @@ int agg_finish(struct agg *a, enum agg_order by, struct err *e)
 			return err_set(e, ENOMEM, "out of memory for %zu stacks", v->stacks.n);
 	}
 	ret = add_first(a, v->stacks.n, e);
-	ret = ret ? ret : names_unread(v->names, e);
+	if (ret)
+		return ret;
+	ret = names_unread(v->names, e);
 	if (ret)
 		return ret;
 	a->row = v->rows.item;

@@ -8,81 +8,21 @@
  * A row is one combination of the keys' values. self: it was innermost.
  * children: it was anywhere in the stack, counted once however often it occurs
  * (recursion).
- *
- * A key to come needs an entry in the table of agg_key.c and nothing else.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_TABLES_AGG_H
 #define KVMPROF_PROFILE_ANALYSE_TABLES_AGG_H
 
-#include "symbolizer/core/display_name.h"
+#include "profile/analyse/tables/agg_key.h"
 #include "profile/format/names/names.h"
-#include "profile/format/perfdata/read.h"
-#include "profile/format/sink/where.h"
 #include "profile/format/names/srcline.h"
-#include "profile/format/names/tasks.h"
+#include "profile/format/perfdata/read.h"
+#include "symbolizer/core/demangle.h"
 
 #include <regex.h>
 
 #define AGG_MAX_KEYS 8u
 #define AGG_MAX_RANGES 256u
 #define AGG_MAX_TEXTS 256u
-
-enum agg_mode {
-	AGG_KERNEL,
-	AGG_USER,
-	AGG_IDLE, /* any frame of a halted vCPU */
-	AGG_MODES
-};
-
-const char *agg_mode_name(enum agg_mode mode);
-
-/* One frame with what its sample knows: all that a key may group by. */
-struct agg_frame {
-	const struct symbol *symbol; /* NULL: unnamed, then addr tells them apart */
-	const char *name;	     /* of the symbol, as it is shown; NULL: unnamed */
-	const char *line;	     /* "path:line", one pointer for one text; NULL: not known */
-	uint64_t addr;		     /* looked up; of an unnamed one in a file: its offset there */
-	const char *dso;
-	enum agg_mode mode;
-	enum sample_where where; /* its whole stack: of the vCPU's thread */
-	uint32_t comm;		 /* of tasks */
-	uint32_t pid, tid, cpu;
-	uint64_t code_page, data_page; /* bytes; 0 not known */
-};
-
-/* Two frames are of one group when their values are equal. */
-struct agg_value {
-	uint64_t a, b;
-};
-
-/* What a sample must keep for a key: stacks that differ only in others are one. */
-enum agg_need {
-	AGG_NEED_COMM = 1,
-	AGG_NEED_PID = 2,
-	AGG_NEED_TID = 4,
-	AGG_NEED_CPU = 8,
-	AGG_NEED_LINE = 16, /* of the sample, nothing: it follows from the addresses */
-	AGG_NEED_CODE_PAGE = 32,
-	AGG_NEED_DATA_PAGE = 64,
-};
-
-struct agg_key {
-	const char *name, *header, *json; /* in --sort, above the column, as a field */
-	int width;			  /* least of the column */
-	unsigned int need;		  /* enum agg_need */
-	bool number;			  /* in JSON without quotes; to the right in its column */
-	struct agg_value (*value)(const struct agg_frame *f);
-	/* Order of rows that weigh the same. */
-	int (*compare)(const struct tasks *t, const struct agg_frame *x, const struct agg_frame *y);
-	/* May return a text of the frame; else writes into buf. */
-	const char *(*format)(const struct tasks *t, const struct agg_frame *f, char *buf,
-			      size_t size);
-};
-
-/* NULL when there is none of that name. */
-const struct agg_key *agg_key_find(const char *name);
-/* "comm, pid, ..." */
-void agg_key_list(char *out, size_t size);
 
 struct agg_range {
 	uint32_t from, to;
@@ -173,6 +113,11 @@ int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e);
 
 /* Rows are sorted by this, largest first. */
 enum agg_order { AGG_BY_CHILDREN, AGG_BY_SELF };
+
+/*
+ * After the last sample: returns 0, or -ENODATA and the names that samples have if agg_config.comm names none of them.
+ */
+int agg_need_comm(const struct agg *a, struct err *e);
 
 /* Name and sum up. Symbols belong to names. */
 int agg_finish(struct agg *a, enum agg_order order, struct err *e);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * agg_key: what a report can be grouped by.
- */
-#include "profile/analyse/tables/agg.h"
+#include "profile/analyse/tables/agg_key.h"
 
 #include "base/cleanup.h"
-#include "base/sample.h"
+#include "profile/format/sink/where.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *agg_mode_name(enum agg_mode mode)
+static const char *mode_name(enum agg_mode mode)
 {
-	static const char *const name[AGG_MODES] = { "kernel", "user", "idle" };
+	static const char *const name[AGG_MODES] = { "kernel",	     "user",	   "idle",
+						     "guest-kernel", "guest-user", "hypervisor",
+						     "unknown" };
 
 	return mode < AGG_MODES ? name[mode] : "?";
 }
@@ -122,7 +121,7 @@ static const char *mode_format(const struct tasks *t, const struct agg_frame *f,
 	(void)t;
 	(void)buf;
 	(void)size;
-	return agg_mode_name(f->mode);
+	return mode_name(f->mode);
 }
 
 /* -- where ----------------------------------------------------------------------------- */

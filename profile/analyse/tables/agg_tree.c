@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* One stack's way through the tree. */
-struct path {
+struct agg_tree_path {
 	const uint32_t *func;
 	uint32_t n;
 	uint64_t weight;
@@ -50,7 +50,7 @@ static bool part_of(const struct agg *a, const struct agg_stack *s, const struct
 
 static int compare_paths(const void *a, const void *b)
 {
-	const struct path *x = a, *y = b;
+	const struct agg_tree_path *x = a, *y = b;
 	uint32_t n = x->n < y->n ? x->n : y->n;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -60,12 +60,12 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /* All stacks of the row as paths, sorted; their words are the tree's. */
-static int agg_tree_collect(struct agg_tree *t, struct path **out, size_t *count,
+static int agg_tree_collect(struct agg_tree *t, struct agg_tree_path **out, size_t *count,
 			    const struct agg *a, const struct agg_row *row,
 			    const struct agg_tree_options *opt)
 {
 	size_t words = 0, n = 0;
-	struct path *path;
+	struct agg_tree_path *path;
 	uint32_t from, to, *at;
 
 	for (size_t i = 0; i < a->nkept; i++) {
@@ -88,7 +88,8 @@ static int agg_tree_collect(struct agg_tree *t, struct path **out, size_t *count
 
 		if (!part_of(a, s, row, opt, &from, &to))
 			continue;
-		path[n++] = (struct path){ .func = at, .n = to - from, .weight = s->weight };
+		path[n++] =
+			(struct agg_tree_path){ .func = at, .n = to - from, .weight = s->weight };
 		for (uint32_t k = 0; k < to - from; k++)
 			*at++ = opt->caller ? func[to - 1 - k] : func[from + k];
 	}
@@ -98,14 +99,14 @@ static int agg_tree_collect(struct agg_tree *t, struct path **out, size_t *count
 }
 
 /* The paths of a node: [lo, hi), alike in their first `depth` functions. */
-struct range {
+struct agg_tree_range {
 	size_t lo, hi;
 	uint64_t weight;
 };
 
 static int compare_ranges(const void *a, const void *b)
 {
-	const struct range *x = a, *y = b;
+	const struct agg_tree_range *x = a, *y = b;
 
 	if (x->weight != y->weight)
 		return x->weight > y->weight ? -1 : 1;
@@ -113,14 +114,15 @@ static int compare_ranges(const void *a, const void *b)
 }
 
 /* What goes on at `depth` in the paths of r, each by its next function; by weight. */
-static int agg_tree_split(struct range **out, size_t *count, const struct path *path,
-			  const struct range *r, uint32_t depth, uint64_t min_weight)
+static int agg_tree_split(struct agg_tree_range **out, size_t *count,
+			  const struct agg_tree_path *path, const struct agg_tree_range *r,
+			  uint32_t depth, uint64_t min_weight)
 {
-	struct range *part = NULL;
+	struct agg_tree_range *part = NULL;
 	size_t n = 0, cap = 0;
 
 	for (size_t i = r->lo; i < r->hi;) {
-		struct range next = { .lo = i };
+		struct agg_tree_range next = { .lo = i };
 
 		/* Those that end here come first. */
 		if (path[i].n == depth) {
@@ -155,25 +157,27 @@ static int add_nodes(struct agg_tree *t, size_t n)
 
 struct growth {
 	struct agg_tree *tree;
-	const struct path *path; /* sorted */
+	const struct agg_tree_path *path; /* sorted */
 	uint64_t min_weight;
 };
 
 /* Add what is below a node: paths r from depth on; *first and *count say where that is. */
-static int agg_tree_grow(const struct growth *g, const struct range *r, uint32_t depth,
+static int agg_tree_grow(const struct growth *g, const struct agg_tree_range *r, uint32_t depth,
 			 unsigned int level, uint32_t *first, uint32_t *count)
 {
-	cleanup_free struct range *part = NULL;
-	const struct path *path = g->path;
+	cleanup_free struct agg_tree_range *part = NULL;
+	const struct agg_tree_path *path = g->path;
 	struct agg_tree *t = g->tree;
 	size_t n = 0;
 	int ret = agg_tree_split(&part, &n, path, r, depth, g->min_weight);
 
+	if (ret)
+		return ret;
 	*first = t->nnodes;
 	*count = (uint32_t)n;
-	ret = ret ? ret : add_nodes(t, n);
+	ret = add_nodes(t, n);
 	for (size_t i = 0; i < n && !ret; i++) {
-		const struct path *a = &path[part[i].lo], *b = &path[part[i].hi - 1];
+		const struct agg_tree_path *a = &path[part[i].lo], *b = &path[part[i].hi - 1];
 		struct agg_node node = { .func = a->func + depth, .weight = part[i].weight };
 		uint32_t end = depth + 1;
 
@@ -192,8 +196,8 @@ static int agg_tree_grow(const struct growth *g, const struct range *r, uint32_t
 int agg_tree_build(struct agg_tree *out, const struct agg *a, const struct agg_row *row,
 		   const struct agg_tree_options *opt)
 {
-	cleanup_free struct path *path = NULL;
-	struct range all = { 0 };
+	cleanup_free struct agg_tree_path *path = NULL;
+	struct agg_tree_range all = { 0 };
 	uint32_t first;
 	int ret;
 

@@ -2,7 +2,7 @@
 #include "profile/analyse/tables/memagg.h"
 
 #include "base/cleanup.h"
-#include "symbolizer/core/display_name.h"
+#include "symbolizer/core/demangle.h"
 #include "profile/analyse/tables/memagg_pages.h"
 #include "profile/format/names/reader.h"
 #include "base/table.h"
@@ -15,7 +15,7 @@
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
-struct func {
+struct memagg_func {
 	const struct symbol *symbol; /* NULL: all of the DSO's code without a name */
 	const char *dso;
 	bool kernel;
@@ -47,7 +47,7 @@ struct memagg_inside {
 
 static bool same_func(const void *a, const void *b, const void *ctx)
 {
-	const struct func *x = a, *y = b;
+	const struct memagg_func *x = a, *y = b;
 
 	(void)ctx;
 	return x->symbol == y->symbol && x->dso == y->dso && x->kernel == y->kernel;
@@ -56,7 +56,7 @@ static bool same_func(const void *a, const void *b, const void *ctx)
 static int func_of(struct memagg_inside *in, const struct perfdata_record *r, uint32_t *out,
 		   struct err *e)
 {
-	struct func f = { .kernel = r->kernel };
+	struct memagg_func f = { .kernel = r->kernel };
 	struct name name;
 	bool fresh;
 	int ret;
@@ -66,7 +66,7 @@ static int func_of(struct memagg_inside *in, const struct perfdata_record *r, ui
 	f.dso = name.dso;
 	ret = table_add(&in->func, table_mix((uintptr_t)f.symbol, (uintptr_t)f.dso + f.kernel), &f,
 			out, &fresh);
-	return ret ? err_set(e, ENOMEM, "out of memory") : 0;
+	return ret ? err_nomem(e) : 0;
 }
 
 /* -- samples ----------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static int add_cell(struct memagg_inside *in, uint32_t func, const struct mem_re
 	bool fresh;
 
 	if (table_add(&in->cell, hash, &c, &at, &fresh))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	((struct cell *)in->cell.item)[at].weight += weight;
 	((struct cell *)in->cell.item)[at].count++;
 	return 0;
@@ -158,7 +158,11 @@ static int add_sample(struct memagg *m, const struct perfdata_record *r, struct 
 		return 0;
 	}
 	ret = func_of(m->inside, r, &func, e);
-	ret = ret ? ret : add_cell(m->inside, func, &refs.code, true, weight, e);
+	if (ret)
+		return ret;
+	ret = add_cell(m->inside, func, &refs.code, true, weight, e);
+	if (ret)
+		return ret;
 	m->why[refs.why] += refs.why != MEMOP_OK ? weight : 0;
 	m->none += refs.why == MEMOP_OK && !refs.n ? weight : 0;
 	m->with += refs.n ? weight : 0;
@@ -174,7 +178,7 @@ static int add_all(struct memagg *m, const struct memagg_options *opt, struct er
 	int ret;
 
 	while ((ret = reader_next(&in->in, &r, e)) > 0) {
-		if (r.kind != PERFDATA_SAMPLE ||
+		if (r.kind != PERFDATA_SAMPLE || r.owner != PERFDATA_RECORDED ||
 		    (opt->mode != MEMAGG_ALL && r.kernel != (opt->mode == MEMAGG_KERNEL)))
 			continue;
 		ret = add_sample(m, &r, e);
@@ -198,13 +202,13 @@ int memagg_load(struct memagg **out, const struct memagg_options *opt, struct er
 	if (!m || !in) {
 		free(m);
 		free(in);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	m->inside = in;
-	in->func = TABLE_OF(struct func, same_func);
+	in->func = TABLE_OF(struct memagg_func, same_func);
 	in->cell = TABLE_OF(struct cell, same_cell);
 	memagg_pages_init(&in->pages);
-	display_names_init(&in->display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
+	demangle_names_init(&in->display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = reader_open(&in->in, &from, e);
 	if (!ret && !(in->in.p->ours && in->in.p->has_raw && in->in.p->has_data_page))
 		ret = err_set(e, ENODATA,
@@ -232,7 +236,7 @@ void memagg_destroy(struct memagg *m)
 	if (!m)
 		return;
 	in = m->inside;
-	display_names_deinit(&in->display);
+	demangle_names_deinit(&in->display);
 	reader_close(&in->in);
 	table_deinit(&in->func);
 	table_deinit(&in->cell);
@@ -297,12 +301,13 @@ static const char *const space_name[] = {
 static void name_row(struct memagg_inside *in, const struct cell_key *k, enum memagg_key key,
 		     struct memagg_row *row)
 {
-	const struct func *f = &((const struct func *)in->func.item)[k->func];
+	const struct memagg_func *f = &((const struct memagg_func *)in->func.item)[k->func];
 
 	row->detail = row->mode = "";
 	switch (key) {
 	case MEMAGG_REGION:
-		row->name = k->space == SPACE_DEVICE ? "device (MMIO)" : mem_region_name(k->region);
+		row->name =
+			k->space == SPACE_DEVICE ? "device (MMIO)" : memref_region_name(k->region);
 		break;
 	case MEMAGG_SPACE:
 		row->name = space_name[k->space];
@@ -311,8 +316,8 @@ static void name_row(struct memagg_inside *in, const struct cell_key *k, enum me
 		row->name = node_name(k->node);
 		break;
 	case MEMAGG_SYMBOL:
-		row->name =
-			f->symbol ? display_name(&in->display, f->symbol, f->kernel) : "[unknown]";
+		row->name = f->symbol ? demangle_shown(&in->display, f->symbol, f->kernel)
+				      : "[unknown]";
 		row->detail = f->dso;
 		row->mode = f->kernel ? "kernel" : "user";
 		break;
@@ -387,5 +392,5 @@ int memagg_rows(const struct memagg *m, enum memagg_key key, struct memagg_row *
 		*n = rows.n;
 	}
 	table_deinit(&rows);
-	return list ? 0 : err_set(e, ENOMEM, "out of memory");
+	return list ? 0 : err_nomem(e);
 }

@@ -2,7 +2,7 @@
 /*
  * memagg: the memory accesses of a profile, counted by what they went to.
  *
- * From a perf.data file alone, whose samples carry profile/sink/memref.h. An access is a
+ * From a perf.data file alone, whose samples carry profile/format/sink/memref.h. An access is a
  * memory operand of a sampled instruction, and weighs what its sample weighs; each of
  * several operands counts. Built once, then const. One thread.
  */

@@ -9,7 +9,7 @@
 
 #define RANGE_SHIFT 21u
 
-struct page {
+struct memagg_pages_page {
 	uint64_t va; /* of its first byte */
 	uint32_t space;
 	uint8_t shift, region;
@@ -17,7 +17,7 @@ struct page {
 };
 
 /* The 4 KiB pages of one 2 MiB range. */
-struct range {
+struct memagg_pages_range {
 	uint64_t weight, pages;
 	uint64_t most; /* weight of the page that region is of */
 	uint8_t region;
@@ -25,7 +25,7 @@ struct range {
 
 static bool same_page(const void *a, const void *b, const void *ctx)
 {
-	const struct page *x = a, *y = b;
+	const struct memagg_pages_page *x = a, *y = b;
 
 	(void)ctx;
 	return x->va == y->va && x->space == y->space && x->shift == y->shift;
@@ -34,7 +34,7 @@ static bool same_page(const void *a, const void *b, const void *ctx)
 void memagg_pages_init(struct memagg_pages *p)
 {
 	memset(p, 0, sizeof(*p));
-	p->page = TABLE_OF(struct page, same_page);
+	p->page = TABLE_OF(struct memagg_pages_page, same_page);
 }
 
 void memagg_pages_deinit(struct memagg_pages *p)
@@ -45,7 +45,9 @@ void memagg_pages_deinit(struct memagg_pages *p)
 int memagg_pages_add(struct memagg_pages *p, uint32_t space, const struct mem_ref *ref,
 		     uint64_t weight, struct err *e)
 {
-	struct page page = { .space = space, .shift = ref->guest_shift, .region = ref->region };
+	struct memagg_pages_page page = { .space = space,
+					  .shift = ref->guest_shift,
+					  .region = ref->region };
 	bool fresh;
 	uint32_t at;
 
@@ -54,8 +56,8 @@ int memagg_pages_add(struct memagg_pages *p, uint32_t space, const struct mem_re
 	page.va = ref->va >> ref->guest_shift << ref->guest_shift;
 	if (table_add(&p->page, table_mix(page.va, (uint64_t)space << 8 | page.shift), &page, &at,
 		      &fresh))
-		return err_set(e, ENOMEM, "out of memory");
-	((struct page *)p->page.item)[at].weight += weight;
+		return err_nomem(e);
+	((struct memagg_pages_page *)p->page.item)[at].weight += weight;
 	return 0;
 }
 
@@ -63,7 +65,7 @@ int memagg_pages_add(struct memagg_pages *p, uint32_t space, const struct mem_re
 
 static int by_place(const void *a, const void *b)
 {
-	const struct page *x = a, *y = b;
+	const struct memagg_pages_page *x = a, *y = b;
 
 	if (x->shift != y->shift)
 		return x->shift < y->shift ? -1 : 1;
@@ -73,14 +75,15 @@ static int by_place(const void *a, const void *b)
 }
 
 /* page: those of 4 KiB, by place. Returns how many ranges there are. */
-static size_t make_ranges(const struct page *page, size_t n, struct range *out)
+static size_t make_ranges(const struct memagg_pages_page *page, size_t n,
+			  struct memagg_pages_range *out)
 {
 	size_t ranges = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!i || page[i].space != page[i - 1].space ||
 		    page[i].va >> RANGE_SHIFT != page[i - 1].va >> RANGE_SHIFT)
-			out[ranges++] = (struct range){ 0 };
+			out[ranges++] = (struct memagg_pages_range){ 0 };
 		if (page[i].weight >= out[ranges - 1].most) {
 			out[ranges - 1].most = page[i].weight;
 			out[ranges - 1].region = page[i].region;
@@ -98,11 +101,12 @@ static int by_share(const void *a, const void *b)
 	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : x->region - y->region;
 }
 
-static int fill_huge(struct memagg *m, const struct range *range, size_t n, struct err *e)
+static int fill_huge(struct memagg *m, const struct memagg_pages_range *range, size_t n,
+		     struct err *e)
 {
 	m->huge = calloc(MEM_REGION_COUNT, sizeof(*m->huge));
 	if (!m->huge)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (unsigned int i = 0; i < MEM_REGION_COUNT; i++)
 		m->huge[i].region = (uint8_t)i;
 	for (size_t i = 0; i < n; i++) {
@@ -151,18 +155,18 @@ static void count_pages(struct one *one, size_t n, unsigned int percent, uint64_
 }
 
 /* Pages by their place, those of 4 KiB first, and the ranges of 2 MiB that these lie in. */
-struct layout {
-	const struct page *page;
+struct memagg_pages_layout {
+	const struct memagg_pages_page *page;
 	size_t n, small;
-	const struct range *range;
+	const struct memagg_pages_range *range;
 	size_t nranges;
 };
 
-static void fill_reach(struct memagg_reach *r, unsigned int percent, const struct layout *l,
-		       struct one *room)
+static void fill_reach(struct memagg_reach *r, unsigned int percent,
+		       const struct memagg_pages_layout *l, struct one *room)
 {
-	const struct page *page = l->page;
-	const struct range *range = l->range;
+	const struct memagg_pages_page *page = l->page;
+	const struct memagg_pages_range *range = l->range;
 	uint64_t count[3];
 	size_t k = 0;
 
@@ -195,13 +199,13 @@ int memagg_pages_finish(struct memagg_pages *p, struct memagg *m, struct err *e)
 	static const unsigned int percent[2] = { 90, 99 };
 	size_t n = p->page.n, small = 0, nranges;
 	/* A copy: the table finds its items by where they are. */
-	cleanup_free struct page *page = calloc(n + 1, sizeof(*page));
-	cleanup_free struct range *range = calloc(n + 1, sizeof(*range));
+	cleanup_free struct memagg_pages_page *page = calloc(n + 1, sizeof(*page));
+	cleanup_free struct memagg_pages_range *range = calloc(n + 1, sizeof(*range));
 	cleanup_free struct one *room = calloc(n + 1, sizeof(*room));
 	int ret;
 
 	if (!page || !range || !room)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (n)
 		memcpy(page, p->page.item, n * sizeof(*page));
 	qsort(page, n, sizeof(*page), by_place);
@@ -210,7 +214,7 @@ int memagg_pages_finish(struct memagg_pages *p, struct memagg *m, struct err *e)
 	nranges = make_ranges(page, small, range);
 	ret = fill_huge(m, range, nranges, e);
 	for (unsigned int i = 0; i < 2 && !ret; i++) {
-		const struct layout l = { page, n, small, range, nranges };
+		const struct memagg_pages_layout l = { page, n, small, range, nranges };
 
 		fill_reach(&m->reach[i], percent[i], &l, room);
 	}

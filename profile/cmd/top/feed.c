@@ -88,7 +88,7 @@ static int take_stack(struct top_model *m, const json_t *funcs, const json_t *s,
 	const json_t *frames = json_object_get(s, "frames");
 	size_t n = json_array_size(frames);
 	enum top_mode mode;
-	int ret = 0;
+	int ret;
 
 	if (!parse_mode(feed_text(s, "mode"), &mode))
 		return err_set(e, EPROTO, "the run's reply: a stack of an unknown mode");
@@ -97,18 +97,20 @@ static int take_stack(struct top_model *m, const json_t *funcs, const json_t *s,
 		return 0;
 	if (n > TOP_MAX_FRAMES)
 		n = TOP_MAX_FRAMES;
-	for (size_t i = 0; !ret && i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		ret = take_frame(funcs, json_array_get(frames, i), mode, &frame[i], unnamed[i], e);
-	return ret ? ret
-		   : top_model_add(m,
-				   &(struct top_stack){
-					   .vcpu = (unsigned int)feed_count(s, "cpu"),
-					   .mode = mode,
-					   .weight = feed_number(s, "weight"),
-					   .frame = frame,
-					   .n = (unsigned int)n,
-				   },
-				   e);
+		if (ret)
+			return ret;
+	}
+	return top_model_add(m,
+			     &(struct top_stack){
+				     .vcpu = (unsigned int)feed_count(s, "cpu"),
+				     .mode = mode,
+				     .weight = feed_number(s, "weight"),
+				     .frame = frame,
+				     .n = (unsigned int)n,
+			     },
+			     e);
 }
 
 int top_feed_profile(struct top_model *m, const json_t *reply, enum top_older older, uint64_t *seq,
@@ -169,7 +171,7 @@ static int take_hits(struct top_code *out, const json_t *hits, struct err *e)
 
 	out->hit = calloc(json_array_size(hits) + 1, sizeof(*out->hit));
 	if (!out->hit)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	json_array_foreach(hits, i, h)
 	{
 		struct top_hit *hit = &out->hit[out->nhits];
@@ -200,7 +202,7 @@ int top_feed_code(struct top_code *out, const json_t *reply, struct err *e)
 		buf_u8(&out->code, (uint8_t)(high << 4 | low));
 	}
 	if (out->code.failed)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	snprintf(out->symbol, sizeof(out->symbol), "%s", feed_text(reply, "symbol"));
 	return take_hits(out, json_object_get(reply, "hits"), e);
 }

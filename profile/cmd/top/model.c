@@ -14,7 +14,7 @@
 /* A stack that has faded to this part of one sample is forgotten when room is needed. */
 #define FADED 0.01
 
-struct func {
+struct model_func {
 	const char *name, *dso; /* in texts: equal texts are one pointer */
 	enum top_mode mode;
 	double self, children;
@@ -22,7 +22,7 @@ struct func {
 	uint64_t seen; /* the pass that counted it last */
 };
 
-struct stack {
+struct model_stack {
 	uint32_t first, n; /* in top_model.frame */
 	enum top_mode mode;
 	double weight;
@@ -38,12 +38,12 @@ struct top_model {
 	struct top_vcpu vcpu[TOP_MAX_VCPUS];
 	unsigned int nvcpus;
 	double largest; /* sample of the last batches */
-	uint64_t beyond, pass;
+	uint64_t pass;
 };
 
 static bool equal_func(const void *a, const void *b, const void *ctx)
 {
-	const struct func *x = a, *y = b;
+	const struct model_func *x = a, *y = b;
 
 	(void)ctx;
 	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
@@ -51,7 +51,7 @@ static bool equal_func(const void *a, const void *b, const void *ctx)
 
 static bool equal_stack(const void *a, const void *b, const void *ctx)
 {
-	const struct stack *x = a, *y = b;
+	const struct model_stack *x = a, *y = b;
 	const uint32_t *frame = ((const struct top_model *)ctx)->frame;
 
 	return x->n == y->n && x->mode == y->mode &&
@@ -63,9 +63,9 @@ int top_model_create(struct top_model **out, struct err *e)
 	struct top_model *m = calloc(1, sizeof(*m));
 
 	if (!m)
-		return err_set(e, ENOMEM, "out of memory");
-	m->funcs = TABLE_OF(struct func, equal_func);
-	m->stacks = TABLE_OF(struct stack, equal_stack);
+		return err_nomem(e);
+	m->funcs = TABLE_OF(struct model_func, equal_func);
+	m->stacks = TABLE_OF(struct model_stack, equal_stack);
 	m->stacks.ctx = m;
 	*out = m;
 	return 0;
@@ -89,12 +89,12 @@ void top_model_destroy(struct top_model *m)
 	free(m);
 }
 
-static struct func *funcs(const struct top_model *m)
+static struct model_func *funcs(const struct top_model *m)
 {
 	return m->funcs.item;
 }
 
-static struct stack *stacks(const struct top_model *m)
+static struct model_stack *stacks(const struct top_model *m)
 {
 	return m->stacks.item;
 }
@@ -103,7 +103,7 @@ static struct stack *stacks(const struct top_model *m)
 
 static int add_func(struct top_model *m, const struct top_frame *f, uint32_t *index)
 {
-	struct func like = {
+	struct model_func like = {
 		.name = texts_add(&m->texts, f->name),
 		.dso = texts_add(&m->texts, f->dso),
 		.mode = f->mode,
@@ -121,16 +121,16 @@ static int add_func(struct top_model *m, const struct top_frame *f, uint32_t *in
 static int compact(struct top_model *m)
 {
 	struct table old = m->stacks;
-	const struct stack *s = old.item;
+	const struct model_stack *s = old.item;
 	uint32_t *frame = m->frame;
 	int ret = 0;
 
-	m->stacks = TABLE_OF(struct stack, equal_stack);
+	m->stacks = TABLE_OF(struct model_stack, equal_stack);
 	m->stacks.ctx = m;
 	m->frame = NULL;
 	m->nframes = m->frame_cap = 0;
 	for (size_t i = 0; !ret && i < old.n; i++) {
-		struct stack like = s[i];
+		struct model_stack like = s[i];
 		uint32_t index;
 		bool fresh;
 
@@ -168,7 +168,7 @@ void top_model_begin(struct top_model *m, enum top_older older)
 int top_model_add(struct top_model *m, const struct top_stack *s, struct err *e)
 {
 	unsigned int n = s->n < TOP_MAX_FRAMES ? s->n : TOP_MAX_FRAMES;
-	struct stack like = { .mode = s->mode };
+	struct model_stack like = { .mode = s->mode };
 	uint64_t hash = s->mode;
 	uint32_t index;
 	bool fresh;
@@ -184,10 +184,9 @@ int top_model_add(struct top_model *m, const struct top_stack *s, struct err *e)
 		return 0;
 	if (m->stacks.n >= TOP_MAX_STACKS)
 		ret = compact(m);
-	if (!ret && m->stacks.n >= TOP_MAX_STACKS) {
-		m->beyond++;
+	/* A sample that finds no place is not counted. */
+	if (!ret && m->stacks.n >= TOP_MAX_STACKS)
 		return 0;
-	}
 	while (!ret && m->nframes + n > m->frame_cap)
 		ret = ARRAY_FIT(m->frame, m->nframes + n, m->frame_cap);
 	like.first = (uint32_t)m->nframes;
@@ -232,13 +231,13 @@ static int by_self(const void *a, const void *b)
 
 static void model_count(struct top_model *m, bool no_idle, double *total)
 {
-	struct func *f = funcs(m);
+	struct model_func *f = funcs(m);
 
 	*total = 0;
 	for (size_t i = 0; i < m->funcs.n; i++)
 		f[i].self = f[i].children = 0;
 	for (size_t i = 0; i < m->stacks.n; i++) {
-		const struct stack *s = &stacks(m)[i];
+		const struct model_stack *s = &stacks(m)[i];
 
 		if (no_idle && s->mode == TOP_IDLE)
 			continue;
@@ -246,7 +245,7 @@ static void model_count(struct top_model *m, bool no_idle, double *total)
 		m->pass++;
 		f[m->frame[s->first]].self += s->weight;
 		for (uint32_t k = 0; k < s->n; k++) {
-			struct func *at = &f[m->frame[s->first + k]];
+			struct model_func *at = &f[m->frame[s->first + k]];
 
 			if (at->seen != m->pass)
 				at->children += s->weight;
@@ -255,7 +254,7 @@ static void model_count(struct top_model *m, bool no_idle, double *total)
 	}
 }
 
-static bool model_passes(const struct func *f, const struct top_filter *filter)
+static bool model_passes(const struct model_func *f, const struct top_filter *filter)
 {
 	return f->children > 0 &&
 	       (!filter->text || strstr(f->name, filter->text) || strstr(f->dso, filter->text));
@@ -264,12 +263,12 @@ static bool model_passes(const struct func *f, const struct top_filter *filter)
 int top_model_rows(struct top_model *m, enum top_order order, const struct top_filter *filter,
 		   struct top_rows *out, struct err *e)
 {
-	const struct func *f = funcs(m);
+	const struct model_func *f = funcs(m);
 	size_t n = 0;
 
 	model_count(m, filter->no_idle, &out->total);
 	if (ARRAY_FIT(m->row, m->funcs.n, m->row_cap))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (size_t i = 0; i < m->funcs.n; i++)
 		if (model_passes(&f[i], filter))
 			m->row[n++] = (struct top_row){
@@ -289,14 +288,14 @@ int top_model_rows(struct top_model *m, enum top_order order, const struct top_f
 }
 
 /* A place in a stack whose caller comes next. */
-struct place {
+struct model_place {
 	uint32_t stack, at;
 	uint32_t caller; /* function at at + 1 */
 };
 
 static int by_caller(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct model_place *x = a, *y = b;
 
 	if (x->caller != y->caller)
 		return x->caller < y->caller ? -1 : 1;
@@ -326,13 +325,13 @@ struct callers {
 };
 
 /* The callers of places [0, n), which are all of one function at one depth. */
-static void list_callers(struct callers *c, struct place *p, size_t n, unsigned int depth)
+static void list_callers(struct callers *c, struct model_place *p, size_t n, unsigned int depth)
 {
 	struct group *g = calloc(n ? n : 1, sizeof(*g));
 	size_t ngroups = 0, left = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct stack *s = &stacks(c->m)[p[i].stack];
+		const struct model_stack *s = &stacks(c->m)[p[i].stack];
 
 		if (p[i].at + 1 >= s->n)
 			continue;
@@ -349,7 +348,7 @@ static void list_callers(struct callers *c, struct place *p, size_t n, unsigned 
 	if (ngroups)
 		qsort(g, ngroups, sizeof(*g), by_weight);
 	for (size_t i = 0; i < ngroups && c->n < c->max && g[i].weight >= c->least; i++) {
-		const struct func *f = &funcs(c->m)[p[g[i].from].caller];
+		const struct model_func *f = &funcs(c->m)[p[g[i].from].caller];
 
 		c->out[c->n++] = (struct top_caller){ f->name, f->dso, depth, g[i].weight };
 		for (size_t k = g[i].from; k < g[i].to; k++)
@@ -363,18 +362,18 @@ static void list_callers(struct callers *c, struct place *p, size_t n, unsigned 
 size_t top_model_callers(struct top_model *m, uint32_t func, double least, unsigned int max_depth,
 			 struct top_caller *out, size_t max)
 {
-	struct place *p = calloc(m->stacks.n ? m->stacks.n : 1, sizeof(*p));
+	struct model_place *p = calloc(m->stacks.n ? m->stacks.n : 1, sizeof(*p));
 	struct callers c = { .m = m, .max_depth = max_depth, .out = out, .max = max };
 	double whole = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; p && i < m->stacks.n; i++) {
-		const struct stack *s = &stacks(m)[i];
+		const struct model_stack *s = &stacks(m)[i];
 
 		/* Of a recursion the outermost call: who called it first? */
 		for (uint32_t k = s->n; k-- > 0;)
 			if (m->frame[s->first + k] == func) {
-				p[n++] = (struct place){ .stack = (uint32_t)i, .at = k };
+				p[n++] = (struct model_place){ .stack = (uint32_t)i, .at = k };
 				whole += s->weight;
 				break;
 			}
@@ -390,9 +389,4 @@ const struct top_vcpu *top_model_vcpus(const struct top_model *m, unsigned int *
 {
 	*n = m->nvcpus;
 	return m->vcpu;
-}
-
-uint64_t top_model_beyond(const struct top_model *m)
-{
-	return m->beyond;
 }

@@ -96,7 +96,5 @@ size_t top_model_callers(struct top_model *m, uint32_t func, double least, unsig
 			 struct top_caller *out, size_t max);
 
 const struct top_vcpu *top_model_vcpus(const struct top_model *m, unsigned int *n);
-/* Stacks that found no place. */
-uint64_t top_model_beyond(const struct top_model *m);
 
 #endif

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/cmd/top/view.h"
 
+#include "profile/analyse/annotate/print.h"
+#include "profile/cmd/top/feed.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_COLUMNS 512u
@@ -228,6 +233,61 @@ int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_st
 		     *choice->filter ? "  nothing matches" : "  no samples yet");
 	draw_rows(&d, m, &rows, choice, room.lines ? SIZE_MAX : PLAIN_ROWS);
 	if (s->text.failed || s->style.failed)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	return 0;
+}
+
+/* -- a function's code ------------------------------------------------------------------------ */
+
+static const char *no_name(void *ctx, uint64_t addr, uint64_t *off)
+{
+	(void)ctx;
+	(void)addr;
+	(void)off;
+	return NULL;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct annotate_hit *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+int top_code_draw(struct buf *text, const struct top_code *code, struct err *e)
+{
+	struct annotate_hit *hit = calloc(code->nhits + 1, sizeof(*hit));
+	struct annotate_input in = {
+		.addr = code->addr,
+		.live = code->code.data,
+		.len = code->code.len,
+		.hit = hit,
+		.function = code->symbol,
+		.name = no_name,
+	};
+	const struct annotate_style style = { 0 };
+	struct annotate *a = NULL;
+	int ret = 0;
+
+	if (!hit)
+		return err_nomem(e);
+	for (size_t i = 0; i < code->nhits; i++)
+		if (code->hit[i].weight >= 1)
+			hit[in.nhits++] = (struct annotate_hit){
+				.addr = code->hit[i].addr,
+				.weight = (uint64_t)llround(code->hit[i].weight),
+				.samples = 1,
+			};
+	qsort(hit, in.nhits, sizeof(*hit), by_address);
+	ret = in.len ? annotate_build(&a, &in, e)
+		     : err_set(e, ENODATA, "the guest has no code there now");
+	if (!ret) {
+		annotate_print(text, a, &style);
+		buf_u8(text, 0);
+		if (text->failed)
+			ret = err_nomem(e);
+	}
+	annotate_destroy(a);
+	free(hit);
+	return ret;
 }

@@ -76,6 +76,14 @@ struct top_size {
 int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_status *status,
 		  struct top_choice *choice, struct top_size room, struct err *e);
 
+struct top_code;
+
+/*
+ * A function's instructions with where its time goes, in lines as annotate prints them; text ends
+ * with a NUL. -ENODATA: there are no bytes.
+ */
+int top_code_draw(struct buf *text, const struct top_code *code, struct err *e);
+
 /* "kernel" */
 const char *top_mode_name(enum top_mode mode);
 

@@ -6,20 +6,103 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/outfile.h"
+#include "base/proc.h"
+#include "profile/compare/stats/deals.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define SELF "/proc/self/exe"
 #define LOG_TAIL 4096 /* bytes of a log in which its last line is looked for */
 
-static const char *const arm_name[BENCH_ARMS] = { "base", "head", "again" };
+static const char *const arm_name[BENCH_ARM_MAX] = { "base", "head", "again" };
+
+/* -- what the user says, as words and CPUs --------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* One word, unquoted in place; *from is behind it after. false: a quote has no end. */
+static bool take_word(const char **from, char **to)
+{
+	const char *p = *from;
+	char quote = 0;
+
+	for (; *p && (quote || !is_blank(*p)); p++) {
+		if (quote ? *p == quote : *p == '\'' || *p == '"') {
+			quote = quote ? 0 : *p;
+		} else {
+			if (*p == '\\' && quote != '\'' && p[1])
+				p++;
+			*(*to)++ = *p;
+		}
+	}
+	*(*to)++ = '\0';
+	*from = p;
+	return !quote;
+}
+
+int bench_args_parse(struct bench_args *a, const char *text, struct err *e)
+{
+	size_t len = strlen(text);
+	cleanup_free char *copy = NULL;
+	struct bench_args got = { .n = 0 };
+	char *to;
+
+	if (len > BENCH_TEXT_MAX)
+		return err_set(e, E2BIG, "%zu bytes of run options, at most %u", len,
+			       BENCH_TEXT_MAX);
+	/* Words only get shorter; each ends where there was a blank or the end. */
+	to = copy = malloc(len + 2);
+	if (!copy)
+		return err_nomem(e);
+	for (;;) {
+		while (is_blank(*text))
+			text++;
+		if (!*text)
+			break;
+		if (got.n == BENCH_ARGS_MAX)
+			return err_set(e, E2BIG, "more than %u run options", BENCH_ARGS_MAX);
+		got.word[got.n++] = to;
+		if (!take_word(&text, &to))
+			return err_set(e, EINVAL, "a quote without an end");
+	}
+	got.text = take_ptr(copy);
+	*a = got;
+	return 0;
+}
+
+void bench_args_deinit(struct bench_args *a)
+{
+	free(a->text);
+	*a = (struct bench_args){ .n = 0 };
+}
+
+int bench_cpus_parse(cpu_set_t *set, const char *text, struct err *e)
+{
+	const char *p = text;
+	struct number_range r;
+	int ret;
+
+	CPU_ZERO(set);
+	while ((ret = number_range(&p, CPU_SETSIZE - 1, &r)) > 0)
+		for (; r.from <= r.to; r.from++)
+			CPU_SET(r.from, set);
+	return ret ? err_set(e, EINVAL, "'%.60s': expected CPUs below %d such as 0,2-3", text,
+			     CPU_SETSIZE)
+		   : 0;
+}
+
+/* -- the directory and its runs ---------------------------------------------------------------- */
 
 /* A run that was made, for bench.json. */
 struct made {
@@ -32,24 +115,14 @@ struct made {
 
 struct bench {
 	const struct bench_options *opt;
-	bool head_first[GATE_MAX_RUNS];
-	uint8_t again_at[GATE_MAX_RUNS]; /* 0 to 2 */
+	bool head_first[STATS_MAX_RUNS];
+	uint8_t again_at[STATS_MAX_RUNS]; /* 0 to 2 */
 	unsigned int pairs;
-	unsigned int failures[BENCH_ARMS];
-	struct made *made; /* BENCH_ARMS for each pair */
+	unsigned int failures[BENCH_ARM_MAX];
+	struct made *made; /* BENCH_ARM_MAX for each pair */
 	size_t nmade;
 	char *self; /* this program, also when its file is replaced meanwhile */
 };
-
-/* splitmix64 (Steele, Lea, Flood 2014) */
-static uint64_t bench_mix(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
 
 static int make_directory(const char *dir, struct err *e)
 {
@@ -57,7 +130,7 @@ static int make_directory(const char *dir, struct err *e)
 	int ret;
 
 	if (!target || asprintf(&tmp, "%s.tmp-%d", target, (int)getpid()) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (mkdir(tmp, 0755))
 		return err_set(e, errno, "cannot make %s: %s", tmp, strerror(errno));
 	ret = file_publish(tmp, target, e);
@@ -69,21 +142,22 @@ static int make_directory(const char *dir, struct err *e)
 int bench_create(struct bench **out, const struct bench_options *o, struct err *e)
 {
 	struct bench *b = calloc(1, sizeof(*b));
+	char program[PATH_MAX];
 	uint64_t state = o->seed;
 	int ret;
 
 	if (b) {
 		b->opt = o;
-		b->made = calloc((size_t)o->pairs * BENCH_ARMS, sizeof(*b->made));
-		b->self = realpath(SELF, NULL);
+		b->made = calloc((size_t)o->pairs * BENCH_ARM_MAX, sizeof(*b->made));
+		b->self = realpath(proc_program(program), NULL);
 	}
 	if (!b || !b->made || !b->self) {
 		bench_destroy(b);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
-	gate_order(o->pairs, o->seed, b->head_first);
+	stats_order(o->pairs, o->seed, b->head_first);
 	for (unsigned int i = 0; i < o->pairs; i++)
-		b->again_at[i] = (uint8_t)(bench_mix(&state) % BENCH_ARMS);
+		b->again_at[i] = (uint8_t)(stats_random(&state) % BENCH_ARM_MAX);
 	ret = make_directory(o->dir, e);
 	if (ret)
 		bench_destroy(b);
@@ -152,7 +226,7 @@ static int execute(const struct bench *b, enum bench_arm arm, const char *name,
 	if (asprintf(&profile, "%s/%s", b->opt->dir, name) < 0 ||
 	    asprintf(&log, "%s.log", profile) < 0 ||
 	    (given && asprintf(&image, "%s%s", *given == '-' ? "./" : "", given) < 0))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	argv[n++] = b->self;
 	argv[n++] = run;
 	argv[n++] = quiet;
@@ -197,7 +271,7 @@ static void arms_in_order(const struct bench *b, unsigned int pair, enum bench_a
 	unsigned int n = 0, at = b->again_at[pair];
 	enum bench_arm first = b->head_first[pair] ? BENCH_HEAD : BENCH_BASE;
 
-	for (unsigned int i = 0; i < BENCH_ARMS; i++) {
+	for (unsigned int i = 0; i < BENCH_ARM_MAX; i++) {
 		if (i == at)
 			arm[i] = BENCH_AGAIN;
 		else
@@ -207,67 +281,54 @@ static void arms_in_order(const struct bench *b, unsigned int pair, enum bench_a
 
 /* -- bench.json ---------------------------------------------------------------------------------- */
 
-static void json_words(struct buf *b, const char *key, const struct bench_args *a)
+static void json_words(struct json_writer *w, const char *key, const struct bench_args *a)
 {
-	buf_printf(b, ",\"%s\":[", key);
-	for (size_t i = 0; i < a->n; i++) {
-		buf_printf(b, i ? "," : "");
-		json_quote(b, a->word[i]);
-	}
-	buf_printf(b, "]");
+	json_array_begin(w, key);
+	for (size_t i = 0; i < a->n; i++)
+		json_str(w, NULL, a->word[i]);
+	json_array_end(w);
 }
 
-static void json_text(struct buf *b, const char *key, const char *text)
+static void json_run(struct json_writer *w, const struct made *m)
 {
-	buf_printf(b, ",\"%s\":", key);
-	if (text)
-		json_quote(b, text);
-	else
-		buf_printf(b, "null");
-}
+	char name[64], path[80], end[64];
 
-static void json_runs(struct buf *j, const struct bench *b)
-{
-	buf_printf(j, ",\"runs\":[");
-	for (size_t i = 0; i < b->nmade; i++) {
-		const struct made *m = &b->made[i];
-		char name[64], end[64];
-
-		run_name(name, sizeof(name), m->arm, m->pair);
-		bench_outcome_text(&m->outcome, end);
-		buf_printf(j,
-			   "%s\n{\"path\":\"%s%s\",\"side\":\"%s\",\"pair\":%u,\"began_unix_ns\":"
-			   "%" PRIu64 ",\"seconds\":%.6f,\"end\":\"%s\"}",
-			   i ? "," : "", m->kept ? "" : "failed/", name, arm_name[m->arm], m->pair,
-			   m->unix_ns, m->outcome.seconds, end);
-	}
-	buf_printf(j, "\n]");
+	run_name(name, sizeof(name), m->arm, m->pair);
+	snprintf(path, sizeof(path), "%s%s", m->kept ? "" : "failed/", name);
+	bench_outcome_text(&m->outcome, end);
+	json_line(w);
+	json_put_object(w, NULL, "path", path, "side", arm_name[m->arm], "pair", m->pair,
+			"began_unix_ns", m->unix_ns, "seconds", json_fixed(6, m->outcome.seconds),
+			"end", end);
 }
 
 static int write_json(const struct bench *b, const char *how, struct err *e)
 {
 	const struct bench_options *o = b->opt;
 	cleanup_free char *path = NULL, *tmp = NULL;
+	struct json_writer w;
 	struct buf j;
 	int ret;
 
 	if (asprintf(&path, "%s/bench.json", o->dir) < 0 || asprintf(&tmp, "%s.tmp", path) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	buf_init(&j);
-	buf_printf(&j,
-		   "{\"version\":\"" KVMPROF_VERSION "\",\"how\":\"%s\",\"seed\":%" PRIu64
-		   ",\"pairs\":%u,\"pairs_made\":%u,\"warmup\":%u",
-		   how, o->seed, o->pairs, b->pairs, o->warmup);
-	json_text(&j, "pinned", o->cpus);
-	json_text(&j, "base_image", o->image[0]);
-	json_text(&j, "head_image", o->image[1]);
-	json_words(&j, "base_args", &o->args[0]);
-	json_words(&j, "head_args", &o->args[1]);
-	json_words(&j, "args", &o->common);
-	json_runs(&j, b);
-	buf_printf(&j, "}\n");
-	ret = j.failed ? err_set(e, ENOMEM, "out of memory")
-		       : file_replace(tmp, path, j.data, j.len, e);
+	json_begin(&w, &j);
+	json_object_begin(&w, NULL);
+	json_put(&w, "version", KVMPROF_VERSION, "how", how, "seed", o->seed, "pairs", o->pairs,
+		 "pairs_made", b->pairs, "warmup", o->warmup, "pinned", o->cpus, "base_image",
+		 o->image[0], "head_image", o->image[1]);
+	json_words(&w, "base_args", &o->args[0]);
+	json_words(&w, "head_args", &o->args[1]);
+	json_words(&w, "args", &o->common);
+	json_array_begin(&w, "runs");
+	for (size_t i = 0; i < b->nmade; i++)
+		json_run(&w, &b->made[i]);
+	json_line(&w);
+	json_array_end(&w);
+	json_object_end(&w);
+	buf_u8(&j, '\n');
+	ret = j.failed ? err_nomem(e) : file_replace(tmp, path, j.data, j.len, e);
 	buf_deinit(&j);
 	return ret;
 }
@@ -298,27 +359,24 @@ int bench_warm_up(struct bench *b, struct err *e)
 	return ret;
 }
 
-static uint64_t unix_ns(void)
-{
-	return clock_ns(CLOCK_REALTIME);
-}
-
 int bench_next(struct bench *b, struct bench_pair *out, struct err *e)
 {
 	struct bench_pair p = { .number = b->pairs + 1, .complete = true };
 	struct made *first = &b->made[b->nmade];
-	enum bench_arm arm[BENCH_ARMS];
+	enum bench_arm arm[BENCH_ARM_MAX];
 	unsigned int n = 0;
 
 	arms_in_order(b, b->pairs, arm);
-	for (unsigned int i = 0; i < BENCH_ARMS && !p.interrupted; i++) {
+	for (unsigned int i = 0; i < BENCH_ARM_MAX && !p.interrupted; i++) {
 		enum bench_arm a = arm[i];
 		int ret;
 
 		if (a == BENCH_AGAIN && !b->opt->again)
 			continue;
 		run_name(p.path[a], sizeof(p.path[a]), a, p.number);
-		first[n] = (struct made){ .pair = p.number, .arm = a, .unix_ns = unix_ns() };
+		first[n] = (struct made){ .pair = p.number,
+					  .arm = a,
+					  .unix_ns = clock_ns(CLOCK_REALTIME) };
 		ret = execute(b, a, p.path[a], &p.outcome[a], e);
 		if (ret)
 			return ret;
@@ -386,4 +444,37 @@ void bench_last_words(const struct bench *b, const struct bench_pair *p, enum be
 int bench_close(struct bench *b, const char *how, struct err *e)
 {
 	return write_json(b, how, e);
+}
+
+/* -- the host ------------------------------------------------------------------------------------ */
+
+int bench_counter_check(struct err *e)
+{
+	struct perf_event_attr a = {
+		.size = sizeof(a),
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.exclude_host = 1,
+		.disabled = 1,
+	};
+	cleanup_close int fd =
+		(int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		return 0;
+	if (errno == EACCES || errno == EPERM)
+		return err_set(e, errno,
+			       "not allowed to count instructions (perf_event_open: %s; "
+			       "see /proc/sys/kernel/perf_event_paranoid)",
+			       strerror(errno));
+	if (errno == EBUSY)
+		return err_set(
+			e, errno,
+			"another event has the PMU for itself (perf_event_open: %s): end the "
+			"profiler that uses it",
+			strerror(errno));
+	return err_set(e, errno,
+		       "this host has no counter of guest instructions "
+		       "(perf_event_open: %s)",
+		       strerror(errno));
 }

@@ -8,7 +8,7 @@
  *                                           `kvmprof gate` must not take
  *   DIR/bench.json                          all of it, written anew after each pair
  *
- * The order within pairs is gate_order()'s, on which the paired permutation test rests. With
+ * The order within pairs is stats_order()'s, on which the paired permutation test rests. With
  * the A/A arm its place among the three is by chance, too. A run that fails is counted, and
  * never made again: which runs fail may depend on what is being measured. One thread, the main one.
  */
@@ -39,7 +39,7 @@ void bench_args_deinit(struct bench_args *a);
 /* "0,2-3"; -EINVAL. */
 int bench_cpus_parse(cpu_set_t *set, const char *text, struct err *e);
 
-enum bench_arm { BENCH_BASE, BENCH_HEAD, BENCH_AGAIN, BENCH_ARMS };
+enum bench_arm { BENCH_BASE, BENCH_HEAD, BENCH_AGAIN, BENCH_ARM_MAX };
 
 struct bench_options {
 	const char *dir;
@@ -48,7 +48,7 @@ struct bench_options {
 	struct bench_args common;  /* before those of a side */
 	const char *cpus;	   /* as given, for bench.json; NULL: not pinned */
 	cpu_set_t pin;
-	unsigned int pairs, warmup; /* pairs: 1 to GATE_MAX_RUNS */
+	unsigned int pairs, warmup; /* pairs: 1 to STATS_MAX_RUNS */
 	bool again;		    /* with the A/A arm */
 	uint64_t seed;
 	double timeout_s;
@@ -66,9 +66,9 @@ struct bench_pair {
 	unsigned int number; /* from 1 */
 	bool complete;	     /* all arms are there */
 	bool interrupted;
-	bool ran[BENCH_ARMS];
-	struct bench_outcome outcome[BENCH_ARMS];
-	char path[BENCH_ARMS][64]; /* in the directory; valid when complete */
+	bool ran[BENCH_ARM_MAX];
+	struct bench_outcome outcome[BENCH_ARM_MAX];
+	char path[BENCH_ARM_MAX][64]; /* in the directory; valid when complete */
 };
 
 /*
@@ -86,7 +86,14 @@ unsigned int bench_failures(const struct bench *b, enum bench_arm arm);
 void bench_last_words(const struct bench *b, const struct bench_pair *p, enum bench_arm arm,
 		      char *text, size_t size);
 
-/* how: "complete", "decided", "interrupted", "failed"; for bench.json. */
+/* how: "complete", "interrupted", "failed"; for bench.json. */
 int bench_close(struct bench *b, const char *how, struct err *e);
+
+/*
+ * Asks the kernel for a counter of hardware instructions that runs in guests only
+ * (perf_event_open(2), exclude_host), as sampling by instructions needs it. Returns 0, or -errno
+ * with the reason. Any thread.
+ */
+int bench_counter_check(struct err *e);
 
 #endif

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A run that was asked to end writes its profile; longer than this is no answer. */
-#define GRACE_MS 10000
+/* A run that was asked to end writes its profile, of which nothing is used: longer than this is no answer. */
+#define GRACE_MS 1200
 
 static int fail_child(int report, int what)
 {
@@ -65,7 +65,7 @@ static int exec_start(const struct bench_exec *x, pid_t *pid, struct err *e)
 		return err_set(e, errno, "cannot start a run: %s", strerror(errno));
 	if (!*pid)
 		_Exit(child(x, parent, log, null, to));
-	close(take_fd(&to));
+	close(cleanup_take_fd(&to));
 	/* Closed by exec, or the reason why there was none */
 	if (read(from, &why, sizeof(why)) == sizeof(why)) {
 		waitpid(*pid, NULL, 0);

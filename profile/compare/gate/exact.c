@@ -4,11 +4,13 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "profile/compare/gate/metric.h"
 #include "profile/compare/gate/private.h"
 #include "profile/analyse/stacks/comparable.h"
-#include "profile/analyse/stacks/diff.h"
+#include "profile/compare/diff/diff.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +20,21 @@
 /* Something with a count on both sides. Its name is made when it differs. */
 struct tally {
 	uint64_t hash; /* of all that tells it from others */
-	double value[GATE_SIDES];
+	double value[GATE_SIDE_MAX];
 	uint64_t stamp;		    /* the last stack that counted for it */
 	uint32_t side, stack, func; /* where its name is found */
 	uint8_t mode;
-	enum phase phase; /* of GRULE_INSN_PHASES */
+	enum phase phase; /* of GATE_RULE_INSN_PHASES */
 };
 
-struct exact {
+struct gate_exact {
 	struct gate *gate;
 	struct gate_report *report;
-	struct stackset *set[GATE_SIDES];
-	uint64_t *func_hash[GATE_SIDES]; /* of each function's name and DSO */
-	uint64_t
-		*weight[GATE_SIDES]; /* of each stack: all of it, or its part in the rule's phase */
+	struct stackset *set[GATE_SIDE_MAX];
+	uint64_t *func_hash[GATE_SIDE_MAX]; /* of each function's name and DSO */
+	double whole[GATE_SIDE_MAX];	    /* the engine's own count of instructions; NAN: none */
+	uint64_t *weight
+		[GATE_SIDE_MAX]; /* of each stack: all of it, or its part in the rule's phase */
 	struct table tally;
 	uint64_t stamps;
 };
@@ -44,7 +47,7 @@ static bool exact_equal(const void *a, const void *b, const void *ctx)
 
 /* -- adding up -------------------------------------------------------------------------------------- */
 
-static int exact_add(struct exact *x, const struct tally *like, double amount)
+static int exact_add(struct gate_exact *x, const struct tally *like, double amount)
 {
 	struct tally *t;
 	uint32_t i;
@@ -60,22 +63,22 @@ static int exact_add(struct exact *x, const struct tally *like, double amount)
 	return 0;
 }
 
-static const struct phases *exact_phases(const struct exact *x, unsigned int side)
+static const struct phases *exact_phases(const struct gate_exact *x, unsigned int side)
 {
 	return &x->gate->run[side][0]->phases;
 }
 
-static double exact_weight(const struct exact *x, const struct tally *t)
+static double exact_weight(const struct gate_exact *x, const struct tally *t)
 {
 	return (double)x->weight[t->side][t->stack];
 }
 
-static uint64_t exact_func_hash(const struct exact *x, const struct tally *t, uint8_t mode)
+static uint64_t exact_func_hash(const struct gate_exact *x, const struct tally *t, uint8_t mode)
 {
 	return table_mix(x->func_hash[t->side][t->func], mode);
 }
 
-static int exact_add_functions(struct exact *x, const struct grule *r, struct tally like)
+static int exact_add_functions(struct gate_exact *x, const struct gate_rule *r, struct tally like)
 {
 	const struct stackset *s = x->set[like.side];
 	const struct stackset_stack *st = &s->stack[like.stack];
@@ -85,7 +88,7 @@ static int exact_add_functions(struct exact *x, const struct grule *r, struct ta
 		const struct diff_identity id =
 			diff_identify(st, &s->func[s->frame[st->frame[i]].func]);
 
-		if (!grule_matches(r, id.name, id.dso))
+		if (!gate_rule_matches(r, id.name, id.dso))
 			continue;
 		like.func = s->frame[st->frame[i]].func;
 		like.mode = id.mode;
@@ -95,14 +98,14 @@ static int exact_add_functions(struct exact *x, const struct grule *r, struct ta
 	return ret;
 }
 
-static int exact_add_stack(struct exact *x, const struct grule *r, struct tally like)
+static int exact_add_stack(struct gate_exact *x, const struct gate_rule *r, struct tally like)
 {
 	const struct stackset *s = x->set[like.side];
 	const struct stackset_stack *st = &s->stack[like.stack];
 	const struct stackset_func *top = &s->func[s->frame[st->frame[0]].func];
 
 	like.hash = hash_text(HASH_START, s->task[st->task].comm);
-	if (!grule_matches(r, top->name, top->dso))
+	if (!gate_rule_matches(r, top->name, top->dso))
 		return 0;
 	for (uint32_t i = 0; i < st->n; i++) {
 		like.func = s->frame[st->frame[i]].func;
@@ -120,7 +123,7 @@ static bool exact_is_syscall(const char *name)
 	       !strncmp(name, "__ia32_compat_sys_", 18);
 }
 
-static int exact_add_syscall(struct exact *x, const struct grule *r, struct tally like)
+static int exact_add_syscall(struct gate_exact *x, const struct gate_rule *r, struct tally like)
 {
 	const struct stackset *s = x->set[like.side];
 	const struct stackset_stack *st = &s->stack[like.stack];
@@ -133,14 +136,14 @@ static int exact_add_syscall(struct exact *x, const struct grule *r, struct tall
 		like.func = s->frame[st->frame[i]].func;
 		like.mode = STACKSET_KERNEL;
 		like.hash = exact_func_hash(x, &like, like.mode);
-		return grule_matches(r, f->name, f->dso)
+		return gate_rule_matches(r, f->name, f->dso)
 			       ? exact_add(x, &like, exact_weight(x, &like))
 			       : 0;
 	}
 	return 0;
 }
 
-static int exact_add_task(struct exact *x, const struct grule *r, struct tally like)
+static int exact_add_task(struct gate_exact *x, const struct gate_rule *r, struct tally like)
 {
 	const struct stackset *s = x->set[like.side];
 	const struct stackset_stack *st = &s->stack[like.stack];
@@ -148,14 +151,14 @@ static int exact_add_task(struct exact *x, const struct grule *r, struct tally l
 
 	like.hash = hash_text(HASH_START, comm);
 	like.mode = st->mode;
-	return grule_matches(r, comm, "") ? exact_add(x, &like, exact_weight(x, &like)) : 0;
+	return gate_rule_matches(r, comm, "") ? exact_add(x, &like, exact_weight(x, &like)) : 0;
 }
 
-static int exact_add_phases(struct exact *x, const struct grule *r)
+static int exact_add_phases(struct gate_exact *x, const struct gate_rule *r)
 {
 	int ret = 0;
 
-	for (unsigned int side = 0; side < GATE_SIDES; side++)
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
 		for (unsigned int p = 0; p < PHASES && !ret; p++) {
 			const struct tally like = { .hash = p,
 						    .side = side,
@@ -163,31 +166,31 @@ static int exact_add_phases(struct exact *x, const struct grule *r)
 			const struct phase_span *span = &exact_phases(x, side)->span[p];
 
 			x->stamps++;
-			if (span->seen && grule_matches(r, phase_name(like.phase), ""))
+			if (span->seen && gate_rule_matches(r, phase_name(like.phase), ""))
 				ret = exact_add(x, &like, (double)span->weight);
 		}
 	return ret;
 }
 
-static int exact_tally(struct exact *x, const struct grule *r)
+static int exact_tally(struct gate_exact *x, const struct gate_rule *r)
 {
 	int ret = 0;
 
 	table_deinit(&x->tally);
-	if (r->metric == GRULE_INSN_PHASES)
+	if (r->metric == GATE_RULE_INSN_PHASES)
 		return exact_add_phases(x, r);
-	for (unsigned int side = 0; side < GATE_SIDES; side++)
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
 		for (uint32_t i = 0; i < x->set[side]->nstacks && !ret; i++) {
 			const struct tally like = { .side = side, .stack = i };
 
 			x->stamps++;
 			if (!x->set[side]->stack[i].n || !x->weight[side][i])
 				continue;
-			if (r->metric == GRULE_INSN_STACKS)
+			if (r->metric == GATE_RULE_INSN_STACKS)
 				ret = exact_add_stack(x, r, like);
-			else if (r->metric == GRULE_INSN_SYSCALLS)
+			else if (r->metric == GATE_RULE_INSN_SYSCALLS)
 				ret = exact_add_syscall(x, r, like);
-			else if (r->metric == GRULE_INSN_TASKS)
+			else if (r->metric == GATE_RULE_INSN_TASKS)
 				ret = exact_add_task(x, r, like);
 			else
 				ret = exact_add_functions(x, r, like);
@@ -197,34 +200,34 @@ static int exact_tally(struct exact *x, const struct grule *r)
 
 /* -- judging ---------------------------------------------------------------------------------------- */
 
-static double exact_effect(const struct gate_rule *rule, double base, double diff)
+static double exact_effect(const struct stats_rule *rule, double base, double diff)
 {
-	if (rule->unit != GATE_RELATIVE)
+	if (rule->unit != STATS_RELATIVE)
 		return diff;
 	return base > 0 ? diff / base : diff > 0 ? INFINITY : 0;
 }
 
-static void exact_judge(const struct grule *r, double base, double head, struct gate_finding *f)
+static void exact_judge(const struct gate_rule *r, double base, double head, struct gate_finding *f)
 {
-	struct gate_result *x = &f->result;
+	struct stats_result *x = &f->result;
 	double size;
 
-	f->stats = grule_stats(r, base, 0);
+	f->stats = gate_rule_stats(r, base, 0);
 	f->seen = -1;
-	*x = (struct gate_result){ .base = base, .head = head, .diff = head - base };
+	*x = (struct stats_result){ .base = base, .head = head, .diff = head - base };
 	x->effect = exact_effect(&f->stats, base, x->diff);
 	x->relative = base > 0 ? x->diff / base : NAN;
 	x->lo = x->hi = x->hodges_lehmann = x->cliff = NAN;
 	x->p_fail = x->p_pass = x->p_two = x->p_least = x->q = NAN;
-	size = r->worse == GATE_EITHER	? fabs(x->effect)
-	       : r->worse == GATE_LOWER ? -x->effect
-					: x->effect;
-	x->verdict = size > 0 && size >= f->stats.min_effect ? GATE_FAIL : GATE_PASS;
-	x->reason = x->verdict == GATE_FAIL ? GATE_WORSE : GATE_EXCLUDED;
+	size = r->worse == STATS_EITHER	 ? fabs(x->effect)
+	       : r->worse == STATS_LOWER ? -x->effect
+					 : x->effect;
+	x->verdict = size > 0 && size >= f->stats.min_effect ? STATS_FAIL : STATS_PASS;
+	x->reason = x->verdict == STATS_FAIL ? STATS_WORSE : STATS_EXCLUDED;
 	if (-size >= f->stats.min_effect)
-		x->flags |= GATE_IMPROVED;
-	else if (x->verdict == GATE_PASS && x->diff != 0)
-		x->flags |= GATE_CHANGED;
+		x->flags |= STATS_IMPROVED;
+	else if (x->verdict == STATS_PASS && x->diff != 0)
+		x->flags |= STATS_CHANGED;
 }
 
 /* Innermost first on the way out, so that what does not fit is the outermost. */
@@ -254,7 +257,7 @@ static const char *exact_stack_name(struct gate_run *run, const struct stackset 
 	return gate_run_keep(run, text + at);
 }
 
-static int exact_name(struct exact *x, const struct grule *r, const struct tally *t,
+static int exact_name(struct gate_exact *x, const struct gate_rule *r, const struct tally *t,
 		      struct gate_finding *f)
 {
 	struct gate_run *run = x->gate->run[t->side][0];
@@ -262,18 +265,19 @@ static int exact_name(struct exact *x, const struct grule *r, const struct tally
 	const struct stackset_stack *st = &s->stack[t->stack];
 
 	f->mode = diff_mode_name(t->mode);
-	if (r->metric == GRULE_INSN_TASKS || r->metric == GRULE_INSN_PHASES) {
-		f->name = gate_run_keep(run, r->metric == GRULE_INSN_TASKS ? s->task[st->task].comm
-									   : phase_name(t->phase));
+	if (r->metric == GATE_RULE_INSN_TASKS || r->metric == GATE_RULE_INSN_PHASES) {
+		f->name = gate_run_keep(run, r->metric == GATE_RULE_INSN_TASKS
+						     ? s->task[st->task].comm
+						     : phase_name(t->phase));
 		f->dso = gate_run_keep(run, "");
 	} else {
 		const struct diff_identity id = diff_identify(st, &s->func[t->func]);
 
-		f->name = r->metric == GRULE_INSN_STACKS ? exact_stack_name(run, s, t->stack)
-							 : gate_run_keep(run, id.name);
+		f->name = r->metric == GATE_RULE_INSN_STACKS ? exact_stack_name(run, s, t->stack)
+							     : gate_run_keep(run, id.name);
 		f->dso = gate_run_keep(run, id.dso);
 	}
-	f->value = calloc(GATE_SIDES, sizeof(*f->value));
+	f->value = calloc(GATE_SIDE_MAX, sizeof(*f->value));
 	if (!f->name || !f->dso || !f->value)
 		return -ENOMEM;
 	memcpy(f->value, t->value, sizeof(t->value));
@@ -290,7 +294,7 @@ static int exact_compare_tallies(const void *a, const void *b)
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-static int exact_family(struct exact *x, struct gate_outcome *o)
+static int exact_family(struct gate_exact *x, struct gate_outcome *o)
 {
 	struct tally *t;
 	size_t n = 0;
@@ -322,14 +326,30 @@ static int exact_family(struct exact *x, struct gate_outcome *o)
 	return ret;
 }
 
-static int exact_number(struct exact *x, struct gate_outcome *o)
+/* Returns whether the rule is about all instructions of the run. */
+static bool exact_is_of_all(const struct gate_rule *r)
 {
-	double value[GATE_SIDES] = { 0 };
+	return r->metric == GATE_RULE_INSNS && !r->symbol && !r->pattern && !r->dso &&
+	       !r->has_phase;
+}
+
+static int exact_number(struct gate_exact *x, struct gate_outcome *o)
+{
+	double value[GATE_SIDE_MAX] = { 0 };
 	bool all = !o->rule->symbol && !o->rule->pattern && !o->rule->dso;
 
-	for (unsigned int side = 0; all && side < GATE_SIDES; side++)
+	for (unsigned int side = 0; all && side < GATE_SIDE_MAX; side++) {
+		/*
+		 * Samples are multiples of the period. The engine's number also has the rest of blocks that were
+		 * left early, which counts have not: both sides are to be the same number.
+		 */
+		if (x->report->sampled && exact_is_of_all(o->rule)) {
+			value[side] = x->whole[side];
+			continue;
+		}
 		for (size_t i = 0; i < x->set[side]->nstacks; i++)
 			value[side] += (double)x->weight[side][i];
+	}
 	if (!all) {
 		int ret = exact_tally(x, o->rule);
 		const struct tally *t = x->tally.item;
@@ -337,7 +357,7 @@ static int exact_number(struct exact *x, struct gate_outcome *o)
 		if (ret)
 			return ret;
 		for (size_t i = 0; i < x->tally.n; i++)
-			for (unsigned int side = 0; side < GATE_SIDES; side++)
+			for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
 				value[side] += t[i].value[side];
 		if (!x->tally.n) {
 			o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
@@ -345,7 +365,7 @@ static int exact_number(struct exact *x, struct gate_outcome *o)
 			return 0;
 		}
 	}
-	o->total.value = calloc(GATE_SIDES, sizeof(*o->total.value));
+	o->total.value = calloc(GATE_SIDE_MAX, sizeof(*o->total.value));
 	if (!o->total.value)
 		return -ENOMEM;
 	memcpy(o->total.value, value, sizeof(value));
@@ -354,9 +374,9 @@ static int exact_number(struct exact *x, struct gate_outcome *o)
 }
 
 /* How much of each stack the rule is about. */
-static void exact_weigh(struct exact *x, const struct grule *r)
+static void exact_weigh(struct gate_exact *x, const struct gate_rule *r)
 {
-	for (unsigned int side = 0; side < GATE_SIDES; side++) {
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++) {
 		const struct stackset *s = x->set[side];
 
 		for (size_t i = 0; i < s->nstacks; i++)
@@ -368,12 +388,12 @@ static void exact_weigh(struct exact *x, const struct grule *r)
 }
 
 /* In o->why, where it does. */
-static void exact_lacks_phase(const struct exact *x, struct gate_outcome *o)
+static void exact_lacks_phase(const struct gate_exact *x, struct gate_outcome *o)
 {
-	static const char *const of[GATE_SIDES] = { "base", "head" };
-	const struct grule *r = o->rule;
+	static const char *const of[GATE_SIDE_MAX] = { "base", "head" };
+	const struct gate_rule *r = o->rule;
 
-	for (unsigned int side = 0; side < GATE_SIDES && !o->why[0]; side++) {
+	for (unsigned int side = 0; side < GATE_SIDE_MAX && !o->why[0]; side++) {
 		const struct phases *p = exact_phases(x, side);
 
 		if (!p->boot)
@@ -385,20 +405,20 @@ static void exact_lacks_phase(const struct exact *x, struct gate_outcome *o)
 	}
 }
 
-static int exact_rule(struct exact *x, struct gate_outcome *o)
+static int exact_rule(struct gate_exact *x, struct gate_outcome *o)
 {
 	bool worse;
 	int ret;
 
-	if (o->rule->has_phase || o->rule->metric == GRULE_INSN_PHASES)
+	if (o->rule->has_phase || o->rule->metric == GATE_RULE_INSN_PHASES)
 		exact_lacks_phase(x, o);
 	if (o->why[0]) {
 		o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
 		return 0;
 	}
 	exact_weigh(x, o->rule);
-	ret = grule_is_family(o->rule) ? exact_family(x, o) : exact_number(x, o);
-	worse = o->nworse || (o->total.value && o->total.result.verdict == GATE_FAIL);
+	ret = gate_rule_is_family(o->rule) ? exact_family(x, o) : exact_number(x, o);
+	worse = o->nworse || (o->total.value && o->total.result.verdict == STATS_FAIL);
 
 	if (!ret && !o->why[0])
 		o->status = !worse ? GATE_OK : o->rule->fail ? GATE_FAILED : GATE_WARNED;
@@ -407,7 +427,17 @@ static int exact_rule(struct exact *x, struct gate_outcome *o)
 
 /* -- the whole -------------------------------------------------------------------------------------- */
 
-static int exact_load(struct exact *x, enum gate_side side, const char *path, struct err *e)
+/* Returns the engine's own count of what the profile covers. */
+static double exact_whole(const struct stackset *s)
+{
+	json_t *totals = gate_totals(s->json);
+	double whole = gate_engine_instructions(totals);
+
+	json_decref(totals);
+	return whole;
+}
+
+static int exact_load(struct gate_exact *x, enum gate_side side, const char *path, struct err *e)
 {
 	struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
 	struct gate_run *run = NULL;
@@ -426,6 +456,13 @@ static int exact_load(struct exact *x, enum gate_side side, const char *path, st
 			"%s: its event is %.80s: --exact compares instructions, of `kvmprof run "
 			"--engine exact`",
 			path, s->event);
+	x->whole[side] = exact_whole(s);
+	x->report->sampled |= !s->counted;
+	if (x->report->sampled && isnan(x->whole[side]))
+		return err_set(e, EINVAL,
+			       "%s: it has samples and no exact count: --exact compares profiles "
+			       "of `kvmprof run --engine exact --call-counts`",
+			       path);
 	x->func_hash[side] = calloc(s->nfuncs + 1, sizeof(**x->func_hash));
 	x->weight[side] = calloc(s->nstacks + 1, sizeof(**x->weight));
 	if (!x->func_hash[side] || !x->weight[side])
@@ -440,20 +477,47 @@ static int exact_load(struct exact *x, enum gate_side side, const char *path, st
 	return ret ? ret : gate_add_run(x->gate, side, run, e);
 }
 
-static int exact_check_rules(const struct grules *rules, struct err *e)
+static int exact_check_rules(const struct gate_rules *rules, struct err *e)
 {
 	for (size_t i = 0; i < rules->n; i++)
-		if (!grule_is_exact(&rules->rule[i]))
+		if (!gate_rule_is_exact(&rules->rule[i]))
 			return err_set(e, EINVAL,
 				       "%s:%u: the metric %s needs several runs; --exact has "
 				       "instructions, and function-, stack-, syscall-, task- and "
 				       "phase-instructions",
 				       rules->path, rules->rule[i].line,
-				       grule_metric_name(rules->rule[i].metric));
+				       gate_rule_metric_name(rules->rule[i].metric));
 	return 0;
 }
 
-static void exact_means(const struct exact *x, struct gate_report *r)
+/*
+ * Refuses rules on parts of a run that was sampled: any change moves each sample behind it, so parts differ by
+ * chance. Returns -EINVAL with the way out.
+ */
+static int exact_check_counted(const struct gate_exact *x, struct err *e)
+{
+	const struct gate_rules *rules = x->gate->rules;
+
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
+		for (size_t i = 0; i < rules->n && !x->set[side]->counted; i++) {
+			const struct gate_rule *r = &rules->rule[i];
+
+			if (exact_is_of_all(r))
+				continue;
+			return err_set(e, EINVAL,
+				       "%.200s: it was sampled, so the rule \"%.80s\" (%s%s) would "
+				       "judge chance: make both sides with `kvmprof run --engine "
+				       "exact --call-counts`; of sampled profiles the whole run's "
+				       "instructions can be compared (-c with a rule of that "
+				       "metric alone)",
+				       x->gate->run[side][0]->path, r->name,
+				       gate_rule_metric_name(r->metric),
+				       r->has_phase ? " of a phase" : "");
+		}
+	return 0;
+}
+
+static void exact_means(const struct gate_exact *x, struct gate_report *r)
 {
 	struct buf words;
 
@@ -464,9 +528,9 @@ static void exact_means(const struct exact *x, struct gate_report *r)
 	buf_deinit(&words);
 }
 
-static int exact_report(struct exact *x, struct err *e)
+static int exact_report(struct gate_exact *x, struct err *e)
 {
-	const struct grules *rules = x->gate->rules;
+	const struct gate_rules *rules = x->gate->rules;
 	struct gate_report *r = x->report;
 	int ret = 0;
 
@@ -474,11 +538,10 @@ static int exact_report(struct exact *x, struct err *e)
 	r->n = rules->n;
 	r->nbase = r->nhead = 1;
 	r->exact = true;
-	r->sampled = !x->set[GATE_BASE]->counted || !x->set[GATE_HEAD]->counted;
 	exact_means(x, r);
 	r->outcome = calloc(r->n, sizeof(*r->outcome));
 	if (!r->outcome)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (size_t i = 0; i < r->n && !ret; i++) {
 		r->outcome[i].rule = &rules->rule[i];
 		ret = exact_rule(x, &r->outcome[i]);
@@ -487,27 +550,40 @@ static int exact_report(struct exact *x, struct err *e)
 		if (r->outcome[i].status > r->status && r->outcome[i].status != GATE_SKIPPED)
 			r->status = r->outcome[i].status;
 	}
+	gate_judge_panics(r);
 	return ret ? err_set(e, -ret, "out of memory for what differs") : 0;
+}
+
+static int exact_evaluate(struct gate_exact *x, const char *base, const char *head, struct err *e)
+{
+	int ret = exact_check_rules(x->gate->rules, e);
+
+	if (ret)
+		return ret;
+	ret = exact_load(x, GATE_BASE, base, e);
+	if (ret)
+		return ret;
+	ret = exact_load(x, GATE_HEAD, head, e);
+	if (ret)
+		return ret;
+	ret = exact_check_counted(x, e);
+	return ret ? ret : exact_report(x, e);
 }
 
 int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
 			struct gate_report **out, struct err *e)
 {
-	struct exact x = { .gate = g,
-			   .report = calloc(1, sizeof(*x.report)),
-			   .tally = TABLE_OF(struct tally, exact_equal) };
-	int ret = x.report ? 0 : err_set(e, ENOMEM, "out of memory");
+	struct gate_exact x = { .gate = g,
+				.report = calloc(1, sizeof(*x.report)),
+				.tally = TABLE_OF(struct tally, exact_equal) };
+	int ret = x.report ? exact_evaluate(&x, base, head, e) : err_nomem(e);
 
-	ret = ret ? ret : exact_check_rules(g->rules, e);
-	ret = ret ? ret : exact_load(&x, GATE_BASE, base, e);
-	ret = ret ? ret : exact_load(&x, GATE_HEAD, head, e);
-	ret = ret ? ret : exact_report(&x, e);
 	if (ret)
 		gate_report_destroy(x.report);
 	else
 		*out = x.report;
 	table_deinit(&x.tally);
-	for (unsigned int side = 0; side < GATE_SIDES; side++) {
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++) {
 		stackset_destroy(x.set[side]);
 		free(x.func_hash[side]);
 		free(x.weight[side]);

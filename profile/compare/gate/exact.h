@@ -5,6 +5,8 @@
  * No statistics: a difference is a fact. Rules are those of the metrics instructions, and
  * function-, stack-, syscall-, task- and phase-instructions, of the run or of one phase of a boot; of a
  * family the report has what differs, largest first. What is compared is the profile's first event.
+ * Sampled profiles have one number that is exact, the engine's own count of instructions: only rules on
+ * that are judged, others are refused.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_EXACT_H
 #define KVMPROF_PROFILE_COMPARE_GATE_EXACT_H
@@ -15,7 +17,7 @@
 
 /*
  * Loads both into the gate, which has no runs yet, and judges. -EINVAL: not of the event
- * instructions, or a rule of another metric.
+ * instructions, a rule of another metric, or a rule on a part of a run that was sampled.
  */
 int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
 			struct gate_report **out, struct err *e);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The functions of all runs, side by side. Which ones are compared is told by their mean
- * over all runs of both sides, which says nothing of the difference (gate_adjust()).
+ * over all runs of both sides, which says nothing of the difference (stats_adjust()).
  */
 #include "profile/compare/gate/private.h"
 
 #include "base/cleanup.h"
-#include "profile/analyse/stacks/diff.h"
+#include "profile/compare/diff/diff.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,7 @@ struct occurrence {
 };
 
 /* Of all runs. */
-struct member {
+struct family_member {
 	const struct gate_symbol *symbol; /* of the first run that has it */
 	size_t first, n;		  /* occurrences */
 	double mean_share;
@@ -28,7 +28,7 @@ struct member {
 
 struct members {
 	struct occurrence *occurrence;
-	struct member *member; /* largest first */
+	struct family_member *member; /* largest first */
 	size_t n, left_out;
 };
 
@@ -42,7 +42,7 @@ static int compare_occurrences(const void *a, const void *b)
 
 static int compare_members(const void *a, const void *b)
 {
-	const struct member *x = a, *y = b;
+	const struct family_member *x = a, *y = b;
 
 	if (x->mean_share != y->mean_share)
 		return x->mean_share > y->mean_share ? -1 : 1;
@@ -87,7 +87,7 @@ static int family_collect(const struct gate *g, struct members *m, size_t *count
 }
 
 /* Functions that match r (NULL: all), of min_share on the average of all runs. */
-static int find_members(const struct gate *g, const struct grule *r, bool children,
+static int find_members(const struct gate *g, const struct gate_rule *r, bool children,
 			double min_share, size_t most, struct members *m)
 {
 	double runs = g->n[GATE_BASE] + g->n[GATE_HEAD];
@@ -97,14 +97,14 @@ static int find_members(const struct gate *g, const struct grule *r, bool childr
 	if (family_collect(g, m, &n) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i = next) {
-		struct member x = { .symbol = m->occurrence[i].symbol, .first = i };
+		struct family_member x = { .symbol = m->occurrence[i].symbol, .first = i };
 
 		for (next = i;
 		     next < n && !gate_symbol_compare(m->occurrence[next].symbol, x.symbol); next++)
 			x.mean_share += weight_of(m->occurrence[next].symbol, children) /
 					run_of(g, m->occurrence[next].run)->weight / runs;
 		x.n = next - i;
-		if (r && !grule_matches(r, x.symbol->name, x.symbol->dso))
+		if (r && !gate_rule_matches(r, x.symbol->name, x.symbol->dso))
 			continue;
 		if (x.mean_share < min_share || x.mean_share <= 0)
 			m->left_out++;
@@ -121,8 +121,9 @@ static int find_members(const struct gate *g, const struct grule *r, bool childr
 }
 
 /* The finding of a member: its name, and its value in each run, base first. */
-static int start_finding(const struct gate *g, const struct members *m, const struct member *x,
-			 const struct grule *r, struct gate_finding *f, struct err *e)
+static int start_finding(const struct gate *g, const struct members *m,
+			 const struct family_member *x, const struct gate_rule *r,
+			 struct gate_finding *f, struct err *e)
 {
 	f->name = x->symbol->name;
 	f->dso = x->symbol->dso;
@@ -145,14 +146,14 @@ static void refuse_old(struct gate_finding *f, unsigned int nbase)
 	for (unsigned int i = 0; i < nbase; i++)
 		if (f->value[i] > 0) {
 			f->result.p_fail = f->result.q = 1;
-			f->result.verdict = GATE_PASS;
-			f->result.reason = GATE_EXCLUDED;
+			f->result.verdict = STATS_PASS;
+			f->result.reason = STATS_EXCLUDED;
 			f->seen = -1;
 			return;
 		}
 }
 
-static int compare_member(struct gate_eval *v, struct gate_design *d, const struct gate_outcome *o,
+static int compare_member(struct gate_eval *v, struct stats_design *d, const struct gate_outcome *o,
 			  double alpha, struct gate_finding *f, struct err *e)
 {
 	int ret = gate_compare_values(v, d, o->rule, alpha, f, e);
@@ -160,7 +161,7 @@ static int compare_member(struct gate_eval *v, struct gate_design *d, const stru
 	if (ret)
 		return ret;
 	gate_find_seen(v, d, o->rule, f, o->alpha);
-	if (o->rule->metric == GRULE_NEW_SYMBOLS)
+	if (o->rule->metric == GATE_RULE_NEW_SYMBOLS)
 		refuse_old(f, v->report->nbase);
 	return 0;
 }
@@ -168,8 +169,8 @@ static int compare_member(struct gate_eval *v, struct gate_design *d, const stru
 static int compare_members_all(struct gate_eval *v, struct gate_outcome *o, double alpha,
 			       const struct members *m, struct err *e)
 {
-	struct gate_design d = { 0 };
-	cleanup_free struct gate_result **result = calloc(m->n + 1, sizeof(struct gate_result *));
+	struct stats_design d = { 0 };
+	cleanup_free struct stats_result **result = calloc(m->n + 1, sizeof(struct stats_result *));
 	int ret;
 
 	o->finding = calloc(m->n + 1, sizeof(*o->finding));
@@ -184,15 +185,15 @@ static int compare_members_all(struct gate_eval *v, struct gate_outcome *o, doub
 		ret = ret ? ret : compare_member(v, &d, o, alpha, f, e);
 		result[i] = &f->result;
 	}
-	if (!ret && m->n && gate_adjust(result, m->n, alpha, GATE_FDR) < 0)
+	if (!ret && m->n && stats_adjust(result, m->n, alpha, STATS_FDR) < 0)
 		ret = err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
-	gate_design_deinit(&d);
+	stats_design_deinit(&d);
 	return ret;
 }
 
 int gate_evaluate_family(struct gate_eval *v, struct gate_outcome *o, double alpha, struct err *e)
 {
-	const struct grule *r = o->rule;
+	const struct gate_rule *r = o->rule;
 	double min_share = r->min_share;
 	struct members m;
 	int ret;
@@ -204,7 +205,7 @@ int gate_evaluate_family(struct gate_eval *v, struct gate_outcome *o, double alp
 		return 0;
 	}
 	/* One that is in no base run and at the threshold in all of the head's. */
-	if (r->metric == GRULE_NEW_SYMBOLS)
+	if (r->metric == GATE_RULE_NEW_SYMBOLS)
 		min_share = r->threshold.value / 100 * v->report->nhead /
 			    (v->report->nbase + v->report->nhead);
 	if (find_members(v->gate, r, r->children, min_share, GATE_MAX_MEMBERS, &m) < 0) {
@@ -215,8 +216,8 @@ int gate_evaluate_family(struct gate_eval *v, struct gate_outcome *o, double alp
 	o->alpha /= (double)(m.n ? m.n : 1);
 	ret = compare_members_all(v, o, alpha, &m, e);
 	if (!ret && !m.n) {
-		o->status =
-			r->optional || r->metric == GRULE_NEW_SYMBOLS ? GATE_SKIPPED : GATE_UNSURE;
+		o->status = r->optional || r->metric == GATE_RULE_NEW_SYMBOLS ? GATE_SKIPPED
+									      : GATE_UNSURE;
 		snprintf(o->why, sizeof(o->why), "no function has a share of %g %% or more",
 			 100 * min_share);
 	}
@@ -226,16 +227,16 @@ int gate_evaluate_family(struct gate_eval *v, struct gate_outcome *o, double alp
 
 /* -- as one of the gate's rules ---------------------------------------------------------------- */
 
-struct gate_result gate_family_result(const struct gate_outcome *o)
+struct stats_result gate_family_result(const struct gate_outcome *o)
 {
-	struct gate_result all = { .verdict = GATE_PASS, .p_fail = 1, .q = 1, .p_least = 1 };
+	struct stats_result all = { .verdict = STATS_PASS, .p_fail = 1, .q = 1, .p_least = 1 };
 
 	for (size_t i = 0; i < o->nfindings; i++) {
-		const struct gate_result *r = &o->finding[i].result;
+		const struct stats_result *r = &o->finding[i].result;
 
-		if (r->verdict == GATE_FAIL) {
-			all.verdict = GATE_FAIL;
-			all.reason = GATE_WORSE;
+		if (r->verdict == STATS_FAIL) {
+			all.verdict = STATS_FAIL;
+			all.reason = STATS_WORSE;
 		}
 		/* The smallest q is Simes' p of the hypothesis that no function got worse. */
 		all.p_fail = fmin(all.p_fail, r->q);
@@ -247,9 +248,9 @@ struct gate_result gate_family_result(const struct gate_outcome *o)
 void gate_family_refuse(struct gate_outcome *o)
 {
 	for (size_t i = 0; i < o->nfindings; i++)
-		if (o->finding[i].result.verdict == GATE_FAIL) {
-			o->finding[i].result.verdict = GATE_INCONCLUSIVE;
-			o->finding[i].result.reason = GATE_TOO_MANY;
+		if (o->finding[i].result.verdict == STATS_FAIL) {
+			o->finding[i].result.verdict = STATS_INCONCLUSIVE;
+			o->finding[i].result.reason = STATS_TOO_MANY;
 		}
 }
 
@@ -257,9 +258,9 @@ void gate_family_refuse(struct gate_outcome *o)
 static int compare_findings(const void *a, const void *b)
 {
 	static const int order[] = {
-		[GATE_FAIL] = 0,
-		[GATE_INCONCLUSIVE] = 1,
-		[GATE_PASS] = 2,
+		[STATS_FAIL] = 0,
+		[STATS_INCONCLUSIVE] = 1,
+		[STATS_PASS] = 2,
 	};
 	const struct gate_finding *x = a, *y = b;
 	double dx = fabs(x->result.diff), dy = fabs(y->result.diff);
@@ -280,11 +281,11 @@ void gate_family_settle(struct gate_outcome *o)
 		return;
 	qsort(o->finding, o->nfindings, sizeof(*o->finding), compare_findings);
 	for (size_t i = 0; i < o->nfindings; i++) {
-		const struct gate_result *r = &o->finding[i].result;
+		const struct stats_result *r = &o->finding[i].result;
 
-		o->nworse += r->verdict == GATE_FAIL;
-		o->nunsure += r->verdict == GATE_INCONCLUSIVE;
-		o->nbetter += (r->flags & GATE_IMPROVED) != 0;
+		o->nworse += r->verdict == STATS_FAIL;
+		o->nunsure += r->verdict == STATS_INCONCLUSIVE;
+		o->nbetter += (r->flags & STATS_IMPROVED) != 0;
 	}
 }
 
@@ -310,7 +311,7 @@ static int keep_moved(struct gate_report *r, size_t n)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		q[i] = r->moved[i].result.p_two;
-	if (runstats_fdr(q, n, q) < 0)
+	if (stats_fdr(q, n, q) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		struct gate_finding f = r->moved[i];
@@ -332,27 +333,31 @@ static int keep_moved(struct gate_report *r, size_t n)
 static int compare_shares(struct gate_eval *v, const struct members *m, struct err *e)
 {
 	/* What is asked of them does not matter: only the two-sided p is looked at. */
-	static const struct grule any = { .name = (char *)"functions",
-					  .worse = GATE_EITHER,
-					  .power = GRULE_POWER,
-					  .quantile = -1,
-					  .threshold = { GATE_POINTS, 0.1 } };
+	static const struct gate_rule any = { .name = (char *)"functions",
+					      .worse = STATS_EITHER,
+					      .power = GATE_RULE_POWER,
+					      .quantile = -1,
+					      .threshold = { STATS_POINTS, 0.1 } };
 	struct gate_report *r = v->report;
-	int ret = 0;
+	int ret;
 
 	r->moved = calloc(m->n + 1, sizeof(*r->moved));
 	if (!r->moved)
 		return err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
-	for (size_t i = 0; i < m->n && !ret; i++) {
+	for (size_t i = 0; i < m->n; i++) {
 		struct gate_finding *f = &r->moved[i];
 
 		r->nmoved++;
 		ret = start_finding(v->gate, m, &m->member[i], &any, f, e);
-		ret = ret ? ret : gate_compare_values(v, &v->plain, &any, GATE_ALPHA, f, e);
+		if (ret)
+			return ret;
+		ret = gate_compare_values(v, &v->plain, &any, STATS_ALPHA, f, e);
+		if (ret)
+			return ret;
 	}
-	if (!ret && keep_moved(r, r->nmoved) < 0)
-		ret = err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
-	return ret;
+	if (keep_moved(r, r->nmoved) < 0)
+		return err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
+	return 0;
 }
 
 int gate_find_moved(struct gate_eval *v, struct err *e)

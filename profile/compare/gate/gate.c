@@ -13,12 +13,12 @@
 #define DEALS_BEYOND 5.0	 /* the smallest p is that far below the smallest alpha */
 #define DEAL_NUMBERS (32u << 20) /* in a design's table of deals, at most */
 
-int gate_create(struct gate **out, const struct grules *rules, struct err *e)
+int gate_create(struct gate **out, const struct gate_rules *rules, struct err *e)
 {
 	struct gate *g = calloc(1, sizeof(*g));
 
 	if (!g)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	g->rules = rules;
 	*out = g;
 	return 0;
@@ -28,7 +28,7 @@ void gate_destroy(struct gate *g)
 {
 	if (!g)
 		return;
-	for (unsigned int s = 0; s < GATE_SIDES; s++)
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
 		for (unsigned int i = 0; i < g->n[s]; i++)
 			gate_run_destroy(g->run[s][i]);
 	free(g);
@@ -59,8 +59,8 @@ int gate_add_run(struct gate *g, enum gate_side side, struct gate_run *run, stru
 {
 	int ret = check_alike(g, run, e);
 
-	if (!ret && g->n[side] == GATE_MAX_RUNS)
-		ret = err_set(e, EINVAL, "more than %u runs a side", GATE_MAX_RUNS);
+	if (!ret && g->n[side] == STATS_MAX_RUNS)
+		ret = err_set(e, EINVAL, "more than %u runs a side", STATS_MAX_RUNS);
 	if (ret)
 		gate_run_destroy(run);
 	else
@@ -74,7 +74,9 @@ int gate_add(struct gate *g, enum gate_side side, const char *path, const struct
 	struct gate_run *run = NULL;
 	int ret = gate_run_load(&run, path, g->rules, e);
 
-	ret = ret ? ret : gate_add_run(g, side, run, e);
+	if (ret)
+		return ret;
+	ret = gate_add_run(g, side, run, e);
 	if (!ret && out)
 		*out = run;
 	return ret;
@@ -90,7 +92,7 @@ const struct gate_run *gate_run_at(const struct gate *g, enum gate_side side, un
 	return g->run[side][i];
 }
 
-const struct grules *gate_rules_of(const struct gate *g)
+const struct gate_rules *gate_rules_of(const struct gate *g)
 {
 	return g->rules;
 }
@@ -98,65 +100,56 @@ const struct grules *gate_rules_of(const struct gate *g)
 /* -- comparing ------------------------------------------------------------------------------ */
 
 int gate_design_for(const struct gate_eval *v, double alpha, size_t members,
-		    struct gate_design *out, struct err *e)
+		    struct stats_design *out, struct err *e)
 {
-	struct gate_layout layout = v->layout;
+	struct stats_layout layout = v->layout;
 	double resamples, runs = layout.nbase + layout.nhead;
 
 	layout.alpha = alpha / (double)(members ? members : 1);
-	resamples = fmax(DEALS_BEYOND / layout.alpha, RUNSTATS_RESAMPLES);
-	resamples = fmin(resamples, fmax(DEAL_NUMBERS / runs, RUNSTATS_RESAMPLES));
-	layout.resamples = (unsigned int)fmin(resamples, RUNSTATS_RESAMPLES_MAX);
-	return gate_design_init(out, &layout, e);
-}
-
-static double mean_of(const double *v, unsigned int n)
-{
-	double t = 0;
-
-	for (unsigned int i = 0; i < n; i++)
-		t += v[i];
-	return t / n;
+	resamples = fmax(DEALS_BEYOND / layout.alpha, STATS_RESAMPLES);
+	resamples = fmin(resamples, fmax(DEAL_NUMBERS / runs, STATS_RESAMPLES));
+	layout.resamples = (unsigned int)fmin(resamples, STATS_RESAMPLES_MAX);
+	return stats_design_init(out, &layout, e);
 }
 
 /*
- * profile/stats/power.h thinks of RUNSTATS_RESAMPLES deals. Designs for many functions have more, and so
+ * profile/compare/stats/power.h thinks of STATS_RESAMPLES deals. Designs for many functions have more, and so
  * reach smaller alphas: what is seen then is more by the quantiles' ratio, or a little less than that.
  */
-static double seen_beyond(const struct gate_design *d, const struct gate_spread *spread,
+static double seen_beyond(const struct stats_design *d, const struct stats_spread *spread,
 			  double alpha, double least)
 {
-	double q = gate_t_quantile(1 - alpha, spread->df);
+	double q = stats_t_quantile(1 - alpha, spread->df);
 
-	return d->deals.p_least <= alpha ? q / gate_t_quantile(1 - least, spread->df) : INFINITY;
+	return d->deals.p_least <= alpha ? q / stats_t_quantile(1 - least, spread->df) : INFINITY;
 }
 
-void gate_find_seen(struct gate_eval *v, struct gate_design *d, const struct grule *r,
+void gate_find_seen(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
 		    struct gate_finding *f, double alpha)
 {
 	const double *base = f->value, *head = base + v->report->nbase;
-	const double least = 1.0 / (RUNSTATS_RESAMPLES + 1);
-	struct gate_rule rule = f->stats;
-	struct gate_spread spread;
+	const double least = 1.0 / (STATS_RESAMPLES + 1);
+	struct stats_rule rule = f->stats;
+	struct stats_spread spread;
 
 	f->seen = INFINITY;
 	rule.alpha = fmax(alpha, least);
-	if (f->result.reason == GATE_NO_BASE || gate_spread_of(d, base, head, &spread, NULL) < 0)
+	if (f->result.reason == STATS_NO_BASE || stats_spread_of(d, base, head, &spread, NULL) < 0)
 		return;
-	f->seen = gate_detectable(&spread, &rule, v->report->nbase, v->report->nhead, r->power);
+	f->seen = stats_detectable(&spread, &rule, v->report->nbase, v->report->nhead, r->power);
 	if (alpha < least)
 		f->seen *= seen_beyond(d, &spread, alpha, least);
 }
 
-int gate_compare_values(struct gate_eval *v, struct gate_design *d, const struct grule *r,
+int gate_compare_values(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
 			double alpha, struct gate_finding *f, struct err *e)
 {
 	const double *base = f->value, *head = base + v->report->nbase;
 	struct err why = { 0 };
 	int ret;
 
-	f->stats = grule_stats(r, mean_of(base, v->report->nbase), alpha);
-	ret = gate_compare(d, &f->stats, base, head, &f->result, &why);
+	f->stats = gate_rule_stats(r, stats_mean(base, v->report->nbase), alpha);
+	ret = stats_compare(d, &f->stats, base, head, &f->result, &why);
 	return ret ? err_set(e, -ret, "%s: %s", r->name, why.text) : 0;
 }
 
@@ -181,7 +174,7 @@ static unsigned int count_missing(const struct gate *g, enum gate_side side, siz
 /* Is there a function that the rule is about in any run? (A run's share is 0 when not.) */
 static const char *matches_nothing(const struct gate *g, size_t rule)
 {
-	for (unsigned int s = 0; s < GATE_SIDES; s++)
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
 		for (unsigned int i = 0; i < g->n[s]; i++)
 			if (!g->run[s][i]->why[rule])
 				return NULL;
@@ -223,9 +216,9 @@ static int evaluate_number(struct gate_eval *v, size_t i, double alpha, struct e
 	int ret;
 
 	if (!value)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	o->total.value = value;
-	for (unsigned int s = 0; s < GATE_SIDES; s++)
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
 		for (unsigned int k = 0; k < g->n[s]; k++)
 			value[n++] = g->run[s][k]->value[i];
 	ret = gate_compare_values(v, &v->plain, o->rule, alpha, &o->total, e);
@@ -237,7 +230,7 @@ static int evaluate_number(struct gate_eval *v, size_t i, double alpha, struct e
 /* -- all rules together ---------------------------------------------------------------------- */
 
 /* Do its false alarms count into the gate's error rate? */
-static bool shares_error_rate(const struct grule *r)
+static bool shares_error_rate(const struct gate_rule *r)
 {
 	return r->fail && !(r->alpha > 0);
 }
@@ -251,7 +244,7 @@ static int evaluate_rule(struct gate_eval *v, size_t i, struct err *e)
 	if (o->why[0])
 		return 0;
 	o->alpha = shared ? alpha / v->units : alpha;
-	if (grule_is_family(o->rule))
+	if (gate_rule_is_family(o->rule))
 		return gate_evaluate_family(v, o, alpha, e);
 	return evaluate_number(v, i, alpha, e);
 }
@@ -260,27 +253,27 @@ static int evaluate_rule(struct gate_eval *v, size_t i, struct err *e)
 static int settle_together(struct gate_eval *v, struct err *e)
 {
 	struct gate_report *r = v->report;
-	cleanup_free struct gate_result *family = calloc(r->n, sizeof(*family));
-	cleanup_free struct gate_result **result = calloc(r->n, sizeof(struct gate_result *));
+	cleanup_free struct stats_result *family = calloc(r->n, sizeof(*family));
+	cleanup_free struct stats_result **result = calloc(r->n, sizeof(struct stats_result *));
 	size_t n = 0;
 
 	if (!family || !result)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (size_t i = 0; i < r->n; i++) {
 		struct gate_outcome *o = &r->outcome[i];
 
 		if (o->why[0] || !shares_error_rate(o->rule))
 			continue;
 		family[i] = gate_family_result(o);
-		result[n++] = grule_is_family(o->rule) ? &family[i] : &o->total.result;
+		result[n++] = gate_rule_is_family(o->rule) ? &family[i] : &o->total.result;
 	}
-	if (n && gate_adjust(result, n, v->error_rate, GATE_HOLM) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+	if (n && stats_adjust(result, n, v->error_rate, STATS_HOLM) < 0)
+		return err_nomem(e);
 	for (size_t i = 0; i < r->n; i++) {
 		struct gate_outcome *o = &r->outcome[i];
 
-		if (!o->why[0] && shares_error_rate(o->rule) && grule_is_family(o->rule) &&
-		    family[i].reason == GATE_TOO_MANY)
+		if (!o->why[0] && shares_error_rate(o->rule) && gate_rule_is_family(o->rule) &&
+		    family[i].reason == STATS_TOO_MANY)
 			gate_family_refuse(o);
 	}
 	return 0;
@@ -290,12 +283,12 @@ static enum gate_status status_of(const struct gate_outcome *o)
 {
 	bool worse, unsure;
 
-	if (grule_is_family(o->rule)) {
+	if (gate_rule_is_family(o->rule)) {
 		worse = o->nworse > 0;
 		unsure = o->nunsure > 0;
 	} else {
-		worse = o->total.result.verdict == GATE_FAIL;
-		unsure = o->total.result.verdict == GATE_INCONCLUSIVE;
+		worse = o->total.result.verdict == STATS_FAIL;
+		unsure = o->total.result.verdict == STATS_INCONCLUSIVE;
 	}
 	if (worse)
 		return o->rule->fail ? GATE_FAILED : GATE_WARNED;
@@ -304,15 +297,15 @@ static enum gate_status status_of(const struct gate_outcome *o)
 
 static void say_why(struct gate_outcome *o)
 {
-	const struct gate_finding *f = grule_is_family(o->rule) ? o->finding : &o->total;
+	const struct gate_finding *f = gate_rule_is_family(o->rule) ? o->finding : &o->total;
 
 	if (o->status != GATE_UNSURE)
 		return;
-	if (grule_is_family(o->rule))
+	if (gate_rule_is_family(o->rule))
 		snprintf(o->why, sizeof(o->why), "for %zu of %zu functions, such as %.100s: %s",
-			 o->nunsure, o->nfindings, f->name, gate_reason_text(f->result.reason));
+			 o->nunsure, o->nfindings, f->name, stats_reason_text(f->result.reason));
 	else
-		snprintf(o->why, sizeof(o->why), "%s", gate_reason_text(f->result.reason));
+		snprintf(o->why, sizeof(o->why), "%s", stats_reason_text(f->result.reason));
 }
 
 static void settle_statuses(struct gate_report *r)
@@ -341,7 +334,7 @@ static void settle_statuses(struct gate_report *r)
 /* The order of running: by when the runs began, where all know it. */
 static void find_order(struct gate_eval *v)
 {
-	for (unsigned int s = 0; s < GATE_SIDES; s++)
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
 		for (unsigned int i = 0; i < v->gate->n[s]; i++) {
 			v->at[s][i] = v->gate->run[s][i]->began_ns;
 			for (unsigned int k = 0; k < s * v->gate->n[0] + i; k++)
@@ -363,14 +356,14 @@ static int gate_begin(struct gate_eval *v, const struct gate_eval_options *opt, 
 	if (!g->n[GATE_BASE] || !g->n[GATE_HEAD])
 		return err_set(e, EINVAL, "no runs of the %s", g->n[GATE_BASE] ? "head" : "base");
 	for (size_t i = 0; i < g->rules->n; i++)
-		if (grule_is_exact(&g->rules->rule[i]))
+		if (gate_rule_is_exact(&g->rules->rule[i]))
 			return err_set(e, EINVAL,
 				       "%s:%u: the metric %s is for one run a side: give --exact",
 				       g->rules->path, g->rules->rule[i].line,
-				       grule_metric_name(g->rules->rule[i].metric));
+				       gate_rule_metric_name(g->rules->rule[i].metric));
 	r->outcome = calloc(g->rules->n, sizeof(*r->outcome));
 	if (!r->outcome)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	r->gate = g;
 	r->n = g->rules->n;
 	r->nbase = g->n[GATE_BASE];
@@ -378,14 +371,14 @@ static int gate_begin(struct gate_eval *v, const struct gate_eval_options *opt, 
 	r->error_rate = v->error_rate;
 	for (size_t i = 0; i < r->n; i++) {
 		r->outcome[i].rule = &g->rules->rule[i];
-		if (!grule_is_family(r->outcome[i].rule))
+		if (!gate_rule_is_family(r->outcome[i].rule))
 			settle_missing(g, i, &r->outcome[i]);
 		/* What has no numbers can raise no alarm. */
 		v->units += !r->outcome[i].why[0] && shares_error_rate(r->outcome[i].rule);
 	}
 	if (!v->units)
 		v->units = 1;
-	v->layout = (struct gate_layout){
+	v->layout = (struct stats_layout){
 		.nbase = r->nbase, .nhead = r->nhead, .pairing = opt->pairing, .seed = opt->seed
 	};
 	find_order(v);
@@ -403,7 +396,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 	int ret;
 
 	if (!r)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = gate_begin(&v, opt, e);
 	for (size_t i = 0; i < r->n && !ret; i++)
 		ret = evaluate_rule(&v, i, e);
@@ -411,6 +404,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 	ret = ret ? ret : gate_find_moved(&v, e);
 	if (!ret) {
 		settle_statuses(r);
+		gate_judge_panics(r);
 		r->paired = v.plain.pairs;
 		r->ordered = v.plain.ordered;
 		r->confounded = v.plain.confounded;
@@ -418,7 +412,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 	} else {
 		gate_report_destroy(r);
 	}
-	gate_design_deinit(&v.plain);
+	stats_design_deinit(&v.plain);
 	return ret;
 }
 
@@ -440,6 +434,22 @@ void gate_report_destroy(struct gate_report *r)
 	free_findings(r->moved, r->nmoved);
 	free(r->outcome);
 	free(r);
+}
+
+const char *gate_panic(const struct gate *g, enum gate_side side)
+{
+	for (unsigned int i = 0; i < gate_runs(g, side); i++)
+		if (gate_run_at(g, side, i)->panic)
+			return gate_run_at(g, side, i)->panic;
+	return NULL;
+}
+
+void gate_judge_panics(struct gate_report *r)
+{
+	if (gate_panic(r->gate, GATE_HEAD))
+		r->status = GATE_FAILED;
+	else if (gate_panic(r->gate, GATE_BASE))
+		r->status = GATE_UNSURE;
 }
 
 int gate_exit_status(const struct gate_report *r)

@@ -10,7 +10,7 @@
  * Runs may be added after an evaluation and evaluated again, as a bench does; a report lasts
  * until then. Identical code fails in at most rules->error_rate of all gates: among the rules of
  * level fail without an alpha of their own by Holm's procedure, where functions of one rule
- * come as one, by control of their false discovery rate (profile/stats/verdict.h). Rules of level warn
+ * come as one, by control of their false discovery rate (profile/compare/stats/verdict.h). Rules of level warn
  * and those with an alpha have their error rate each for itself.
  *
  * One thread.
@@ -26,12 +26,12 @@
 #define GATE_MOVED_Q 0.05
 #define GATE_MOVED_MIN_SHARE 0.001
 
-enum gate_side { GATE_BASE, GATE_HEAD, GATE_SIDES };
+enum gate_side { GATE_BASE, GATE_HEAD, GATE_SIDE_MAX };
 
 struct gate;
 
 /* rules are borrowed. */
-int gate_create(struct gate **out, const struct grules *rules, struct err *e);
+int gate_create(struct gate **out, const struct gate_rules *rules, struct err *e);
 void gate_destroy(struct gate *g);
 
 /*
@@ -44,7 +44,7 @@ int gate_add(struct gate *g, enum gate_side side, const char *path, const struct
 int gate_add_run(struct gate *g, enum gate_side side, struct gate_run *run, struct err *e);
 unsigned int gate_runs(const struct gate *g, enum gate_side side);
 const struct gate_run *gate_run_at(const struct gate *g, enum gate_side side, unsigned int i);
-const struct grules *gate_rules_of(const struct gate *g);
+const struct gate_rules *gate_rules_of(const struct gate *g);
 
 /* Of a rule, and of the gate; the last are graver. */
 enum gate_status { GATE_OK, GATE_SKIPPED, GATE_UNSURE, GATE_WARNED, GATE_FAILED };
@@ -52,8 +52,8 @@ enum gate_status { GATE_OK, GATE_SKIPPED, GATE_UNSURE, GATE_WARNED, GATE_FAILED 
 /* One comparison: of a rule's number, or of a function. */
 struct gate_finding {
 	const char *name, *dso, *mode; /* of a function; else NULL */
-	struct gate_result result;
-	struct gate_rule stats; /* what it was compared with */
+	struct stats_result result;
+	struct stats_rule stats; /* what it was compared with */
 	/*
 	 * The change, in its unit, that is seen with the rule's power; INFINITY: none is;
 	 * negative: it was not asked.
@@ -63,7 +63,7 @@ struct gate_finding {
 };
 
 struct gate_outcome {
-	const struct grule *rule;
+	const struct gate_rule *rule;
 	enum gate_status status;
 	char why[256]; /* on skipped and unsure: a sentence without a full stop; else "" */
 	struct gate_finding total; /* unless the rule is a family */
@@ -88,20 +88,28 @@ struct gate_report {
 	bool exact;	 /* one run a side, counted: no statistics (exact.h) */
 	bool sampled;	 /* exact: by samples of one side at least */
 	char means[256]; /* exact: what is not the same of engine and machine; "": nothing */
-	bool paired, ordered, confounded; /* the design, see profile/stats/verdict.h */
+	bool paired, ordered, confounded; /* the design, see profile/compare/stats/verdict.h */
 	double error_rate;
 };
 
 struct gate_eval_options {
 	double error_rate; /* 0: the rules' */
-	uint64_t seed;	   /* 0: RUNSTATS_SEED */
-	enum gate_pairing pairing;
+	uint64_t seed;	   /* 0: STATS_SEED */
+	enum stats_pairing pairing;
 };
 
-/* -EINVAL: a side without runs, or what gate_design_init() refuses. */
+/* -EINVAL: a side without runs, or what stats_design_init() refuses. */
 int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 		  struct gate_report **out, struct err *e);
 void gate_report_destroy(struct gate_report *r);
+
+/* Returns why a guest of this side panicked, NULL if none did. */
+const char *gate_panic(const struct gate *g, enum gate_side side);
+/*
+ * Fails a gate with a head that panicked, whatever its rules say of so short a run, and makes one with a base that
+ * panicked inconclusive.
+ */
+void gate_judge_panics(struct gate_report *r);
 
 /* 0 pass or warnings only, 1 fail, 3 inconclusive. What only a warning can't tell passes. */
 int gate_exit_status(const struct gate_report *r);

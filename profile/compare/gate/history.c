@@ -4,7 +4,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/analyse/stacks/diff.h"
+#include "base/json.h"
+#include "profile/compare/diff/diff.h"
 #include "base/table.h"
 
 #include <dirent.h>
@@ -39,7 +40,7 @@ static int compare_values(const void *a, const void *b)
 	return c ? c : order_texts(x->dso, y->dso);
 }
 
-struct parse {
+struct history_parse {
 	struct gate_history_entry *x;
 	struct table value; /* struct gate_history_value; mean is a sum */
 	const char *name;
@@ -54,12 +55,12 @@ static bool equal_value(const void *a, const void *b, const void *ctx)
 	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
 }
 
-static int wrong(const struct parse *p, const char *what)
+static int wrong(const struct history_parse *p, const char *what)
 {
 	return err_set(p->e, EINVAL, "%s: no entry of a history: %s", p->name, what);
 }
 
-static int no_memory(const struct parse *p)
+static int no_memory(const struct history_parse *p)
 {
 	return err_set(p->e, ENOMEM, "%s: out of memory", p->name);
 }
@@ -72,7 +73,7 @@ static bool is_clean(const char *s)
 	return true;
 }
 
-static int history_keep(struct parse *p, const char *text, const char **out)
+static int history_keep(struct history_parse *p, const char *text, const char **out)
 {
 	if (!text || !is_clean(text))
 		return wrong(p, "a name that is none");
@@ -80,7 +81,7 @@ static int history_keep(struct parse *p, const char *text, const char **out)
 	return *out ? 0 : no_memory(p);
 }
 
-static int add_value(struct parse *p, const char *name, const char *dso, const char *mode,
+static int add_value(struct history_parse *p, const char *name, const char *dso, const char *mode,
 		     const json_t *number)
 {
 	struct gate_history_value v = { 0 }, *at;
@@ -95,12 +96,16 @@ static int add_value(struct parse *p, const char *name, const char *dso, const c
 		return err_set(p->e, E2BIG, "%s: more than %u values", p->name,
 			       GATE_HISTORY_VALUES);
 	ret = history_keep(p, name, &v.name);
-	if (!ret && mode) {
-		ret = history_keep(p, dso, &v.dso);
-		ret = ret ? ret : history_keep(p, mode, &v.mode);
-	}
 	if (ret)
 		return ret;
+	if (mode) {
+		ret = history_keep(p, dso, &v.dso);
+		if (ret)
+			return ret;
+		ret = history_keep(p, mode, &v.mode);
+		if (ret)
+			return ret;
+	}
 	if (table_add(&p->value,
 		      table_mix((uintptr_t)v.name,
 				(uint64_t)(uintptr_t)v.dso ^ (uint64_t)(uintptr_t)v.mode << 7),
@@ -112,7 +117,7 @@ static int add_value(struct parse *p, const char *name, const char *dso, const c
 	return 0;
 }
 
-static int take_run(struct parse *p, const json_t *run)
+static int take_run(struct history_parse *p, const json_t *run)
 {
 	json_t *metrics = json_object_get(run, "metrics"), *value;
 	const json_t *functions = json_object_get(run, "functions");
@@ -141,7 +146,30 @@ static int take_run(struct parse *p, const json_t *run)
 	return ret;
 }
 
-static int take_entry(struct parse *p, const json_t *doc)
+/* Reads the list of accepted rules, which an entry may lack. */
+static int take_accepted(struct history_parse *p, const json_t *list)
+{
+	struct gate_history_entry *x = p->x;
+	int ret = 0;
+
+	if ((list && !json_is_array(list)) || json_array_size(list) > GATE_HISTORY_ACCEPTED)
+		return wrong(p, "no list of accepted rules, or too many");
+	for (size_t i = 0; i < json_array_size(list) && !ret; i++) {
+		const json_t *from = json_array_get(list, i);
+		struct gate_acceptance *a = &x->accepted[i];
+
+		ret = history_keep(p, json_string_value(json_object_get(from, "rule")), &a->rule);
+		ret = ret ? ret
+			  : history_keep(p, json_string_value(json_object_get(from, "by")), &a->by);
+		ret = ret ? ret
+			  : history_keep(p, json_string_value(json_object_get(from, "why")),
+					 &a->why);
+		x->naccepted += !ret;
+	}
+	return ret;
+}
+
+static int take_entry(struct history_parse *p, const json_t *doc)
 {
 	const char *label = json_string_value(json_object_get(doc, "label"));
 	const char *when = json_string_value(json_object_get(doc, "time"));
@@ -155,13 +183,14 @@ static int take_entry(struct parse *p, const json_t *doc)
 		return wrong(p, "no label");
 	if (!when || strlen(when) >= sizeof(x->time) || !is_clean(when))
 		return wrong(p, "no time");
-	if (!json_array_size(runs) || json_array_size(runs) > GATE_MAX_RUNS)
+	if (!json_array_size(runs) || json_array_size(runs) > STATS_MAX_RUNS)
 		return wrong(p, "no runs, or too many");
 	snprintf(x->label, sizeof(x->label), "%s", label);
 	snprintf(x->time, sizeof(x->time), "%s", when);
 	x->runs = (unsigned int)json_array_size(runs);
 	for (size_t i = 0; i < x->runs && !ret; i++)
 		ret = take_run(p, json_array_get(runs, i));
+	ret = ret ? ret : take_accepted(p, json_object_get(doc, "accepted"));
 	if (ret)
 		return ret;
 	x->nvalues = p->value.n;
@@ -176,10 +205,10 @@ static int take_entry(struct parse *p, const json_t *doc)
 int gate_history_parse(struct gate_history_entry **out, const char *name, const char *text,
 		       size_t len, struct err *e)
 {
-	struct parse p = { .x = calloc(1, sizeof(*p.x)),
-			   .value = TABLE_OF(struct gate_history_value, equal_value),
-			   .name = name,
-			   .e = e };
+	struct history_parse p = { .x = calloc(1, sizeof(*p.x)),
+				   .value = TABLE_OF(struct gate_history_value, equal_value),
+				   .name = name,
+				   .e = e };
 	json_error_t why;
 	json_t *doc;
 	int ret;
@@ -340,40 +369,71 @@ void gate_history_destroy(struct gate_history *h)
 
 /* -- recording ------------------------------------------------------------------------------------ */
 
-static json_t *run_to_json(const struct gate_run *run, const struct grules *rules)
+/* Returns whether an earlier rule has the key of rule i: rules of one metric have one value. */
+static bool history_has_key(const struct gate_rules *rules, size_t i)
 {
-	json_t *j = json_object(), *metrics = json_object(), *functions = json_array();
+	for (size_t k = 0; k < i; k++)
+		if (!gate_rule_is_family(&rules->rule[k]) &&
+		    !strcmp(rules->rule[k].key, rules->rule[i].key))
+			return true;
+	return false;
+}
 
+static void history_put_run(struct json_writer *w, const struct gate_run *run,
+			    const struct gate_rules *rules)
+{
+	json_line(w);
+	json_object_begin(w, NULL);
+	json_u64(w, "samples", run->samples);
+	json_object_begin(w, "metrics");
 	for (size_t i = 0; i < rules->n; i++)
-		if (!grule_is_family(&rules->rule[i]) && isfinite(run->value[i]))
-			json_object_set_new(metrics, rules->rule[i].key, json_real(run->value[i]));
+		if (!gate_rule_is_family(&rules->rule[i]) && isfinite(run->value[i]) &&
+		    !history_has_key(rules, i)) {
+			json_line(w);
+			json_number(w, rules->rule[i].key, "%.10g", run->value[i]);
+		}
+	json_object_end(w);
+	json_array_begin(w, "functions");
 	for (size_t i = 0; i < run->nsymbols; i++) {
 		const struct gate_symbol *s = &run->symbol[i];
 		double share = s->self / run->weight;
 
-		if (share >= GATE_HISTORY_MIN_SHARE)
-			json_array_append_new(functions, json_pack("[s, s, s, f]", s->name, s->dso,
-								   diff_mode_name(s->mode), share));
+		if (share < GATE_HISTORY_MIN_SHARE)
+			continue;
+		json_line(w);
+		json_array_begin(w, NULL);
+		json_str(w, NULL, s->name);
+		json_str(w, NULL, s->dso);
+		json_str(w, NULL, diff_mode_name(s->mode));
+		json_number(w, NULL, "%.10g", share);
+		json_array_end(w);
 	}
-	json_object_set_new(j, "samples", json_integer((json_int_t)run->samples));
-	json_object_set_new(j, "metrics", metrics);
-	json_object_set_new(j, "functions", functions);
-	return j;
+	json_array_end(w);
+	json_object_end(w);
 }
 
-static char *entry_text(const char *label, const char *when, const struct grules *rules,
-			struct gate_run *const *run, unsigned int n)
+/* A text with a NUL behind it, unless the buffer failed. */
+static void history_put_entry(struct buf *out, const struct gate_history_runs *runs,
+			      const char *when)
 {
-	json_t *runs = json_array(), *doc;
-	char *text;
+	struct json_writer w;
 
-	for (unsigned int i = 0; i < n; i++)
-		json_array_append_new(runs, run_to_json(run[i], rules));
-	doc = json_pack("{s:i, s:s, s:s, s:o}", "version", VERSION, "time", when, "label", label,
-			"runs", runs);
-	text = doc ? json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) : NULL;
-	json_decref(doc);
-	return text;
+	json_begin(&w, out);
+	json_object_begin(&w, NULL);
+	json_put(&w, "version", (unsigned int)VERSION, "time", when, "label", runs->label);
+	json_array_begin(&w, "runs");
+	for (unsigned int i = 0; i < runs->n; i++)
+		history_put_run(&w, runs->run[i], runs->rules);
+	json_array_end(&w);
+	if (runs->naccepted) {
+		json_array_begin(&w, "accepted");
+		for (unsigned int i = 0; i < runs->naccepted; i++)
+			json_put_object(&w, NULL, "rule", runs->accepted[i].rule, "by",
+					runs->accepted[i].by, "why", runs->accepted[i].why);
+		json_array_end(&w);
+	}
+	json_object_end(&w);
+	buf_u8(out, 0);
 }
 
 static uint64_t hash_of(const char *text)
@@ -437,7 +497,8 @@ int gate_history_record(const char *dir, const struct gate_history_runs *runs,
 			char file[GATE_HISTORY_FILE], struct err *e)
 {
 	char shown[32], stamp[32], name[GATE_HISTORY_FILE];
-	cleanup_free char *text = NULL;
+	const char *text;
+	struct buf entry;
 	struct tm tm;
 	int ret = check_label(runs->label, e);
 
@@ -447,12 +508,16 @@ int gate_history_record(const char *dir, const struct gate_history_runs *runs,
 		return err_set(e, EINVAL, "%s: no runs to record, or a time that is none", dir);
 	strftime(shown, sizeof(shown), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
-	text = entry_text(runs->label, shown, runs->rules, runs->run, runs->n);
-	if (!text)
-		return err_set(e, ENOMEM, "%s: out of memory", dir);
-	snprintf(name, sizeof(name), "%s-%016" PRIx64 ".json", stamp, hash_of(text));
-	ret = file_mkdirs(dir, e);
+	buf_init(&entry);
+	history_put_entry(&entry, runs, shown);
+	text = (const char *)entry.data;
+	if (entry.failed)
+		ret = err_set(e, ENOMEM, "%s: out of memory", dir);
+	else
+		snprintf(name, sizeof(name), "%s-%016" PRIx64 ".json", stamp, hash_of(text));
+	ret = ret ? ret : file_mkdirs(dir, e);
 	ret = ret ? ret : add_file(dir, name, text, e);
+	buf_deinit(&entry);
 	if (!ret && file)
 		memcpy(file, name, sizeof(name));
 	return ret;

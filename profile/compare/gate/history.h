@@ -10,9 +10,10 @@
  *   { "version": 1, "time": "2026-11-21T18:57:48Z", "label": "commit",
  *     "runs": [ { "samples": n,
  *                 "metrics": { "time": 1.2e9, "share subtree do_exit": 0.12, ... },
- *                 "functions": [ [ "name", "dso", "mode", share ], ... ] }, ... ] }
+ *                 "functions": [ [ "name", "dso", "mode", share ], ... ] }, ... ],
+ *     "accepted": [ { "rule": "boot", "by": "who", "why": "text" }, ... ] }
  *
- * Metrics have the names of struct grule's key; functions are those whose own share is
+ * Metrics have the names of struct gate_rule's key; functions are those whose own share is
  * GATE_HISTORY_MIN_SHARE at least. What is unknown is ignored.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_HISTORY_H
@@ -28,6 +29,7 @@
 #define GATE_HISTORY_ENTRY_MAX (16u << 20) /* bytes of a file */
 #define GATE_HISTORY_ENTRIES 100000u
 #define GATE_HISTORY_LABEL 128u	    /* bytes */
+#define GATE_HISTORY_ACCEPTED 16u   /* rules of an entry */
 #define GATE_HISTORY_VALUES 200000u /* metrics and functions of an entry's runs */
 
 /* A mean over an entry's runs; of functions: where a run has it not, its share is 0. */
@@ -45,6 +47,8 @@ struct gate_history_entry {
 	unsigned int runs;
 	struct gate_history_value *value; /* by mode (metrics first), name and DSO */
 	size_t nvalues;
+	struct gate_acceptance accepted[GATE_HISTORY_ACCEPTED];
+	size_t naccepted;
 	struct texts texts;
 };
 
@@ -68,9 +72,11 @@ void gate_history_destroy(struct gate_history *h);
 struct gate_history_runs {
 	const char *label;
 	time_t when;
-	const struct grules *rules;
+	const struct gate_rules *rules;
 	struct gate_run *const *run;
 	unsigned int n;
+	const struct gate_acceptance *accepted; /* at most GATE_HISTORY_ACCEPTED */
+	unsigned int naccepted;
 };
 
 /*

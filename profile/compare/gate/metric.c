@@ -54,12 +54,12 @@ static double total(const struct gate_source *src, const char *key)
 static double counter(const struct gate_source *src, const char *path)
 {
 	const json_t *at = src->totals;
-	char part[GRULE_MAX_NAME + 1];
+	char part[GATE_RULE_MAX_NAME + 1];
 
 	while (at) {
 		size_t len = strcspn(path, ".");
 
-		if (len > GRULE_MAX_NAME)
+		if (len > GATE_RULE_MAX_NAME)
 			return NAN;
 		memcpy(part, path, len);
 		part[len] = '\0';
@@ -101,7 +101,7 @@ static double marker_ns(const struct gate_source *src, const char *name)
 	return NAN;
 }
 
-static double time_to_marker(const struct gate_source *src, const struct grule *r, char *why)
+static double time_to_marker(const struct gate_source *src, const struct gate_rule *r, char *why)
 {
 	double to = marker_ns(src, r->until), from = r->from ? marker_ns(src, r->from) : 0;
 
@@ -137,7 +137,7 @@ static double boot_ns(const struct gate_source *src, char *why)
 	return none(why, "it begins in /init");
 }
 
-static double time_of(const struct gate_source *src, const struct grule *r, char *why)
+static double time_of(const struct gate_source *src, const struct gate_rule *r, char *why)
 {
 	double ns;
 
@@ -160,7 +160,7 @@ static bool counts(const struct stackset_stack *st, const bool *match, const str
 	return false;
 }
 
-struct gate_counting gate_counting_of(const struct grules *rules, const struct stackset *s)
+struct gate_counting gate_counting_of(const struct gate_rules *rules, const struct stackset *s)
 {
 	struct gate_counting c = { .no_idle = rules->no_idle, .kernel_only = rules->kernel_only };
 
@@ -178,7 +178,7 @@ double gate_amount(const struct gate_counting *c, const struct stackset_stack *s
 	return c->per_sample > 0 ? c->per_sample * (double)st->samples : (double)st->weight;
 }
 
-static int function_weight(const struct gate_source *src, const struct grule *r, double *out,
+static int function_weight(const struct gate_source *src, const struct gate_rule *r, double *out,
 			   char *why)
 {
 	const struct stackset *s = src->set;
@@ -191,7 +191,7 @@ static int function_weight(const struct gate_source *src, const struct grule *r,
 	for (size_t i = 0; i < s->nfuncs; i++) {
 		const struct stackset_func *f = &s->func[i];
 
-		match[i] = f->named && grule_matches(r, f->name, f->dso);
+		match[i] = f->named && gate_rule_matches(r, f->name, f->dso);
 		any |= match[i];
 	}
 	for (size_t i = 0; i < s->nstacks; i++)
@@ -203,7 +203,7 @@ static int function_weight(const struct gate_source *src, const struct grule *r,
 	return 0;
 }
 
-static int measure_functions(const struct gate_source *src, const struct grule *r, double *out,
+static int measure_functions(const struct gate_source *src, const struct gate_rule *r, double *out,
 			     char *why)
 {
 	double sum;
@@ -211,7 +211,7 @@ static int measure_functions(const struct gate_source *src, const struct grule *
 
 	if (ret)
 		return ret;
-	if (r->metric == GRULE_SHARE)
+	if (r->metric == GATE_RULE_SHARE)
 		*out = src->weight > 0 ? sum / src->weight : 0;
 	else if (src->set->weight_is_ns)
 		*out = sum;
@@ -220,8 +220,20 @@ static int measure_functions(const struct gate_source *src, const struct grule *
 	return 0;
 }
 
-static int measure_instructions(const struct gate_source *src, const struct grule *r, double *out,
-				char *why)
+double gate_engine_instructions(const struct json_t *totals)
+{
+	const json_t *engine = json_object_get(totals, "engine");
+	const char *name = json_string_value(json_object_get(engine, "name"));
+	double all = number_of(json_object_get(engine, "instructions")),
+	       begun = number_of(json_object_get(engine, "begun"));
+
+	if (!name || strcmp(name, "exact") != 0 || !(all > 0))
+		return NAN;
+	return begun > 0 && begun < all ? all - begun : all;
+}
+
+static int measure_instructions(const struct gate_source *src, const struct gate_rule *r,
+				double *out, char *why)
 {
 	if (strncmp(src->set->event, "instructions", 12) != 0) {
 		*out = none(why, "its samples count %.80s, not instructions", src->set->event);
@@ -231,7 +243,8 @@ static int measure_instructions(const struct gate_source *src, const struct grul
 		*out = none(why, "instructions in a phase need --exact");
 	else if (r->symbol || r->pattern || r->dso)
 		return function_weight(src, r, out, why);
-	else
+	else if (src->set->counted || src->counting.no_idle || src->counting.kernel_only ||
+		 isnan(*out = gate_engine_instructions(src->totals)))
 		*out = src->weight;
 	return 0;
 }
@@ -247,7 +260,7 @@ static bool is_exit(const char *key, const char *name)
 	       (strlen(name) == len && !strncmp(key, name, len));
 }
 
-static double exits_per_second(const struct gate_source *src, const struct grule *r, char *why)
+static double exits_per_second(const struct gate_source *src, const struct gate_rule *r, char *why)
 {
 	json_t *exits = json_object_get(src->totals, "exits"), *value;
 	double ns = run_ns(src), sum = 0;
@@ -277,7 +290,7 @@ static double io_bytes(const struct gate_source *src, char *why)
 	return (isnan(in) ? 0 : in) + (isnan(out) ? 0 : out);
 }
 
-static double counter_of(const struct gate_source *src, const struct grule *r, char *why)
+static double counter_of(const struct gate_source *src, const struct gate_rule *r, char *why)
 {
 	double v = counter(src, r->counter), ns = run_ns(src);
 
@@ -289,7 +302,7 @@ static double counter_of(const struct gate_source *src, const struct grule *r, c
 			 : v / (ns / (double)NSEC_PER_SEC);
 }
 
-int gate_measure(const struct gate_source *src, const struct grule *r, double *out,
+int gate_measure(const struct gate_source *src, const struct gate_rule *r, double *out,
 		 char why[GATE_WHY], struct err *e)
 {
 	int ret = 0;
@@ -297,26 +310,26 @@ int gate_measure(const struct gate_source *src, const struct grule *r, double *o
 	why[0] = '\0';
 	*out = NAN;
 	switch (r->metric) {
-	case GRULE_TIME:
+	case GATE_RULE_TIME:
 		*out = time_of(src, r, why);
 		break;
-	case GRULE_BOOT_TIME:
+	case GATE_RULE_BOOT_TIME:
 		*out = boot_ns(src, why);
 		break;
-	case GRULE_SHARE:
-	case GRULE_FUNCTION_TIME:
+	case GATE_RULE_SHARE:
+	case GATE_RULE_FUNCTION_TIME:
 		ret = measure_functions(src, r, out, why);
 		break;
-	case GRULE_EXITS:
+	case GATE_RULE_EXITS:
 		*out = exits_per_second(src, r, why);
 		break;
-	case GRULE_IO_BYTES:
+	case GATE_RULE_IO_BYTES:
 		*out = io_bytes(src, why);
 		break;
-	case GRULE_COUNTER:
+	case GATE_RULE_COUNTER:
 		*out = counter_of(src, r, why);
 		break;
-	case GRULE_INSNS: /* of a history; gates of one run a side are exact.h's */
+	case GATE_RULE_INSNS: /* of a history; gates of one run a side are exact.h's */
 		ret = measure_instructions(src, r, out, why);
 		break;
 	default: /* families have no number of their own */

@@ -27,7 +27,7 @@ struct gate_counting {
 	double per_sample; /* 0: their weights count */
 };
 
-struct gate_counting gate_counting_of(const struct grules *rules, const struct stackset *s);
+struct gate_counting gate_counting_of(const struct gate_rules *rules, const struct stackset *s);
 /* 0: it does not count. */
 double gate_amount(const struct gate_counting *c, const struct stackset_stack *st);
 
@@ -43,8 +43,14 @@ struct gate_source {
 #define GATE_MAX_TOTALS (16u << 20)
 struct json_t *gate_totals(const char *text);
 
+/*
+ * Returns the instructions that the engine `exact` counted while it collected, sampled or not; NaN
+ * if the run was not made by it.
+ */
+double gate_engine_instructions(const struct json_t *totals);
+
 /* NaN where there is none, and why then has the reason. -ENOMEM. Not for families. */
-int gate_measure(const struct gate_source *src, const struct grule *r, double *out,
+int gate_measure(const struct gate_source *src, const struct gate_rule *r, double *out,
 		 char why[GATE_WHY], struct err *e);
 
 #endif

@@ -8,30 +8,30 @@
 #include "profile/compare/gate/gate.h"
 
 struct gate {
-	const struct grules *rules;
-	struct gate_run *run[GATE_SIDES][GATE_MAX_RUNS];
-	unsigned int n[GATE_SIDES];
+	const struct gate_rules *rules;
+	struct gate_run *run[GATE_SIDE_MAX][STATS_MAX_RUNS];
+	unsigned int n[GATE_SIDE_MAX];
 };
 
 struct gate_eval {
 	const struct gate *gate;
 	struct gate_report *report;
 	double error_rate;
-	unsigned int units;	   /* of Holm's procedure */
-	struct gate_layout layout; /* alpha and resamples are set for each design */
-	struct gate_design plain;  /* for comparisons that are one of `units` */
-	uint64_t at[GATE_SIDES][GATE_MAX_RUNS];
+	unsigned int units;	    /* of Holm's procedure */
+	struct stats_layout layout; /* alpha and resamples are set for each design */
+	struct stats_design plain;  /* for comparisons that are one of `units` */
+	uint64_t at[GATE_SIDE_MAX][STATS_MAX_RUNS];
 };
 
 /* A design for comparisons of which `members` belong together. */
 int gate_design_for(const struct gate_eval *v, double alpha, size_t members,
-		    struct gate_design *out, struct err *e);
+		    struct stats_design *out, struct err *e);
 
 /* The comparison itself, and what would have been seen. f->value is set: of all runs, base first. */
-int gate_compare_values(struct gate_eval *v, struct gate_design *d, const struct grule *r,
+int gate_compare_values(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
 			double alpha, struct gate_finding *f, struct err *e);
 /* alpha: the strictest that may be asked of it. */
-void gate_find_seen(struct gate_eval *v, struct gate_design *d, const struct grule *r,
+void gate_find_seen(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
 		    struct gate_finding *f, double alpha);
 
 /* All functions of a rule, and those that moved. */
@@ -39,7 +39,7 @@ int gate_evaluate_family(struct gate_eval *v, struct gate_outcome *o, double alp
 int gate_find_moved(struct gate_eval *v, struct err *e);
 
 /* The family as one result for Holm's procedure, and what that said of it. */
-struct gate_result gate_family_result(const struct gate_outcome *o);
+struct stats_result gate_family_result(const struct gate_outcome *o);
 void gate_family_refuse(struct gate_outcome *o);
 /* Order and count findings, after all verdicts are final. */
 void gate_family_settle(struct gate_outcome *o);

@@ -4,10 +4,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/compare/gate/rules_name.h"
-#include "profile/compare/gate/rules_value.h"
+#include "profile/compare/gate/toml.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,213 +16,366 @@ extern const char gate_exact_toml[], gate_exact_toml_end[];
 
 #define DEFAULT_PATH "(default rules)"
 
-static const char *const metric_name[GRULE_METRICS] = {
-	[GRULE_TIME] = "time",	     [GRULE_BOOT_TIME] = "boot-time",
-	[GRULE_SHARE] = "share",     [GRULE_FUNCTION_TIME] = "function-time",
-	[GRULE_SYMBOLS] = "symbols", [GRULE_NEW_SYMBOLS] = "new-symbols",
-	[GRULE_EXITS] = "exits",     [GRULE_IO_BYTES] = "io-bytes",
-	[GRULE_COUNTER] = "counter", [GRULE_INSNS] = "instructions",
-	[GRULE_INSN_FUNCTIONS] = "function-instructions",
-	[GRULE_INSN_STACKS] = "stack-instructions",
-	[GRULE_INSN_SYSCALLS] = "syscall-instructions",
-	[GRULE_INSN_TASKS] = "task-instructions",
-	[GRULE_INSN_PHASES] = "phase-instructions",
-};
-
-#define ALL ((1u << GRULE_METRICS) - 1)
-#define FUNCTIONS (1u << GRULE_SHARE | 1u << GRULE_FUNCTION_TIME)
-#define FAMILIES (1u << GRULE_SYMBOLS | 1u << GRULE_NEW_SYMBOLS | EXACT_FAMILIES)
-#define EXACT_FAMILIES                                                                           \
-	(1u << GRULE_INSN_FUNCTIONS | 1u << GRULE_INSN_STACKS | 1u << GRULE_INSN_SYSCALLS | \
-	 1u << GRULE_INSN_TASKS | 1u << GRULE_INSN_PHASES)
-#define NAMELESS (1u << GRULE_INSN_TASKS | 1u << GRULE_INSN_PHASES) /* no functions */
-#define EXACT (1u << GRULE_INSNS | EXACT_FAMILIES)
-#define SELECTS (FUNCTIONS | 1u << GRULE_INSNS)
-
-enum key {
-	KEY_NAME,
-	KEY_METRIC,
-	KEY_LEVEL,
-	KEY_OPTIONAL,
-	KEY_STRICT,
-	KEY_WORSE,
-	KEY_ALPHA,
-	KEY_POWER,
-	KEY_QUANTILE,
-	KEY_THRESHOLD,
-	KEY_MIN_EFFECT,
-	KEY_FROM,
-	KEY_UNTIL,
-	KEY_PHASE,
-	KEY_SYMBOL,
-	KEY_SUBTREE,
-	KEY_REGEX,
-	KEY_SUBTREE_REGEX,
-	KEY_DSO,
-	KEY_MEASURE,
-	KEY_CHILDREN,
-	KEY_MIN_SHARE,
-	KEY_EXCLUDE,
-	KEY_EXIT,
-	KEY_COUNTER,
-	KEY_PER_SECOND,
-	KEYS
-};
-
 static const struct {
 	const char *name;
-	enum toml_kind kind; /* TOML_REAL: integers, too */
-	unsigned int metrics;
-} known[KEYS] = {
-	[KEY_NAME] = { "name", TOML_STRING, ALL },
-	[KEY_METRIC] = { "metric", TOML_STRING, ALL },
-	[KEY_LEVEL] = { "level", TOML_STRING, ALL },
-	[KEY_OPTIONAL] = { "optional", TOML_BOOLEAN, ALL },
-	[KEY_STRICT] = { "strict", TOML_BOOLEAN, ALL & ~EXACT },
-	[KEY_WORSE] = { "worse", TOML_STRING, ALL & ~(1u << GRULE_NEW_SYMBOLS) },
-	[KEY_ALPHA] = { "alpha", TOML_REAL, ALL & ~EXACT },
-	[KEY_POWER] = { "power", TOML_REAL, ALL & ~EXACT },
-	[KEY_QUANTILE] = { "quantile", TOML_REAL, ALL & ~FAMILIES & ~EXACT },
-	[KEY_THRESHOLD] = { "threshold", TOML_STRING, ALL },
-	[KEY_MIN_EFFECT] = { "min-effect", TOML_STRING, ALL },
-	[KEY_FROM] = { "from", TOML_STRING, 1u << GRULE_TIME },
-	[KEY_UNTIL] = { "until", TOML_STRING, 1u << GRULE_TIME },
-	[KEY_PHASE] = { "phase", TOML_STRING,
-			1u << GRULE_TIME | (EXACT & ~(1u << GRULE_INSN_PHASES)) },
-	[KEY_SYMBOL] = { "symbol", TOML_STRING, SELECTS },
-	[KEY_SUBTREE] = { "subtree", TOML_STRING, SELECTS },
-	[KEY_REGEX] = { "regex", TOML_STRING, SELECTS },
-	[KEY_SUBTREE_REGEX] = { "subtree-regex", TOML_STRING, SELECTS },
-	[KEY_DSO] = { "dso", TOML_STRING, SELECTS | (FAMILIES & ~NAMELESS) },
-	[KEY_MEASURE] = { "measure", TOML_STRING, 1u << GRULE_SYMBOLS },
-	[KEY_CHILDREN] = { "children", TOML_BOOLEAN,
-			   1u << GRULE_SYMBOLS | 1u << GRULE_NEW_SYMBOLS | 1u << GRULE_INSN_FUNCTIONS },
-	[KEY_MIN_SHARE] = { "min-share", TOML_STRING, 1u << GRULE_SYMBOLS },
-	[KEY_EXCLUDE] = { "exclude", TOML_STRING, FAMILIES },
-	[KEY_EXIT] = { "exit", TOML_STRING, 1u << GRULE_EXITS },
-	[KEY_COUNTER] = { "counter", TOML_STRING, 1u << GRULE_COUNTER },
-	[KEY_PER_SECOND] = { "per-second", TOML_BOOLEAN, 1u << GRULE_COUNTER },
+	enum gate_rule_dimension dimension;
+	const char *members; /* of a family; NULL: functions */
+} metrics[GATE_RULE_METRIC_MAX] = {
+	[GATE_RULE_TIME] = { "time", GATE_RULE_NS },
+	[GATE_RULE_BOOT_TIME] = { "boot-time", GATE_RULE_NS },
+	[GATE_RULE_SHARE] = { "share", GATE_RULE_PART },
+	[GATE_RULE_FUNCTION_TIME] = { "function-time", GATE_RULE_NS },
+	[GATE_RULE_SYMBOLS] = { "symbols", GATE_RULE_PART },
+	[GATE_RULE_NEW_SYMBOLS] = { "new-symbols", GATE_RULE_PART },
+	[GATE_RULE_EXITS] = { "exits", GATE_RULE_RATE },
+	[GATE_RULE_IO_BYTES] = { "io-bytes", GATE_RULE_BYTES },
+	[GATE_RULE_COUNTER] = { "counter", GATE_RULE_COUNT },
+	[GATE_RULE_INSNS] = { "instructions", GATE_RULE_COUNT },
+	[GATE_RULE_INSN_FUNCTIONS] = { "function-instructions", GATE_RULE_COUNT },
+	[GATE_RULE_INSN_STACKS] = { "stack-instructions", GATE_RULE_COUNT, "stacks" },
+	[GATE_RULE_INSN_SYSCALLS] = { "syscall-instructions", GATE_RULE_COUNT, "system calls" },
+	[GATE_RULE_INSN_TASKS] = { "task-instructions", GATE_RULE_COUNT, "tasks" },
+	[GATE_RULE_INSN_PHASES] = { "phase-instructions", GATE_RULE_COUNT, "phases" },
 };
+
+#define ALL ((1u << GATE_RULE_METRIC_MAX) - 1)
+#define FUNCTIONS (1u << GATE_RULE_SHARE | 1u << GATE_RULE_FUNCTION_TIME)
+#define FAMILIES (1u << GATE_RULE_SYMBOLS | 1u << GATE_RULE_NEW_SYMBOLS | EXACT_FAMILIES)
+#define EXACT_FAMILIES                                                  \
+	(1u << GATE_RULE_INSN_FUNCTIONS | 1u << GATE_RULE_INSN_STACKS | \
+	 1u << GATE_RULE_INSN_SYSCALLS | 1u << GATE_RULE_INSN_TASKS | 1u << GATE_RULE_INSN_PHASES)
+#define NAMELESS (1u << GATE_RULE_INSN_TASKS | 1u << GATE_RULE_INSN_PHASES) /* no functions */
+#define EXACT (1u << GATE_RULE_INSNS | EXACT_FAMILIES)
+#define SELECTS (FUNCTIONS | 1u << GATE_RULE_INSNS)
+
+/* How a key's value is read, and so of which kind it is. */
+enum taking {
+	TAKE_METRIC, /* before all others */
+	TAKE_LEVEL,
+	TAKE_WORSE,
+	TAKE_MEASURE,
+	TAKE_PHASE,
+	TAKE_TEXT,
+	TAKE_REGEX,
+	TAKE_EXCLUDE,
+	TAKE_AMOUNT,
+	TAKE_SHARE,
+	TAKE_PART,
+	TAKE_FLAG,
+};
+
+#define AT(member) .at = offsetof(struct gate_rule, member)
+
+static const struct rules_key {
+	const char *name;
+	unsigned int metrics;
+	enum taking taking;
+	size_t at;	    /* of TAKE_TEXT, _AMOUNT, _PART and _FLAG */
+	double least, most; /* of TAKE_PART */
+	bool selects;	    /* a rule on functions has one such key */
+	bool subtree;
+} known[] = {
+	{ "name", ALL, TAKE_TEXT, AT(name) },
+	{ "metric", ALL, .taking = TAKE_METRIC },
+	{ "level", ALL, .taking = TAKE_LEVEL },
+	{ "optional", ALL, TAKE_FLAG, AT(optional) },
+	{ "strict", ALL & ~EXACT, TAKE_FLAG, AT(strict) },
+	{ "worse", ALL & ~(1u << GATE_RULE_NEW_SYMBOLS), .taking = TAKE_WORSE },
+	{ "alpha", ALL & ~EXACT, TAKE_PART, AT(alpha), .least = 1e-6, .most = 0.5 },
+	{ "power", ALL & ~EXACT, TAKE_PART, AT(power), .least = 0.5, .most = 0.999 },
+	{ "quantile", ALL & ~FAMILIES & ~EXACT, TAKE_PART, AT(quantile), .least = 0, .most = 1 },
+	{ "threshold", ALL, TAKE_AMOUNT, AT(threshold) },
+	{ "min-effect", ALL, TAKE_AMOUNT, AT(min_effect) },
+	{ "from", 1u << GATE_RULE_TIME, TAKE_TEXT, AT(from) },
+	{ "until", 1u << GATE_RULE_TIME, TAKE_TEXT, AT(until) },
+	{ "phase", 1u << GATE_RULE_TIME | (EXACT & ~(1u << GATE_RULE_INSN_PHASES)),
+	  .taking = TAKE_PHASE },
+	{ "symbol", SELECTS, TAKE_TEXT, AT(symbol), .selects = true },
+	{ "subtree", SELECTS, TAKE_TEXT, AT(symbol), .selects = true, .subtree = true },
+	{ "regex", SELECTS, .taking = TAKE_REGEX, .selects = true },
+	{ "subtree-regex", SELECTS, .taking = TAKE_REGEX, .selects = true, .subtree = true },
+	{ "dso", SELECTS | (FAMILIES & ~NAMELESS), TAKE_TEXT, AT(dso) },
+	{ "measure", 1u << GATE_RULE_SYMBOLS, .taking = TAKE_MEASURE },
+	{ "children",
+	  1u << GATE_RULE_SYMBOLS | 1u << GATE_RULE_NEW_SYMBOLS | 1u << GATE_RULE_INSN_FUNCTIONS,
+	  TAKE_FLAG, AT(children) },
+	{ "min-share", 1u << GATE_RULE_SYMBOLS, .taking = TAKE_SHARE },
+	{ "exclude", FAMILIES, .taking = TAKE_EXCLUDE },
+	{ "exit", 1u << GATE_RULE_EXITS, TAKE_TEXT, AT(exit) },
+	{ "counter", 1u << GATE_RULE_COUNTER, TAKE_TEXT, AT(counter) },
+	{ "per-second", 1u << GATE_RULE_COUNTER, TAKE_FLAG, AT(per_second) },
+};
+
+struct rules_parse {
+	const char *path;
+	struct gate_rules *rules;
+	struct err *e;
+};
+
+/* -- values ---------------------------------------------------------------------------------------- */
+
+/* Of a number with its unit; beyond, nothing is meant, and arithmetic would overflow. */
+#define LEAST_AMOUNT 1e-9
+#define MOST_AMOUNT 1e15
+
+/* What a unit is worth in a dimension's own. */
+static const struct {
+	enum gate_rule_dimension dimension;
+	const char *name;
+	double scale;
+} units[] = {
+	{ GATE_RULE_NS, "ns", 1 },
+	{ GATE_RULE_NS, "us", 1e3 },
+	{ GATE_RULE_NS, "ms", 1e6 },
+	{ GATE_RULE_NS, "s", 1e9 },
+	{ GATE_RULE_NS, "min", 60e9 },
+	{ GATE_RULE_RATE, "/s", 1 },
+	{ GATE_RULE_BYTES, "B", 1 },
+	{ GATE_RULE_BYTES, "kB", 1e3 },
+	{ GATE_RULE_BYTES, "MB", 1e6 },
+	{ GATE_RULE_BYTES, "GB", 1e9 },
+	{ GATE_RULE_BYTES, "KiB", 1024 },
+	{ GATE_RULE_BYTES, "MiB", 1048576 },
+	{ GATE_RULE_BYTES, "GiB", 1073741824 },
+	{ GATE_RULE_COUNT, "", 1 },
+};
+
+static const char *const dimension_units[] = {
+	[GATE_RULE_NS] = "%, ns, us, ms, s or min",
+	[GATE_RULE_PART] = "% or points",
+	[GATE_RULE_RATE] = "% or /s",
+	[GATE_RULE_BYTES] = "%, B, kB, MB, GB, KiB, MiB or GiB",
+	[GATE_RULE_COUNT] = "% or a number without one",
+};
+
+/* "PATH:LINE:COLUMN: what"; -EINVAL. */
+__attribute__((format(printf, 3, 4))) static int rules_wrong(const struct rules_parse *p,
+							     const struct toml_node *at,
+							     const char *fmt, ...)
+{
+	char text[320];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return err_set(p->e, EINVAL, "%s:%u:%u: %s", p->path, at->line, at->column, text);
+}
+
+static int rules_no_memory(const struct rules_parse *p)
+{
+	return err_set(p->e, ENOMEM, "%s: out of memory", p->path);
+}
+
+static int rules_check_kind(const struct rules_parse *p, const struct toml_node *n,
+			    enum toml_kind kind)
+{
+	if (n->kind == kind || (kind == TOML_REAL && n->kind == TOML_INTEGER))
+		return 0;
+	return rules_wrong(p, n, "%.64s is of the kind %s, expected %s%s", n->key,
+			   toml_kind_name(n->kind), toml_kind_name(kind),
+			   kind == TOML_STRING && n->kind <= TOML_REAL && n->kind >= TOML_INTEGER
+				   ? " (in quotes, with its unit)"
+				   : "");
+}
+
+static int rules_take_text(const struct rules_parse *p, const struct toml_node *n, char **out)
+{
+	if (!*n->string)
+		return rules_wrong(p, n, "%.64s is empty", n->key);
+	if (strlen(n->string) > GATE_RULE_MAX_NAME)
+		return rules_wrong(p, n, "%.64s is longer than %u bytes", n->key,
+				   GATE_RULE_MAX_NAME);
+	for (const char *c = n->string; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return rules_wrong(p, n, "%.64s has a control character in it", n->key);
+	/* Two selectors in one rule are refused later. */
+	free(*out);
+	*out = strdup(n->string);
+	return *out ? 0 : rules_no_memory(p);
+}
+
+/* One of two or three words. */
+static int rules_take_word(const struct rules_parse *p, const struct toml_node *n,
+			   const char *const *word, unsigned int nwords, unsigned int *out)
+{
+	*out = 0;
+	for (unsigned int i = 0; i < nwords; i++)
+		if (!strcmp(n->string, word[i])) {
+			*out = i;
+			return 0;
+		}
+	return rules_wrong(p, n, "%s is \"%.64s\", expected \"%s\"%s%s%s or \"%s\"", n->key,
+			   n->string, word[0], nwords > 2 ? ", \"" : "", nwords > 2 ? word[1] : "",
+			   nwords > 2 ? "\"" : "", word[nwords - 1]);
+}
+
+static int rules_take_part(const struct rules_parse *p, const struct toml_node *n, double least,
+			   double most, double *out)
+{
+	if (!(n->real >= least && n->real <= most))
+		return rules_wrong(p, n, "%s is %g, expected %g to %g", n->key, n->real, least,
+				   most);
+	*out = n->real;
+	return 0;
+}
+
+static int rules_take_regex(const struct rules_parse *p, const struct toml_node *n, char **text,
+			    regex_t *out)
+{
+	char why[160];
+	int ret;
+
+	if (strlen(n->string) > GATE_RULE_MAX_PATTERN)
+		return rules_wrong(p, n, "%s is longer than %u bytes", n->key,
+				   GATE_RULE_MAX_PATTERN);
+	/* Two selectors in one rule are refused later. */
+	if (*text)
+		regfree(out);
+	free(*text);
+	*text = NULL;
+	ret = regcomp(out, n->string, REG_EXTENDED | REG_NOSUB);
+	if (ret) {
+		regerror(ret, out, why, sizeof(why));
+		return rules_wrong(p, n, "%s \"%.64s\" is no regular expression: %s", n->key,
+				   n->string, why);
+	}
+	*text = strdup(n->string);
+	if (*text)
+		return 0;
+	regfree(out);
+	return rules_no_memory(p);
+}
+
+/* "2 %", "0.5 points", "20 ms" */
+static int rules_take_amount(const struct rules_parse *p, const struct toml_node *n,
+			     enum gate_rule_dimension d, struct gate_rule_amount *out)
+{
+	char *unit;
+	double v;
+
+	errno = 0;
+	v = strtod(n->string, &unit);
+	if (unit == n->string || errno || !(v >= LEAST_AMOUNT && v <= MOST_AMOUNT))
+		return rules_wrong(p, n,
+				   "%s is \"%.64s\", expected a number above 0 with a unit: %s",
+				   n->key, n->string, dimension_units[d]);
+	while (*unit == ' ')
+		unit++;
+	*out = (struct gate_rule_amount){ .unit = STATS_ABSOLUTE, .value = v };
+	if (!strcmp(unit, "%")) {
+		out->unit = STATS_RELATIVE;
+		out->value = v / 100;
+		return 0;
+	}
+	if (d == GATE_RULE_PART && (!strcmp(unit, "points") || !strcmp(unit, "point"))) {
+		out->unit = STATS_POINTS;
+		return v <= 100 ? 0 : rules_wrong(p, n, "%s is more than 100 points", n->key);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (units[i].dimension == d && !strcmp(unit, units[i].name)) {
+			out->value = v * units[i].scale;
+			return 0;
+		}
+	return rules_wrong(p, n, "%s is \"%.64s\": its unit can be %s", n->key, n->string,
+			   dimension_units[d]);
+}
+
+/* A share: "0.5 %" */
+static int rules_take_share(const struct rules_parse *p, const struct toml_node *n, double *out)
+{
+	struct gate_rule_amount a = { 0 };
+	int ret = rules_take_amount(p, n, GATE_RULE_PART, &a);
+
+	if (ret)
+		return ret;
+	*out = a.unit == STATS_POINTS ? a.value / 100 : a.value;
+	return *out <= 1 ? 0 : rules_wrong(p, n, "%s is more than 100 %%", n->key);
+}
 
 /* -- rules --------------------------------------------------------------------------------------- */
 
-static int take_level(const struct grule_parse *p, const struct toml_node *n, struct grule *r)
+/* Writes which of the words it is; for a bool the second one is true. */
+static int take_word_of(const struct rules_parse *p, const struct toml_node *n, struct gate_rule *r,
+			enum taking taking)
 {
 	static const char *const levels[] = { "warn", "fail" };
-	unsigned int i;
-	int ret = grule_take_word(p, n, levels, 2, &i);
-
-	if (!ret)
-		r->fail = i == 1;
-	return ret;
-}
-
-static int take_worse(const struct grule_parse *p, const struct toml_node *n, struct grule *r)
-{
-	static const char *const ways[] = { "more", "less", "either" };
-	static const enum gate_worse worse[] = { GATE_HIGHER, GATE_LOWER, GATE_EITHER };
-	unsigned int i;
-	int ret = grule_take_word(p, n, ways, 3, &i);
-
-	if (!ret)
-		r->worse = worse[i];
-	return ret;
-}
-
-static int take_measure(const struct grule_parse *p, const struct toml_node *n, struct grule *r)
-{
 	static const char *const measures[] = { "share", "time" };
+	static const char *const ways[] = { "more", "less", "either" };
+	static const enum stats_worse worse[] = { STATS_HIGHER, STATS_LOWER, STATS_EITHER };
+	const char *const *words = taking == TAKE_LEVEL	    ? levels
+				   : taking == TAKE_MEASURE ? measures
+							    : ways;
 	unsigned int i;
-	int ret = grule_take_word(p, n, measures, 2, &i);
+	int ret = rules_take_word(p, n, words, taking == TAKE_WORSE ? 3 : 2, &i);
 
-	if (!ret)
+	if (ret)
+		return ret;
+	if (taking == TAKE_LEVEL)
+		r->fail = i == 1;
+	else if (taking == TAKE_MEASURE)
 		r->time = i == 1;
-	return ret;
+	else
+		r->worse = worse[i];
+	return 0;
 }
 
-static int take_phase(const struct grule_parse *p, const struct toml_node *n, struct grule *r)
+static int take_phase(const struct rules_parse *p, const struct toml_node *n, struct gate_rule *r)
 {
 	if (!phase_parse(n->string, &r->phase))
-		return grule_wrong(
-			p, n,
-			"no phase \"%.64s\": first, decompressor, start_kernel, initcalls, init "
-			"or user",
-			n->string);
+		return rules_wrong(p, n,
+				   "no phase \"%.64s\": first, decompressor, start_kernel, "
+				   "initcalls, init or user",
+				   n->string);
 	r->has_phase = true;
 	return 0;
 }
 
-static int take_key(const struct grule_parse *p, const struct toml_node *n, enum key k,
-		    struct grule *r)
+static int take_key(const struct rules_parse *p, const struct toml_node *n,
+		    const struct rules_key *k, struct gate_rule *r)
 {
-	switch (k) {
-	case KEY_NAME:
-		return grule_take_text(p, n, &r->name);
-	case KEY_LEVEL:
-		return take_level(p, n, r);
-	case KEY_OPTIONAL:
-		r->optional = n->boolean;
+	void *at = (char *)r + k->at;
+
+	r->children |= k->subtree;
+	switch (k->taking) {
+	case TAKE_TEXT:
+		return rules_take_text(p, n, at);
+	case TAKE_FLAG:
+		*(bool *)at = n->boolean;
 		return 0;
-	case KEY_STRICT:
-		r->strict = n->boolean;
-		return 0;
-	case KEY_WORSE:
-		return take_worse(p, n, r);
-	case KEY_ALPHA:
-		return grule_take_part(p, n, 1e-6, 0.5, &r->alpha);
-	case KEY_POWER:
-		return grule_take_part(p, n, 0.5, 0.999, &r->power);
-	case KEY_QUANTILE:
-		return grule_take_part(p, n, 0, 1, &r->quantile);
-	case KEY_THRESHOLD:
-		return grule_take_amount(p, n, grule_dimension(r), &r->threshold);
-	case KEY_MIN_EFFECT:
-		return grule_take_amount(p, n, grule_dimension(r), &r->min_effect);
-	case KEY_FROM:
-		return grule_take_text(p, n, &r->from);
-	case KEY_UNTIL:
-		return grule_take_text(p, n, &r->until);
-	case KEY_PHASE:
+	case TAKE_PART:
+		return rules_take_part(p, n, k->least, k->most, at);
+	case TAKE_AMOUNT:
+		return rules_take_amount(p, n, gate_rule_dimension(r), at);
+	case TAKE_SHARE:
+		return rules_take_share(p, n, &r->min_share);
+	case TAKE_REGEX:
+		return rules_take_regex(p, n, &r->pattern, &r->regex);
+	case TAKE_EXCLUDE:
+		return rules_take_regex(p, n, &r->exclude, &r->except);
+	case TAKE_PHASE:
 		return take_phase(p, n, r);
-	case KEY_SUBTREE:
-		r->children = true;
-		/* fall through */
-	case KEY_SYMBOL:
-		return grule_take_text(p, n, &r->symbol);
-	case KEY_SUBTREE_REGEX:
-		r->children = true;
-		/* fall through */
-	case KEY_REGEX:
-		return grule_take_regex(p, n, &r->pattern, &r->regex);
-	case KEY_DSO:
-		return grule_take_text(p, n, &r->dso);
-	case KEY_MEASURE:
-		return take_measure(p, n, r);
-	case KEY_CHILDREN:
-		r->children = n->boolean;
+	case TAKE_METRIC:
 		return 0;
-	case KEY_MIN_SHARE:
-		return grule_take_share(p, n, &r->min_share);
-	case KEY_EXCLUDE:
-		return grule_take_regex(p, n, &r->exclude, &r->except);
-	case KEY_EXIT:
-		return grule_take_text(p, n, &r->exit);
-	case KEY_COUNTER:
-		return grule_take_text(p, n, &r->counter);
-	case KEY_PER_SECOND:
-		r->per_second = n->boolean;
-		return 0;
-	default: /* metric: taken first */
-		return 0;
+	default:
+		return take_word_of(p, n, r, k->taking);
 	}
 }
 
-static enum key find_key(const char *name)
+/* NULL: there is none of this name. */
+static const struct rules_key *find_key(const char *name)
 {
-	for (unsigned int k = 0; k < KEYS; k++)
-		if (!strcmp(name, known[k].name))
-			return (enum key)k;
-	return KEYS;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(name, known[i].name))
+			return &known[i];
+	return NULL;
+}
+
+static enum toml_kind kind_of(const struct rules_key *k)
+{
+	return k->taking == TAKE_FLAG	? TOML_BOOLEAN
+	       : k->taking == TAKE_PART ? TOML_REAL
+					: TOML_STRING;
 }
 
 static const struct toml_node *member(const struct toml_node *table, const char *key)
@@ -233,51 +386,52 @@ static const struct toml_node *member(const struct toml_node *table, const char 
 	return NULL;
 }
 
-static int take_metric(const struct grule_parse *p, const struct toml_node *table, struct grule *r)
+static int take_metric(const struct rules_parse *p, const struct toml_node *table,
+		       struct gate_rule *r)
 {
 	const struct toml_node *n = member(table, "metric");
 	struct buf names;
 	int ret;
 
 	if (!n)
-		return grule_wrong(p, table, "a rule without a metric");
-	ret = grule_check_kind(p, n, TOML_STRING);
+		return rules_wrong(p, table, "a rule without a metric");
+	ret = rules_check_kind(p, n, TOML_STRING);
 	if (ret)
 		return ret;
-	for (unsigned int m = 0; m < GRULE_METRICS; m++)
-		if (!strcmp(n->string, metric_name[m])) {
-			r->metric = (enum grule_metric)m;
+	for (unsigned int m = 0; m < GATE_RULE_METRIC_MAX; m++)
+		if (!strcmp(n->string, metrics[m].name)) {
+			r->metric = (enum gate_rule_metric)m;
 			return 0;
 		}
 	buf_init(&names);
-	for (unsigned int m = 0; m < GRULE_METRICS; m++)
-		buf_printf(&names, "%s%s", m ? ", " : "", metric_name[m]);
+	for (unsigned int m = 0; m < GATE_RULE_METRIC_MAX; m++)
+		buf_printf(&names, "%s%s", m ? ", " : "", metrics[m].name);
 	buf_u8(&names, 0);
-	ret = grule_wrong(p, n, "no metric \"%.64s\": %s", n->string,
+	ret = rules_wrong(p, n, "no metric \"%.64s\": %s", n->string,
 			  names.failed ? "" : (const char *)names.data);
 	buf_deinit(&names);
 	return ret;
 }
 
-/* In the order of `known', so that what decides on units comes before what has them. */
-static int take_keys(const struct grule_parse *p, const struct toml_node *table, struct grule *r)
+static int take_keys(const struct rules_parse *p, const struct toml_node *table,
+		     struct gate_rule *r)
 {
 	for (const struct toml_node *n = table->child; n; n = n->next) {
-		enum key k = find_key(n->key);
+		const struct rules_key *k = find_key(n->key);
 
-		if (k == KEYS)
+		if (!k)
 			return err_set(p->e, EINVAL, "%s:%u:%u: unknown key '%.64s' in a rule",
 				       p->path, n->key_line, n->key_column, n->key);
-		if (!(known[k].metrics & 1u << r->metric))
+		if (!(k->metrics & 1u << r->metric))
 			return err_set(p->e, EINVAL,
 				       "%s:%u:%u: '%s' does not go with the metric %s", p->path,
-				       n->key_line, n->key_column, n->key, metric_name[r->metric]);
-		if (grule_check_kind(p, n, known[k].kind) < 0)
+				       n->key_line, n->key_column, n->key, metrics[r->metric].name);
+		if (rules_check_kind(p, n, kind_of(k)) < 0)
 			return -EINVAL;
-		if (k == KEY_MEASURE && take_measure(p, n, r) < 0)
+		/* These decide on the unit of amounts, which may stand before them. */
+		if (k->taking == TAKE_MEASURE && take_key(p, n, k, r) < 0)
 			return -EINVAL;
-		/* Its unit is that of rates. */
-		if (k == KEY_PER_SECOND)
+		if (k->at == offsetof(struct gate_rule, per_second))
 			r->per_second = n->boolean;
 	}
 	for (const struct toml_node *n = table->child; n; n = n->next) {
@@ -289,95 +443,167 @@ static int take_keys(const struct grule_parse *p, const struct toml_node *table,
 	return 0;
 }
 
-static int check_rule(const struct grule_parse *p, const struct toml_node *table, struct grule *r)
+static int check_rule(const struct rules_parse *p, const struct toml_node *table,
+		      struct gate_rule *r)
 {
 	unsigned int selectors = 0;
 
-	for (unsigned int k = KEY_SYMBOL; k <= KEY_SUBTREE_REGEX; k++)
-		selectors += member(table, known[k].name) != NULL;
+	for (const struct toml_node *n = table->child; n; n = n->next)
+		selectors += find_key(n->key)->selects;
 	if ((1u << r->metric & FUNCTIONS) && selectors != 1)
-		return grule_wrong(
+		return rules_wrong(
 			p, table,
 			"the metric %s needs one of symbol, subtree, regex and subtree-regex",
-			metric_name[r->metric]);
-	if (r->metric == GRULE_INSNS && selectors > 1)
-		return grule_wrong(p, table,
+			metrics[r->metric].name);
+	if (r->metric == GATE_RULE_INSNS && selectors > 1)
+		return rules_wrong(p, table,
 				   "the metric instructions has at most one of symbol, subtree, "
 				   "regex and subtree-regex");
 	if (r->has_phase && (r->from || r->until))
-		return grule_wrong(p, table, "a time is that of a phase or to a marker, not both");
+		return rules_wrong(p, table, "a time is that of a phase or to a marker, not both");
 	if (r->from && !r->until)
-		return grule_wrong(p, table, "from needs until");
-	if (r->metric == GRULE_COUNTER && !r->counter)
-		return grule_wrong(p, table, "the metric counter needs the counter's name");
+		return rules_wrong(p, table, "from needs until");
+	if (r->metric == GATE_RULE_COUNTER && !r->counter)
+		return rules_wrong(p, table, "the metric counter needs the counter's name");
 	if (!r->threshold.value)
-		return grule_wrong(p, table, "a rule without a threshold");
-	if (r->metric == GRULE_NEW_SYMBOLS &&
-	    (r->threshold.unit != GATE_POINTS ||
-	     (r->min_effect.value && r->min_effect.unit != GATE_POINTS)))
-		return grule_wrong(p, table,
+		return rules_wrong(p, table, "a rule without a threshold");
+	if (r->metric == GATE_RULE_NEW_SYMBOLS &&
+	    (r->threshold.unit != STATS_POINTS ||
+	     (r->min_effect.value && r->min_effect.unit != STATS_POINTS)))
+		return rules_wrong(p, table,
 				   "new-symbols has nothing to be relative to: use points");
 	return 0;
 }
 
-static int take_rule(const struct grule_parse *p, const struct toml_node *table, double power)
+static void name_functions(const struct gate_rule *r, struct buf *b)
 {
-	struct grules *rules = p->rules;
-	struct grule *r = &rules->rule[rules->n];
+	if (r->symbol)
+		buf_printf(b, " %s%s", r->children ? "subtree " : "", r->symbol);
+	else if (r->pattern)
+		buf_printf(b, " %s/%s/", r->children ? "subtree " : "", r->pattern);
+	else if (r->children)
+		buf_printf(b, " with callees");
+	if (r->exclude)
+		buf_printf(b, " but /%s/", r->exclude);
+	if (r->dso)
+		buf_printf(b, " in %s", r->dso);
+}
+
+/* "time initcalls", "share subtree do_exit" */
+static char *key_of(const struct gate_rule *r)
+{
+	struct buf b;
+
+	buf_init(&b);
+	buf_printf(&b, "%s", gate_rule_metric_name(r->metric));
+	if (r->has_phase)
+		buf_printf(&b, " in %s", phase_name(r->phase));
+	if (r->from)
+		buf_printf(&b, " from %s", r->from);
+	if (r->until)
+		buf_printf(&b, " to %s", r->until);
+	name_functions(r, &b);
+	if (r->time)
+		buf_printf(&b, " time");
+	if (r->exit)
+		buf_printf(&b, " %s", r->exit);
+	if (r->counter)
+		buf_printf(&b, " %s%s", r->counter, r->per_second ? " a second" : "");
+	buf_u8(&b, 0);
+	if (!b.failed)
+		return (char *)b.data;
+	buf_deinit(&b);
+	return NULL;
+}
+
+static int rules_settle_name(const struct rules_parse *p, const struct toml_node *table,
+			     struct gate_rule *r)
+{
+	r->key = key_of(r);
+	if (r->key && !r->name)
+		r->name = strdup(r->key);
+	if (!r->key || !r->name)
+		return rules_no_memory(p);
+	for (const struct gate_rule *x = p->rules->rule; x != r; x++)
+		if (!strcmp(x->name, r->name))
+			return rules_wrong(
+				p, table,
+				"a second rule called \"%.64s\" (the first is in line %u): give "
+				"one a name",
+				r->name, x->line);
+	return 0;
+}
+
+static int take_rule(const struct rules_parse *p, const struct toml_node *table, double power)
+{
+	struct gate_rules *rules = p->rules;
+	struct gate_rule *r = &rules->rule[rules->n];
 	int ret;
 
 	if (table->kind != TOML_TABLE)
-		return grule_wrong(p, table, "a rule is a table, written [[rule]]");
-	*r = (struct grule){ .fail = true,
-			     .power = power,
-			     .quantile = -1,
-			     .line = table->line,
-			     .min_share = GRULE_MIN_SHARE };
+		return rules_wrong(p, table, "a rule is a table, written [[rule]]");
+	*r = (struct gate_rule){ .fail = true,
+				 .power = power,
+				 .quantile = -1,
+				 .line = table->line,
+				 .min_share = GATE_RULE_MIN_SHARE };
 	rules->n++;
 	ret = take_metric(p, table, r);
-	ret = ret ? ret : take_keys(p, table, r);
-	ret = ret ? ret : check_rule(p, table, r);
-	return ret ? ret : grule_settle_name(p, table, r);
+	if (ret)
+		return ret;
+	ret = take_keys(p, table, r);
+	if (ret)
+		return ret;
+	ret = check_rule(p, table, r);
+	if (ret)
+		return ret;
+	return rules_settle_name(p, table, r);
 }
 
 /* -- the document ----------------------------------------------------------------------------------- */
 
-static int take_gate(const struct grule_parse *p, const struct toml_node *table, double *power)
+static int take_gate(const struct rules_parse *p, const struct toml_node *table, double *power)
 {
+	const struct {
+		const char *name;
+		bool *flag; /* NULL: it is a number */
+		double *number, least;
+	} keys[] = {
+		{ "error-rate", .number = &p->rules->error_rate, .least = 1e-6 },
+		{ "power", .number = power, .least = 0.5 },
+		{ "no-idle", .flag = &p->rules->no_idle },
+		{ "kernel-only", .flag = &p->rules->kernel_only },
+		{ "count-samples", .flag = &p->rules->count_samples },
+	};
+
 	if (table->kind != TOML_TABLE)
-		return grule_wrong(p, table, "gate is a table, written [gate]");
+		return rules_wrong(p, table, "gate is a table, written [gate]");
 	for (const struct toml_node *n = table->child; n; n = n->next) {
+		size_t i = 0;
 		int ret;
 
-		if (!strcmp(n->key, "error-rate")) {
-			ret = grule_check_kind(p, n, TOML_REAL);
-			ret = ret ? ret : grule_take_part(p, n, 1e-6, 0.5, &p->rules->error_rate);
-		} else if (!strcmp(n->key, "power")) {
-			ret = grule_check_kind(p, n, TOML_REAL);
-			ret = ret ? ret : grule_take_part(p, n, 0.5, 0.999, power);
-		} else if (!strcmp(n->key, "no-idle")) {
-			ret = grule_check_kind(p, n, TOML_BOOLEAN);
-			p->rules->no_idle = n->boolean;
-		} else if (!strcmp(n->key, "kernel-only")) {
-			ret = grule_check_kind(p, n, TOML_BOOLEAN);
-			p->rules->kernel_only = n->boolean;
-		} else if (!strcmp(n->key, "count-samples")) {
-			ret = grule_check_kind(p, n, TOML_BOOLEAN);
-			p->rules->count_samples = n->boolean;
-		} else {
-			ret = err_set(p->e, EINVAL, "%s:%u:%u: unknown key '%.64s' in [gate]",
-				      p->path, n->key_line, n->key_column, n->key);
-		}
+		while (i < ARRAY_SIZE(keys) && strcmp(n->key, keys[i].name) != 0)
+			i++;
+		if (i == ARRAY_SIZE(keys))
+			return err_set(p->e, EINVAL, "%s:%u:%u: unknown key '%.64s' in [gate]",
+				       p->path, n->key_line, n->key_column, n->key);
+		ret = rules_check_kind(p, n, keys[i].flag ? TOML_BOOLEAN : TOML_REAL);
+		if (!ret && keys[i].flag)
+			*keys[i].flag = n->boolean;
+		else if (!ret)
+			ret = rules_take_part(p, n, keys[i].least,
+					      keys[i].number == power ? 0.999 : 0.5,
+					      keys[i].number);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-static int take_document(const struct grule_parse *p, const struct toml_node *document)
+static int take_document(const struct rules_parse *p, const struct toml_node *document)
 {
 	const struct toml_node *rules = NULL;
-	double power = GRULE_POWER;
+	double power = GATE_RULE_POWER;
 	size_t n = 0;
 
 	for (const struct toml_node *x = document->child; x; x = x->next) {
@@ -396,16 +622,16 @@ static int take_document(const struct grule_parse *p, const struct toml_node *do
 			return ret;
 	}
 	if (rules && rules->kind != TOML_ARRAY)
-		return grule_wrong(p, rules, "rules are written [[rule]], with two brackets");
+		return rules_wrong(p, rules, "rules are written [[rule]], with two brackets");
 	for (const struct toml_node *x = rules ? rules->child : NULL; x; x = x->next)
 		n++;
 	if (!n)
 		return err_set(p->e, EINVAL, "%s: no rules in it ([[rule]])", p->path);
-	if (n > GRULE_MAX)
-		return err_set(p->e, E2BIG, "%s: %zu rules, at most %u", p->path, n, GRULE_MAX);
+	if (n > GATE_RULE_MAX)
+		return err_set(p->e, E2BIG, "%s: %zu rules, at most %u", p->path, n, GATE_RULE_MAX);
 	p->rules->rule = calloc(n, sizeof(*p->rules->rule));
 	if (!p->rules->rule)
-		return grule_no_memory(p);
+		return rules_no_memory(p);
 	for (const struct toml_node *x = rules->child; x; x = x->next) {
 		int ret = take_rule(p, x, power);
 
@@ -415,65 +641,111 @@ static int take_document(const struct grule_parse *p, const struct toml_node *do
 	return 0;
 }
 
-int grules_parse(struct grules **out, const char *path, const char *text, size_t len, struct err *e)
+int gate_rules_parse(struct gate_rules **out, const char *path, const char *text, size_t len,
+		     struct err *e)
 {
-	struct grule_parse p = { .path = path, .rules = calloc(1, sizeof(*p.rules)), .e = e };
+	struct rules_parse p = { .path = path, .rules = calloc(1, sizeof(*p.rules)), .e = e };
 	struct toml_node *document = NULL;
 	int ret;
 
 	if (p.rules)
 		p.rules->path = strdup(path);
 	if (!p.rules || !p.rules->path) {
-		grules_destroy(p.rules);
-		return grule_no_memory(&p);
+		gate_rules_destroy(p.rules);
+		return rules_no_memory(&p);
 	}
-	p.rules->error_rate = GRULE_ERROR_RATE;
+	p.rules->error_rate = GATE_RULE_ERROR_RATE;
 	ret = toml_parse(&document, path, text, len, e);
 	ret = ret ? ret : take_document(&p, document);
 	toml_free(document);
 	if (ret)
-		grules_destroy(p.rules);
+		gate_rules_destroy(p.rules);
 	else
 		*out = p.rules;
 	return ret;
 }
 
-static int grules_load_built_in(struct grules **out, const char *text, const char *end, struct err *e)
+static int gate_rules_load_built_in(struct gate_rules **out, const char *text, const char *end,
+				    struct err *e)
 {
-	int ret = grules_parse(out, DEFAULT_PATH, text, (size_t)(end - text), e);
+	int ret = gate_rules_parse(out, DEFAULT_PATH, text, (size_t)(end - text), e);
 
 	if (!ret)
 		(*out)->built_in = true;
 	return ret;
 }
 
-int grules_load_exact(struct grules **out, const char *path, struct err *e)
+int gate_rules_load_exact(struct gate_rules **out, const char *path, struct err *e)
 {
-	return path ? grules_load(out, path, e)
-		    : grules_load_built_in(out, gate_exact_toml, gate_exact_toml_end, e);
+	return path ? gate_rules_load(out, path, e)
+		    : gate_rules_load_built_in(out, gate_exact_toml, gate_exact_toml_end, e);
 }
 
-int grules_load(struct grules **out, const char *path, struct err *e)
+int gate_rules_load(struct gate_rules **out, const char *path, struct err *e)
 {
 	struct file_map m;
 	int ret;
 
 	if (!path)
-		return grules_load_built_in(out, gate_default_toml, gate_default_toml_end, e);
+		return gate_rules_load_built_in(out, gate_default_toml, gate_default_toml_end, e);
 	ret = file_map_open(&m, path, TOML_MAX_TEXT, e);
 	if (ret)
 		return ret;
-	ret = grules_parse(out, path, (const char *)m.data, m.len, e);
+	ret = gate_rules_parse(out, path, (const char *)m.data, m.len, e);
 	file_map_close(&m);
 	return ret;
 }
 
-void grules_destroy(struct grules *rules)
+static bool is_line(const char *s)
+{
+	size_t len = s ? strlen(s) : 0;
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+			return false;
+	return len && len <= GATE_ACCEPT_MAX;
+}
+
+int gate_acceptance_check(const struct gate_acceptance *a, struct err *e)
+{
+	if (is_line(a->by) && is_line(a->why))
+		return 0;
+	return err_set(
+		e, EINVAL,
+		"--accept needs --by and --why: 1 to %u bytes each, without control characters",
+		GATE_ACCEPT_MAX);
+}
+
+int gate_rules_accept(struct gate_rules *rules, const struct gate_acceptance *a, struct err *e)
+{
+	char names[256] = "";
+	int ret = gate_acceptance_check(a, e);
+
+	for (size_t i = 0; i < rules->n && !ret; i++) {
+		struct gate_rule *r = &rules->rule[i];
+		size_t len = strlen(names);
+
+		if (!strcmp(r->name, a->rule)) {
+			free(r->accepted);
+			r->fail = false;
+			if (asprintf(&r->accepted, "by %s: %s", a->by, a->why) >= 0)
+				return 0;
+			r->accepted = NULL;
+			return err_nomem(e);
+		}
+		snprintf(names + len, sizeof(names) - len, "%s\"%s\"", len ? ", " : "", r->name);
+	}
+	return ret ? ret
+		   : err_set(e, EINVAL, "--accept: no rule '%.100s' in %.100s; there are %s",
+			     a->rule, rules->path, names);
+}
+
+void gate_rules_destroy(struct gate_rules *rules)
 {
 	if (!rules)
 		return;
 	for (size_t i = 0; i < rules->n; i++) {
-		struct grule *r = &rules->rule[i];
+		struct gate_rule *r = &rules->rule[i];
 
 		if (r->pattern)
 			regfree(&r->regex);
@@ -489,6 +761,7 @@ void grules_destroy(struct grules *rules)
 		free(r->exclude);
 		free(r->exit);
 		free(r->counter);
+		free(r->accepted);
 	}
 	free(rules->rule);
 	free(rules->path);
@@ -497,60 +770,29 @@ void grules_destroy(struct grules *rules)
 
 /* -- what rules say ----------------------------------------------------------------------------------- */
 
-enum grule_dimension grule_dimension(const struct grule *r)
+enum gate_rule_dimension gate_rule_dimension(const struct gate_rule *r)
 {
-	switch (r->metric) {
-	case GRULE_TIME:
-	case GRULE_BOOT_TIME:
-	case GRULE_FUNCTION_TIME:
-		return GRULE_NS;
-	case GRULE_SYMBOLS:
-		return r->time ? GRULE_NS : GRULE_PART;
-	case GRULE_EXITS:
-		return GRULE_RATE;
-	case GRULE_IO_BYTES:
-		return GRULE_BYTES;
-	case GRULE_COUNTER:
-		return r->per_second ? GRULE_RATE : GRULE_COUNT;
-	case GRULE_INSNS:
-	case GRULE_INSN_FUNCTIONS:
-	case GRULE_INSN_STACKS:
-	case GRULE_INSN_SYSCALLS:
-	case GRULE_INSN_TASKS:
-	case GRULE_INSN_PHASES:
-		return GRULE_COUNT;
-	default:
-		return GRULE_PART;
-	}
+	if (r->time)
+		return GATE_RULE_NS;
+	return r->per_second ? GATE_RULE_RATE : metrics[r->metric].dimension;
 }
 
-const char *grule_metric_name(enum grule_metric m)
+const char *gate_rule_metric_name(enum gate_rule_metric m)
 {
-	return m < GRULE_METRICS ? metric_name[m] : "unknown";
+	return m < GATE_RULE_METRIC_MAX ? metrics[m].name : "unknown";
 }
 
-bool grule_is_exact(const struct grule *r)
+bool gate_rule_is_exact(const struct gate_rule *r)
 {
 	return 1u << r->metric & EXACT;
 }
 
-const char *grule_members(const struct grule *r)
+const char *gate_rule_members(const struct gate_rule *r)
 {
-	switch (r->metric) {
-	case GRULE_INSN_STACKS:
-		return "stacks";
-	case GRULE_INSN_SYSCALLS:
-		return "system calls";
-	case GRULE_INSN_TASKS:
-		return "tasks";
-	case GRULE_INSN_PHASES:
-		return "phases";
-	default:
-		return "functions";
-	}
+	return metrics[r->metric].members ? metrics[r->metric].members : "functions";
 }
 
-bool grule_is_family(const struct grule *r)
+bool gate_rule_is_family(const struct gate_rule *r)
 {
 	return 1u << r->metric & FAMILIES;
 }
@@ -563,7 +805,7 @@ static bool is_called(const char *name, const char *symbol)
 	return !strncmp(name, symbol, len) && (!name[len] || name[len] == '.');
 }
 
-bool grule_matches(const struct grule *r, const char *name, const char *dso)
+bool gate_rule_matches(const struct gate_rule *r, const char *name, const char *dso)
 {
 	const char *slash = strrchr(dso, '/');
 
@@ -576,27 +818,27 @@ bool grule_matches(const struct grule *r, const char *name, const char *dso)
 	return !r->exclude || regexec(&r->except, name, 0, NULL, 0) != 0;
 }
 
-static double absolute(const struct grule_amount *a, double base)
+static double absolute(const struct gate_rule_amount *a, double base)
 {
-	if (a->unit == GATE_RELATIVE)
+	if (a->unit == STATS_RELATIVE)
 		return a->value * base;
-	return a->unit == GATE_POINTS ? a->value / 100 : a->value;
+	return a->unit == STATS_POINTS ? a->value / 100 : a->value;
 }
 
-struct gate_rule grule_stats(const struct grule *r, double base, double alpha)
+struct stats_rule gate_rule_stats(const struct gate_rule *r, double base, double alpha)
 {
-	const struct grule_amount *a = &r->threshold;
+	const struct gate_rule_amount *a = &r->threshold;
 
 	if (r->min_effect.value && absolute(&r->min_effect, base) > absolute(a, base))
 		a = &r->min_effect;
-	return (struct gate_rule){
+	return (struct stats_rule){
 		.worse = r->worse,
 		.unit = a->unit,
 		.min_effect = a->value,
 		.alpha = alpha,
 		.miss = 1 - r->power,
 		.strict = r->strict,
-		.location = r->quantile < 0 ? GATE_MEAN : GATE_QUANTILE,
+		.location = r->quantile < 0 ? STATS_MEAN : STATS_QUANTILE,
 		.quantile = r->quantile < 0 ? 0 : r->quantile,
 	};
 }

@@ -19,60 +19,72 @@
 
 #include <regex.h>
 
-#define GRULE_MAX 256u	       /* rules */
-#define GRULE_MAX_NAME 256u    /* bytes of a name, marker or symbol */
-#define GRULE_MAX_PATTERN 512u /* bytes of a regular expression */
-#define GRULE_ERROR_RATE 0.01  /* defaults */
-#define GRULE_POWER 0.9
-#define GRULE_MIN_SHARE 0.005
+#define GATE_RULE_MAX 256u	   /* rules */
+#define GATE_RULE_MAX_NAME 256u	   /* bytes of a name, marker or symbol */
+#define GATE_RULE_MAX_PATTERN 512u /* bytes of a regular expression */
+#define GATE_RULE_ERROR_RATE 0.01  /* defaults */
+#define GATE_RULE_POWER 0.9
+#define GATE_RULE_MIN_SHARE 0.005
 
-enum grule_metric {
-	GRULE_TIME,	     /* of the run, to a marker, between two, or of a boot's phase */
-	GRULE_BOOT_TIME,     /* from the first instruction to /init */
-	GRULE_SHARE,	     /* of functions */
-	GRULE_FUNCTION_TIME, /* of functions */
-	GRULE_SYMBOLS,	     /* each function, with control of the false discovery rate */
-	GRULE_NEW_SYMBOLS,   /* share of each function that the base does not have */
-	GRULE_EXITS,	     /* VM exits per second */
-	GRULE_IO_BYTES,	     /* read and written by devices */
-	GRULE_COUNTER,	     /* a number in the run's totals */
+enum gate_rule_metric {
+	GATE_RULE_TIME,		 /* of the run, to a marker, between two, or of a boot's phase */
+	GATE_RULE_BOOT_TIME,	 /* from the first instruction to /init */
+	GATE_RULE_SHARE,	 /* of functions */
+	GATE_RULE_FUNCTION_TIME, /* of functions */
+	GATE_RULE_SYMBOLS,	 /* each function, with control of the false discovery rate */
+	GATE_RULE_NEW_SYMBOLS,	 /* share of each function that the base does not have */
+	GATE_RULE_EXITS,	 /* VM exits per second */
+	GATE_RULE_IO_BYTES,	 /* read and written by devices */
+	GATE_RULE_COUNTER,	 /* a number in the run's totals */
 	/* Of one run a side (exact.h): instructions, of all or of functions; and of each of a kind. */
-	GRULE_INSNS,
-	GRULE_INSN_FUNCTIONS,
-	GRULE_INSN_STACKS,
-	GRULE_INSN_SYSCALLS,
-	GRULE_INSN_TASKS,
-	GRULE_INSN_PHASES,
-	GRULE_METRICS
+	GATE_RULE_INSNS,
+	GATE_RULE_INSN_FUNCTIONS,
+	GATE_RULE_INSN_STACKS,
+	GATE_RULE_INSN_SYSCALLS,
+	GATE_RULE_INSN_TASKS,
+	GATE_RULE_INSN_PHASES,
+	GATE_RULE_METRIC_MAX
 };
 
 /* What the values are. */
-enum grule_dimension {
-	GRULE_NS,
-	GRULE_PART, /* 0 to 1 */
-	GRULE_RATE, /* a second */
-	GRULE_BYTES,
-	GRULE_COUNT
+enum gate_rule_dimension {
+	GATE_RULE_NS,
+	GATE_RULE_PART, /* 0 to 1 */
+	GATE_RULE_RATE, /* a second */
+	GATE_RULE_BYTES,
+	GATE_RULE_COUNT
 };
 
 /* Absolute: ns, a second, bytes or a count; relative: 0.02 is 2 %; points: 0.2 is 0.002. */
-struct grule_amount {
-	enum gate_unit unit;
+struct gate_rule_amount {
+	enum stats_unit unit;
 	double value; /* 0: not given */
 };
 
-struct grule {
+#define GATE_ACCEPT_MAX 256u /* bytes of who, and of why */
+
+/* A rule whose finding somebody accepts, with the person and the reason. */
+struct gate_acceptance {
+	const char *rule, *by, *why;
+};
+
+/* Returns 0, or -EINVAL with the reason: who and why are texts of 1 to GATE_ACCEPT_MAX bytes without control characters. */
+int gate_acceptance_check(const struct gate_acceptance *a, struct err *e);
+
+struct gate_rule {
 	char *name; /* unique among the rules */
 	char *key;  /* what is measured, as text: names the series in a history */
-	enum grule_metric metric;
-	bool fail;     /* level: else warn */
+	enum gate_rule_metric metric;
+	bool fail; /* level: else warn */
+	/* "by WHO: WHY": somebody accepts the finding, so that the rule warns; NULL: nobody (gate_rules_accept()). */
+	char *accepted;
 	bool optional; /* with nothing to measure it is skipped, else it is inconclusive */
 	bool strict;
-	enum gate_worse worse;
+	enum stats_worse worse;
 	double alpha;	 /* 0: a part of the gate's error rate */
 	double power;	 /* 1 - miss */
 	double quantile; /* < 0: means are compared */
-	struct grule_amount threshold, min_effect;
+	struct gate_rule_amount threshold, min_effect;
 	unsigned int line; /* of the rule in the file */
 	/* By metric; NULL where there is none. */
 	char *from, *until; /* markers */
@@ -81,16 +93,16 @@ struct grule {
 	char *symbol, *pattern, *dso, *exclude;
 	regex_t regex, except; /* of pattern and exclude */
 	bool children;	       /* functions with all that they call */
-	bool time;	       /* GRULE_SYMBOLS: ns, else shares */
+	bool time;	       /* GATE_RULE_SYMBOLS: ns, else shares */
 	double min_share;      /* 0 to 1: functions below on the average are left out */
 	char *exit, *counter;
 	bool per_second;
 };
 
-struct grules {
+struct gate_rules {
 	char *path;    /* for messages and annotations */
 	bool built_in; /* path is no file's */
-	struct grule *rule;
+	struct gate_rule *rule;
 	size_t n;
 	double error_rate; /* of all rules of level fail without an alpha, together */
 	bool no_idle;	   /* shares are of the time in which a vCPU ran */
@@ -103,28 +115,33 @@ struct grules {
 };
 
 /* -EINVAL: "PATH:LINE:COLUMN: what is wrong". -E2BIG, -ENOMEM. */
-int grules_parse(struct grules **out, const char *path, const char *text, size_t len,
-		 struct err *e);
+int gate_rules_parse(struct gate_rules **out, const char *path, const char *text, size_t len,
+		     struct err *e);
 /* From a file; NULL: the default rules (configs/gate-default.toml, within the program). */
-int grules_load(struct grules **out, const char *path, struct err *e);
+int gate_rules_load(struct gate_rules **out, const char *path, struct err *e);
 /* Of one run a side; NULL: those of configs/gate-exact.toml. */
-int grules_load_exact(struct grules **out, const char *path, struct err *e);
-void grules_destroy(struct grules *r);
+int gate_rules_load_exact(struct gate_rules **out, const char *path, struct err *e);
+/*
+ * Takes the level fail from the rule of this name: somebody accepts the change, and both texts say who and why. -EINVAL:
+ * no such rule, the message names those that there are; or a text is empty, too long or has control characters. -ENOMEM.
+ */
+int gate_rules_accept(struct gate_rules *r, const struct gate_acceptance *a, struct err *e);
+void gate_rules_destroy(struct gate_rules *r);
 
-enum grule_dimension grule_dimension(const struct grule *r);
+enum gate_rule_dimension gate_rule_dimension(const struct gate_rule *r);
 /* "share", "time"... */
-const char *grule_metric_name(enum grule_metric m);
+const char *gate_rule_metric_name(enum gate_rule_metric m);
 /* Is it for one run a side? */
-bool grule_is_exact(const struct grule *r);
+bool gate_rule_is_exact(const struct gate_rule *r);
 /* "functions", or what else a family's members are */
-const char *grule_members(const struct grule *r);
+const char *gate_rule_members(const struct gate_rule *r);
 /* Is a result one for each function? */
-bool grule_is_family(const struct grule *r);
+bool gate_rule_is_family(const struct gate_rule *r);
 
 /* Is it one of the functions that the rule is about? */
-bool grule_matches(const struct grule *r, const char *name, const char *dso);
+bool gate_rule_matches(const struct gate_rule *r, const char *name, const char *dso);
 
-/* The rule for gate_compare(): the larger of threshold and min-effect at a mean of the base. */
-struct gate_rule grule_stats(const struct grule *r, double base, double alpha);
+/* The rule for stats_compare(): the larger of threshold and min-effect at a mean of the base. */
+struct stats_rule gate_rule_stats(const struct gate_rule *r, double base, double alpha);
 
 #endif

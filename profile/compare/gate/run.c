@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "profile/analyse/stacks/diff.h"
+#include "profile/compare/diff/diff.h"
 #include "profile/compare/gate/metric.h"
 #include "base/table.h"
 
@@ -146,19 +146,27 @@ static int fill_facts(struct gate_run *r, const char *path, const struct stackse
 	r->path = gate_run_keep(r, path);
 	r->event = gate_run_keep(r, s->event);
 	r->osrelease = gate_run_keep(r, s->osrelease);
+	r->guest = gate_run_keep(r, s->guest ? s->guest : "");
 	r->message = gate_run_keep(r, s->message);
 	r->began_ns = s->first_ns;
 	r->weight_is_ns = s->weight_is_ns;
-	return r->path && r->event && r->osrelease && r->message ? 0 : -ENOMEM;
+	return r->path && r->event && r->osrelease && r->guest && r->message ? 0 : -ENOMEM;
 }
 
-static int measure(struct gate_run *r, const struct stackset *s, const struct grules *rules,
+static int measure(struct gate_run *r, const struct stackset *s, const struct gate_rules *rules,
 		   const struct gate_counting *counting, struct err *e)
 {
 	struct gate_source src = { .set = s, .weight = r->weight, .counting = *counting };
 	json_t *totals = gate_totals(s->json);
+	const json_t *panic;
 	int ret = phases_find(&r->phases, s, e);
 
+	panic = json_object_get(totals, "guest_panic");
+	if (json_is_object(panic)) {
+		const char *text = json_string_value(json_object_get(panic, "text"));
+
+		r->panic = gate_run_keep(r, text && *text ? text : "unknown reason");
+	}
 	src.phases = r->phases;
 	src.totals = totals;
 	for (size_t i = 0; i < rules->n && !ret; i++) {
@@ -175,7 +183,7 @@ static int measure(struct gate_run *r, const struct stackset *s, const struct gr
 }
 
 int gate_run_make(struct gate_run **out, const char *path, const struct stackset *s,
-		  const struct grules *rules, struct err *e)
+		  const struct gate_rules *rules, struct err *e)
 {
 	struct gate_counting counting = gate_counting_of(rules, s);
 	struct gate_run *r = calloc(1, sizeof(*r));
@@ -202,7 +210,7 @@ int gate_run_make(struct gate_run **out, const char *path, const struct stackset
 	return 0;
 }
 
-int gate_run_load(struct gate_run **out, const char *path, const struct grules *rules,
+int gate_run_load(struct gate_run **out, const char *path, const struct gate_rules *rules,
 		  struct err *e)
 {
 	struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;

@@ -31,16 +31,18 @@ struct gate_run {
 	uint64_t began_ns; /* on the clock of the samples; orders runs of one host. 0: unknown */
 	bool weight_is_ns;
 	const char *event, *osrelease;
+	const char *guest;   /* stackset.guest */
+	const char *panic;   /* why the guest's kernel panicked; NULL: it did not */
 	const char *message; /* what a partial profile lacks, or "" */
 	struct texts texts;
 };
 
 /* Errors begin with the path; -ENODATA: it has no samples that count. */
-int gate_run_load(struct gate_run **out, const char *path, const struct grules *rules,
+int gate_run_load(struct gate_run **out, const char *path, const struct gate_rules *rules,
 		  struct err *e);
 /* The same of a set that was loaded with keep_samples. */
 int gate_run_make(struct gate_run **out, const char *path, const struct stackset *s,
-		  const struct grules *rules, struct err *e);
+		  const struct gate_rules *rules, struct err *e);
 void gate_run_destroy(struct gate_run *r);
 /* A copy that lasts as long as the run, clean UTF-8; NULL: no memory. */
 const char *gate_run_keep(struct gate_run *r, const char *text);

@@ -36,23 +36,23 @@ static void scaled(char *out, size_t size, const struct scale *s, unsigned int n
 	snprintf(out, size, sign ? "%+.4g %s" : "%.4g %s", v / s[i].one, s[i].unit);
 }
 
-static void say_number(char *out, size_t size, enum grule_dimension d, double v, bool sign)
+static void say_number(char *out, size_t size, enum gate_rule_dimension d, double v, bool sign)
 {
 	if (!isfinite(v)) {
 		snprintf(out, size, "-");
 		return;
 	}
 	switch (d) {
-	case GRULE_NS:
+	case GATE_RULE_NS:
 		scaled(out, size, times, ARRAY_SIZE(times), v, sign);
 		break;
-	case GRULE_BYTES:
+	case GATE_RULE_BYTES:
 		scaled(out, size, sizes, ARRAY_SIZE(sizes), v, sign);
 		break;
-	case GRULE_PART:
+	case GATE_RULE_PART:
 		snprintf(out, size, sign ? "%+.2f %%" : "%.2f %%", 100 * v);
 		break;
-	case GRULE_RATE:
+	case GATE_RULE_RATE:
 		snprintf(out, size, sign ? "%+.4g /s" : "%.4g /s", v);
 		break;
 	default:
@@ -62,21 +62,21 @@ static void say_number(char *out, size_t size, enum grule_dimension d, double v,
 	}
 }
 
-void gate_say_value(char *out, size_t size, enum grule_dimension d, double v)
+void gate_say_value(char *out, size_t size, enum gate_rule_dimension d, double v)
 {
 	say_number(out, size, d, v, false);
 }
 
-void gate_say_effect(char *out, size_t size, const struct gate_rule *stats, enum grule_dimension d,
-		     double effect, enum gate_effect_is what)
+void gate_say_effect(char *out, size_t size, const struct stats_rule *stats,
+		     enum gate_rule_dimension d, double effect, enum gate_effect_is what)
 {
 	const bool plain = what == GATE_EFFECT_IS_SIZE;
 
 	if (!isfinite(effect))
 		snprintf(out, size, "-");
-	else if (stats->unit == GATE_RELATIVE)
+	else if (stats->unit == STATS_RELATIVE)
 		snprintf(out, size, plain ? "%.3g %%" : "%+.2f %%", 100 * effect);
-	else if (stats->unit == GATE_POINTS)
+	else if (stats->unit == STATS_POINTS)
 		snprintf(out, size, plain ? "%.3g points" : "%+.2f points", effect);
 	else
 		say_number(out, size, d, effect, !plain);
@@ -84,15 +84,15 @@ void gate_say_effect(char *out, size_t size, const struct gate_rule *stats, enum
 
 /* Two ends in one unit: "+1.05 .. +1.30" */
 static void say_interval(char *out, size_t size, const struct gate_finding *f,
-			 enum grule_dimension d)
+			 enum gate_rule_dimension d)
 {
 	char lo[GATE_CELL], hi[GATE_CELL];
-	double by = f->stats.unit == GATE_RELATIVE ? 100 : 1;
+	double by = f->stats.unit == STATS_RELATIVE ? 100 : 1;
 
 	out[0] = '\0';
 	if (!isfinite(f->result.lo) || !isfinite(f->result.hi))
 		return;
-	if (f->stats.unit != GATE_ABSOLUTE) {
+	if (f->stats.unit != STATS_ABSOLUTE) {
 		snprintf(out, size, "%+.2f .. %+.2f", by * f->result.lo, by * f->result.hi);
 		return;
 	}
@@ -102,7 +102,7 @@ static void say_interval(char *out, size_t size, const struct gate_finding *f,
 }
 
 /* Both ways to say it, whichever the rule asks for. */
-static void say_exact_change(char *out, size_t size, const struct gate_result *x)
+static void say_exact_change(char *out, size_t size, const struct stats_result *x)
 {
 	if (x->base > 0 && x->diff != 0)
 		snprintf(out, size, "%+.0f (%+.3g %%)", x->diff, 100 * x->diff / x->base);
@@ -110,16 +110,16 @@ static void say_exact_change(char *out, size_t size, const struct gate_result *x
 		snprintf(out, size, x->diff != 0 ? "%+.0f" : "0", x->diff);
 }
 
-void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct gate_finding *f)
+void gate_say_cells(struct gate_cells *out, const struct gate_rule *r, const struct gate_finding *f)
 {
-	enum grule_dimension d = grule_dimension(r);
+	enum gate_rule_dimension d = gate_rule_dimension(r);
 
 	*out = (struct gate_cells){ 0 };
 	if (!f->value)
 		return;
 	gate_say_value(out->base, sizeof(out->base), d, f->result.base);
 	gate_say_value(out->head, sizeof(out->head), d, f->result.head);
-	if (grule_is_exact(r))
+	if (gate_rule_is_exact(r))
 		say_exact_change(out->change, sizeof(out->change), &f->result);
 	else
 		gate_say_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect,
@@ -140,19 +140,20 @@ void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct 
 		snprintf(out->seen, sizeof(out->seen), "none");
 }
 
-static void say_amount(char *out, size_t size, const struct grule *r, const struct grule_amount *a)
+static void say_amount(char *out, size_t size, const struct gate_rule *r,
+		       const struct gate_rule_amount *a)
 {
-	const struct gate_rule unit = { .unit = a->unit };
+	const struct stats_rule unit = { .unit = a->unit };
 
-	gate_say_effect(out, size, &unit, grule_dimension(r), a->value, GATE_EFFECT_IS_SIZE);
+	gate_say_effect(out, size, &unit, gate_rule_dimension(r), a->value, GATE_EFFECT_IS_SIZE);
 }
 
-void gate_say_threshold(char *out, size_t size, const struct grule *r)
+void gate_say_threshold(char *out, size_t size, const struct gate_rule *r)
 {
 	static const char *const way[] = {
-		[GATE_HIGHER] = "more",
-		[GATE_LOWER] = "less",
-		[GATE_EITHER] = "more or less",
+		[STATS_HIGHER] = "more",
+		[STATS_LOWER] = "less",
+		[STATS_EITHER] = "more or less",
 	};
 	char threshold[GATE_CELL], least[GATE_CELL];
 
@@ -221,13 +222,13 @@ static const char *plural(unsigned int n)
 	return n == 1 ? "" : "s";
 }
 
-void gate_say_design(char *out, size_t size, const struct gate_report *r)
+static void say_design(char *out, size_t size, const struct gate_report *r)
 {
 	if (r->exact) {
 		snprintf(out, size,
 			 r->sampled
-				 ? "one exact run of each side, sampled: counts are multiples of "
-				   "the period"
+				 ? "one exact run of each side, sampled: totals are the engine's "
+				   "own count"
 				 : "one run of each side, counted: each difference is one");
 		if (*r->means)
 			say_add(out, size,
@@ -257,6 +258,42 @@ void gate_say_design(char *out, size_t size, const struct gate_report *r)
 		100 * r->error_rate);
 }
 
+/* Appends which guests ran: one where all are the same, else the first of each side. */
+static void say_guests(char *out, size_t size, const struct gate_report *r)
+{
+	const char *name[GATE_SIDE_MAX] = { NULL };
+	bool differs = false;
+
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
+		for (unsigned int i = 0; i < gate_runs(r->gate, (enum gate_side)s); i++) {
+			const char *guest = gate_run_at(r->gate, (enum gate_side)s, i)->guest;
+
+			name[s] = name[s] ? name[s] : guest;
+			differs |= strcmp(guest, name[GATE_BASE]) != 0;
+		}
+	if (!name[GATE_BASE] || !name[GATE_HEAD])
+		return;
+	if (differs)
+		say_add(out, size, "; guests: base %.60s, head %.60s",
+			*name[GATE_BASE] ? name[GATE_BASE] : "unknown",
+			*name[GATE_HEAD] ? name[GATE_HEAD] : "unknown");
+	else if (*name[GATE_BASE])
+		say_add(out, size, "; guest: %.60s", name[GATE_BASE]);
+}
+
+void gate_say_design(char *out, size_t size, const struct gate_report *r)
+{
+	const char *base = gate_panic(r->gate, GATE_BASE), *head = gate_panic(r->gate, GATE_HEAD);
+
+	out[0] = '\0';
+	if (head)
+		say_add(out, size, "the head's guest panicked: %.200s; ", head);
+	if (base)
+		say_add(out, size, "the base's guest panicked: %.200s; ", base);
+	say_design(out + strlen(out), size - strlen(out), r);
+	say_guests(out, size, r);
+}
+
 void gate_say_function(char *out, size_t size, const struct gate_finding *f)
 {
 	const char *slash = strrchr(f->dso, '/');
@@ -267,7 +304,8 @@ void gate_say_function(char *out, size_t size, const struct gate_finding *f)
 			!strcmp(f->mode, "idle") ? ", idle" : "");
 }
 
-static void say_finding(char *out, size_t size, const struct grule *r, const struct gate_finding *f)
+static void say_finding(char *out, size_t size, const struct gate_rule *r,
+			const struct gate_finding *f)
 {
 	struct gate_cells c;
 	char name[256];
@@ -293,7 +331,7 @@ static void say_family(char *out, size_t size, const struct gate_outcome *o)
 
 	if (!o->nworse) {
 		snprintf(out, size, "none of %zu %s got worse by the threshold",
-			 o->ncompared ? o->ncompared : o->nfindings, grule_members(o->rule));
+			 o->ncompared ? o->ncompared : o->nfindings, gate_rule_members(o->rule));
 		if (o->ncompared && o->nfindings)
 			say_add(out, size, "; %zu differ", o->nfindings);
 		if (o->why[0])
@@ -301,7 +339,7 @@ static void say_family(char *out, size_t size, const struct gate_outcome *o)
 		return;
 	}
 	snprintf(out, size, "%zu of %zu %s: ", o->nworse,
-		 o->ncompared ? o->ncompared : o->nfindings, grule_members(o->rule));
+		 o->ncompared ? o->ncompared : o->nfindings, gate_rule_members(o->rule));
 	for (size_t i = 0; i < shown; i++) {
 		say_add(out, size, "%s", i ? "; " : "");
 		say_finding(out, size, o->rule, &o->finding[i]);
@@ -315,7 +353,7 @@ void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o)
 	char threshold[160];
 
 	out[0] = '\0';
-	if (grule_is_family(o->rule) && (o->nfindings || !o->why[0])) {
+	if (gate_rule_is_family(o->rule) && (o->nfindings || !o->why[0])) {
 		say_family(out, size, o);
 	} else if (o->total.value) {
 		say_finding(out, size, o->rule, &o->total);
@@ -334,7 +372,7 @@ static const struct gate_finding *blindest(const struct gate_outcome *o)
 {
 	const struct gate_finding *worst = NULL;
 
-	if (!grule_is_family(o->rule))
+	if (!gate_rule_is_family(o->rule))
 		return o->total.value ? &o->total : NULL;
 	for (size_t i = 0; i < o->nfindings; i++)
 		if (o->finding[i].seen >= 0 && (!worst || o->finding[i].seen > worst->seen))
@@ -376,12 +414,9 @@ void gate_say_notes(char *out, size_t size, const struct gate_finding *f)
 		unsigned int flag;
 		const char *text;
 	} notes[] = {
-		{ GATE_DRIFT, "values drift with time" },
-		{ GATE_AUTOCORRELATED, "neighbouring runs are correlated" },
-		{ GATE_MULTIMODAL, "values fall into groups: the mean lies between them" },
-		{ GATE_OUTLIERS, "mean and median differ in direction: outliers" },
-		{ GATE_CHANGED, "a significant change, below the threshold" },
-		{ GATE_IMPROVED, "improved" },
+		{ STATS_OUTLIERS, "mean and median differ in direction: outliers" },
+		{ STATS_CHANGED, "a significant change, below the threshold" },
+		{ STATS_IMPROVED, "improved" },
 	};
 	const char *sep = "";
 
@@ -389,7 +424,7 @@ void gate_say_notes(char *out, size_t size, const struct gate_finding *f)
 	for (size_t i = 0; f->value && i < ARRAY_SIZE(notes); i++)
 		if (f->result.flags & notes[i].flag) {
 			say_add(out, size, "%s%s", sep,
-				notes[i].flag == GATE_CHANGED && isnan(f->result.p_two)
+				notes[i].flag == STATS_CHANGED && isnan(f->result.p_two)
 					? "changed, by less than the threshold"
 					: notes[i].text);
 			sep = "; ";
@@ -398,9 +433,9 @@ void gate_say_notes(char *out, size_t size, const struct gate_finding *f)
 
 const char *gate_finding_word(const struct gate_outcome *o, const struct gate_finding *f)
 {
-	if (f->result.verdict == GATE_FAIL)
+	if (f->result.verdict == STATS_FAIL)
 		return o->rule->fail ? "fail" : "warn";
-	if (f->result.verdict == GATE_INCONCLUSIVE)
+	if (f->result.verdict == STATS_INCONCLUSIVE)
 		return "inconclusive";
-	return f->result.flags & GATE_IMPROVED ? "better" : "pass";
+	return f->result.flags & STATS_IMPROVED ? "better" : "pass";
 }

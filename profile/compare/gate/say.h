@@ -9,7 +9,8 @@
 
 #include "profile/compare/gate/gate.h"
 
-#define GATE_CELL 64 /* bytes of a cell of a table */
+#define GATE_CELL 64	   /* bytes of a cell of a table */
+#define GATE_SENTENCE 1024 /* of a text that one of these functions fills */
 
 /* A row of a table: a rule's number, or a function. */
 struct gate_cells {
@@ -20,16 +21,17 @@ struct gate_cells {
 	char seen[GATE_CELL];	  /* "0.4 points", or "none" */
 };
 
-void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct gate_finding *f);
+void gate_say_cells(struct gate_cells *out, const struct gate_rule *r,
+		    const struct gate_finding *f);
 
 /* "12.34 %", "1.234 s", "1200 /s", "1.5 MiB", "42" */
-void gate_say_value(char *out, size_t size, enum grule_dimension d, double v);
+void gate_say_value(char *out, size_t size, enum gate_rule_dimension d, double v);
 /* A change is "+5.20 %", "+0.40 points" or "+12.1 ms", a size "5.2 %". */
 enum gate_effect_is { GATE_EFFECT_IS_CHANGE, GATE_EFFECT_IS_SIZE };
-void gate_say_effect(char *out, size_t size, const struct gate_rule *stats, enum grule_dimension d,
-		     double effect, enum gate_effect_is what);
+void gate_say_effect(char *out, size_t size, const struct stats_rule *stats,
+		     enum gate_rule_dimension d, double effect, enum gate_effect_is what);
 /* "2 % and at least 5 ms more" */
-void gate_say_threshold(char *out, size_t size, const struct grule *r);
+void gate_say_threshold(char *out, size_t size, const struct gate_rule *r);
 
 /* "FAIL: 1 of 4 rules failed, 1 warned, 1 inconclusive" */
 void gate_say_verdict(char *out, size_t size, const struct gate_report *r);
@@ -43,7 +45,7 @@ void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o);
  */
 void gate_say_power(char *out, size_t size, const struct gate_report *r,
 		    const struct gate_outcome *o);
-/* What to know beside a verdict (drift, two modes...), from the flags; "" nothing. */
+/* What to know beside a verdict (outliers, an improvement), from the flags; "" nothing. */
 void gate_say_notes(char *out, size_t size, const struct gate_finding *f);
 
 /* A function with its DSO, if that is not the kernel: "read (libc.so.6)" */

@@ -3,10 +3,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "profile/compare/gate/say.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 #define SHUFFLES_MAX 9999u
 
 /* One value for each entry that has it. */
-struct line {
-	double value[GATE_HISTORY_MAX];
-	size_t entry[GATE_HISTORY_MAX];
+struct series_line {
+	double value[STATS_HISTORY_MAX];
+	size_t entry[STATS_HISTORY_MAX];
 	size_t n;
 };
 
 struct find {
 	struct gate_series *s;
-	const struct grules *rules;
+	const struct gate_rules *rules;
 	uint64_t seed;
 	size_t cap; /* of s->step */
 	struct err *e;
@@ -33,9 +33,9 @@ static int no_memory(const struct find *f)
 	return err_set(f->e, ENOMEM, "out of memory for the history's changes");
 }
 
-static void series_append(struct line *l, size_t entry, double v)
+static void series_append(struct series_line *l, size_t entry, double v)
 {
-	if (l->n == GATE_HISTORY_MAX) {
+	if (l->n == STATS_HISTORY_MAX) {
 		memmove(l->value, l->value + 1, --l->n * sizeof(*l->value));
 		memmove(l->entry, l->entry + 1, l->n * sizeof(*l->entry));
 	}
@@ -52,36 +52,37 @@ static int add_step(struct find *f, const struct gate_step *step)
 }
 
 /* At least the rule's threshold, which may be relative to what was before. */
-static bool is_large(const struct grule *r, double before, double change)
+static bool is_large(const struct gate_rule *r, double before, double change)
 {
-	const struct gate_rule rule = grule_stats(r, before, 0);
+	const struct stats_rule rule = gate_rule_stats(r, before, 0);
 	double bar = rule.min_effect;
 
-	if (rule.unit == GATE_RELATIVE)
+	if (rule.unit == STATS_RELATIVE)
 		bar *= before;
-	else if (rule.unit == GATE_POINTS)
+	else if (rule.unit == STATS_POINTS)
 		bar /= 100;
 	return fabs(change) >= bar;
 }
 
 /* of: the series that are looked at for the same rule; each has its part of alpha. */
-static int find_steps(struct find *f, const struct line *l, const struct gate_step *like, size_t of)
+static int find_steps(struct find *f, const struct series_line *l, const struct gate_step *like,
+		      size_t of)
 {
-	struct gate_change change[GATE_CHANGES_MAX];
-	struct gate_change_options opt = {
-		.alpha = fmin(GATE_CHANGE_ALPHA, GATE_SERIES_ALPHA / (double)of),
-		.shuffles = (unsigned int)fmin(SHUFFLES_MAX, GATE_CHANGE_SHUFFLES * (double)of),
+	struct stats_change change[STATS_CHANGES_MAX];
+	struct stats_change_options opt = {
+		.alpha = fmin(STATS_CHANGE_ALPHA, GATE_SERIES_ALPHA / (double)of),
+		.shuffles = (unsigned int)fmin(SHUFFLES_MAX, STATS_CHANGE_SHUFFLES * (double)of),
 		.seed = f->seed,
 	};
 	size_t n = 0;
 	int ret;
 
 	f->s->nseries++;
-	if (l->n < 2 * GATE_CHANGE_SEGMENT) {
+	if (l->n < 2 * STATS_CHANGE_SEGMENT) {
 		f->s->ntooshort++;
 		return 0;
 	}
-	ret = gate_changes(l->value, l->n, &opt, change, &n, f->e);
+	ret = stats_changes(l->value, l->n, &opt, change, &n, f->e);
 	for (size_t i = 0; i < n && !ret; i++) {
 		struct gate_step step = *like;
 		double diff = change[i].after - change[i].before;
@@ -92,14 +93,14 @@ static int find_steps(struct find *f, const struct line *l, const struct gate_st
 		step.before = change[i].before;
 		step.after = change[i].after;
 		step.p = change[i].p;
-		step.worse = like->rule->worse == GATE_EITHER ||
-			     (like->rule->worse == GATE_LOWER ? diff < 0 : diff > 0);
+		step.worse = like->rule->worse == STATS_EITHER ||
+			     (like->rule->worse == STATS_LOWER ? diff < 0 : diff > 0);
 		ret = add_step(f, &step);
 	}
 	return ret;
 }
 
-static int number_steps(struct find *f, const struct grule *r, struct line *l)
+static int number_steps(struct find *f, const struct gate_rule *r, struct series_line *l)
 {
 	const struct gate_history *h = f->s->history;
 	const struct gate_step like = { .rule = r };
@@ -117,15 +118,15 @@ static int number_steps(struct find *f, const struct grule *r, struct line *l)
 
 /* -- functions -------------------------------------------------------------------------------- */
 
-struct function {
+struct series_function {
 	const struct gate_history_value *value; /* of the first entry that has it */
 	double sum;
 };
 
 static int compare_functions(const void *a, const void *b)
 {
-	const struct gate_history_value *x = ((const struct function *)a)->value;
-	const struct gate_history_value *y = ((const struct function *)b)->value;
+	const struct gate_history_value *x = ((const struct series_function *)a)->value;
+	const struct gate_history_value *y = ((const struct series_function *)b)->value;
 	int c = strcmp(x->name, y->name);
 
 	c = c ? c : strcmp(x->dso, y->dso);
@@ -134,7 +135,7 @@ static int compare_functions(const void *a, const void *b)
 
 static int compare_sums(const void *a, const void *b)
 {
-	const struct function *x = a, *y = b;
+	const struct series_function *x = a, *y = b;
 
 	if (x->sum != y->sum)
 		return x->sum > y->sum ? -1 : 1;
@@ -142,8 +143,8 @@ static int compare_sums(const void *a, const void *b)
 }
 
 /* All functions of all entries, those of one name together, largest first. */
-static int list_functions(const struct gate_history *h, const struct grule *r,
-			  struct function **out, size_t *n)
+static int list_functions(const struct gate_history *h, const struct gate_rule *r,
+			  struct series_function **out, size_t *n)
 {
 	size_t all = 0, kept = 0;
 
@@ -157,8 +158,8 @@ static int list_functions(const struct gate_history *h, const struct grule *r,
 		for (size_t k = 0; k < h->entry[i]->nvalues; k++) {
 			const struct gate_history_value *v = &h->entry[i]->value[k];
 
-			if (v->mode && grule_matches(r, v->name, v->dso))
-				(*out)[all++] = (struct function){ v, v->mean };
+			if (v->mode && gate_rule_matches(r, v->name, v->dso))
+				(*out)[all++] = (struct series_function){ v, v->mean };
 		}
 	if (all)
 		qsort(*out, all, sizeof(**out), compare_functions);
@@ -176,10 +177,10 @@ static int list_functions(const struct gate_history *h, const struct grule *r,
 	return 0;
 }
 
-static int function_steps(struct find *f, const struct grule *r, struct line *l)
+static int function_steps(struct find *f, const struct gate_rule *r, struct series_line *l)
 {
 	const struct gate_history *h = f->s->history;
-	cleanup_free struct function *function = NULL;
+	cleanup_free struct series_function *function = NULL;
 	size_t n;
 	int ret = 0;
 
@@ -216,11 +217,28 @@ static int compare_steps(const void *a, const void *b)
 	return fabs(x->after - x->before) > fabs(y->after - y->before) ? -1 : 1;
 }
 
+/*
+ * Returns who accepted a step: an entry of at most GATE_SERIES_NEAR places away says so of the rule. Where a level
+ * begins is an estimate, which noise moves by an entry or two.
+ */
+static const struct gate_acceptance *accepted_at(const struct gate_history *h,
+						 const struct gate_step *x)
+{
+	size_t from = x->entry > GATE_SERIES_NEAR ? x->entry - GATE_SERIES_NEAR : 0;
+
+	for (size_t i = from; x->worse && i < h->n && i <= x->entry + GATE_SERIES_NEAR; i++)
+		for (size_t k = 0; k < h->entry[i]->naccepted; k++)
+			if (!strcmp(h->entry[i]->accepted[k].rule, x->rule->name))
+				return &h->entry[i]->accepted[k];
+	return NULL;
+}
+
 int gate_series_find(struct gate_series **out, const struct gate_history *h,
-		     const struct grules *rules, unsigned int recent, uint64_t seed, struct err *e)
+		     const struct gate_rules *rules, unsigned int recent, uint64_t seed,
+		     struct err *e)
 {
 	struct find f = { .s = calloc(1, sizeof(*f.s)), .rules = rules, .seed = seed, .e = e };
-	cleanup_free struct line *l = malloc(sizeof(*l));
+	cleanup_free struct series_line *l = malloc(sizeof(*l));
 	int ret = 0;
 
 	if (!f.s || !l) {
@@ -230,18 +248,20 @@ int gate_series_find(struct gate_series **out, const struct gate_history *h,
 	f.s->history = h;
 	f.s->recent = recent;
 	for (size_t i = 0; i < rules->n && !ret; i++) {
-		const struct grule *r = &rules->rule[i];
+		const struct gate_rule *r = &rules->rule[i];
 
-		if (!grule_is_family(r))
+		if (!gate_rule_is_family(r))
 			ret = number_steps(&f, r, l);
-		else if (r->metric == GRULE_SYMBOLS && !r->time && !r->children)
+		else if (r->metric == GATE_RULE_SYMBOLS && !r->time && !r->children)
 			ret = function_steps(&f, r, l);
 	}
 	if (f.s->nsteps)
 		qsort(f.s->step, f.s->nsteps, sizeof(*f.s->step), compare_steps);
-	for (size_t i = 0; i < f.s->nsteps; i++)
+	for (size_t i = 0; i < f.s->nsteps; i++) {
+		f.s->step[i].accepted = accepted_at(h, &f.s->step[i]);
 		f.s->failed |= f.s->step[i].worse && f.s->step[i].rule->fail &&
-			       f.s->step[i].entry + recent >= h->n;
+			       !f.s->step[i].accepted && f.s->step[i].entry + recent >= h->n;
+	}
 	if (ret)
 		gate_series_destroy(f.s);
 	else
@@ -270,6 +290,8 @@ static const char *word_of(const struct gate_series *s, const struct gate_step *
 {
 	if (!x->worse)
 		return "better";
+	if (x->accepted)
+		return "accepted";
 	if (!x->rule->fail)
 		return "warn";
 	return x->entry + s->recent >= s->history->n ? "fail" : "older";
@@ -288,8 +310,8 @@ static void say_name(char *out, size_t size, const struct gate_step *x)
 static void text_step(struct buf *out, const struct gate_series *s, const struct gate_step *x)
 {
 	const struct gate_history_entry *at = s->history->entry[x->entry];
-	enum grule_dimension d = x->name ? GRULE_PART : grule_dimension(x->rule);
-	const struct gate_rule stats = grule_stats(x->rule, x->before, 0);
+	enum gate_rule_dimension d = x->name ? GATE_RULE_PART : gate_rule_dimension(x->rule);
+	const struct stats_rule stats = gate_rule_stats(x->rule, x->before, 0);
 	char name[256], before[GATE_CELL], after[GATE_CELL], change[GATE_CELL];
 	double diff = x->after - x->before;
 
@@ -297,13 +319,15 @@ static void text_step(struct buf *out, const struct gate_series *s, const struct
 	gate_say_value(before, sizeof(before), d, x->before);
 	gate_say_value(after, sizeof(after), d, x->after);
 	gate_say_effect(change, sizeof(change), &stats, d,
-			stats.unit == GATE_RELATIVE ? diff / x->before
-			: stats.unit == GATE_POINTS ? 100 * diff
-						    : diff,
+			stats.unit == STATS_RELATIVE ? diff / x->before
+			: stats.unit == STATS_POINTS ? 100 * diff
+						     : diff,
 			GATE_EFFECT_IS_CHANGE);
 	buf_printf(out, "%-9s  %-28s %12s %12s %15s  %-8.2g %s (%s)%s\n", word_of(s, x), name,
 		   before, after, change, x->p, at->label, at->time,
 		   x->entry + 1 == s->history->n ? ", the newest" : "");
+	if (x->accepted)
+		buf_printf(out, "%9s  accepted by %s: %s\n", "", x->accepted->by, x->accepted->why);
 }
 
 int gate_series_write_text(struct buf *out, const struct gate_series *s, const char *dir,
@@ -320,7 +344,7 @@ int gate_series_write_text(struct buf *out, const struct gate_series *s, const c
 		buf_printf(out,
 			   "# %zu of %zu series are too short: a change can be seen from %u values "
 			   "on\n",
-			   s->ntooshort, s->nseries, 2 * GATE_CHANGE_SEGMENT);
+			   s->ntooshort, s->nseries, 2 * STATS_CHANGE_SEGMENT);
 	if (s->nsteps)
 		buf_printf(out, "#\n%-9s  %-28s %12s %12s %15s  %-8s %s\n", "# Verdict", "Metric",
 			   "Before", "After", "Change", "p", "Since");
@@ -331,49 +355,42 @@ int gate_series_write_text(struct buf *out, const struct gate_series *s, const c
 	return out->failed ? err_set(e, ENOMEM, "out of memory for the report") : 0;
 }
 
-static json_t *json_text(const char *s)
-{
-	json_t *j = s ? json_string(s) : NULL;
-
-	return j ? j : json_null();
-}
-
-static json_t *json_step(const struct gate_series *s, const struct gate_step *x)
-{
-	const struct gate_history_entry *at = s->history->entry[x->entry];
-
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:f, s:f, s:f}", "verdict",
-			 word_of(s, x), "rule", json_text(x->rule->name), "measures",
-			 json_text(x->rule->key), "function", json_text(x->name), "dso",
-			 json_text(x->dso), "mode", json_text(x->mode), "label",
-			 json_text(at->label), "file", json_text(at->file), "entry",
-			 (json_int_t)x->entry, "before", x->before, "after", x->after, "p", x->p);
-}
-
 int gate_series_write_json(struct buf *out, const struct gate_series *s, const char *dir,
 			   struct err *e)
 {
-	json_t *steps = json_array(), *entries = json_array(), *j;
-	char *text;
+	const struct gate_history *h = s->history;
+	struct json_writer w;
 
-	for (size_t i = 0; i < s->history->n; i++) {
-		const struct gate_history_entry *x = s->history->entry[i];
-
-		json_array_append_new(entries,
-				      json_pack("{s:o, s:o, s:o, s:i}", "file", json_text(x->file),
-						"time", json_text(x->time), "label",
-						json_text(x->label), "runs", (int)x->runs));
+	json_begin(&w, out);
+	json_object_begin(&w, NULL);
+	json_put(&w, "version", 1u, "history", dir, "exit_status",
+		 (unsigned int)gate_series_exit_status(s), "series", s->nseries, "too_short",
+		 s->ntooshort);
+	json_array_begin(&w, "entries");
+	for (size_t i = 0; i < h->n; i++) {
+		json_line(&w);
+		json_put_object(&w, NULL, "file", h->entry[i]->file, "time", h->entry[i]->time,
+				"label", h->entry[i]->label, "runs", h->entry[i]->runs);
 	}
-	for (size_t i = 0; i < s->nsteps; i++)
-		json_array_append_new(steps, json_step(s, &s->step[i]));
-	j = json_pack("{s:i, s:o, s:i, s:I, s:I, s:o, s:o}", "version", 1, "history",
-		      json_text(dir), "exit_status", gate_series_exit_status(s), "series",
-		      (json_int_t)s->nseries, "too_short", (json_int_t)s->ntooshort, "entries",
-		      entries, "changes", steps);
-	text = j ? json_dumps(j, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) : NULL;
-	if (text)
-		buf_printf(out, "%s\n", text);
-	free(text);
-	json_decref(j);
-	return text && !out->failed ? 0 : err_set(e, ENOMEM, "out of memory for the report");
+	json_array_end(&w);
+	json_array_begin(&w, "changes");
+	for (size_t i = 0; i < s->nsteps; i++) {
+		const struct gate_step *x = &s->step[i];
+
+		json_line(&w);
+		json_object_begin(&w, NULL);
+		json_put(&w, "verdict", word_of(s, x), "rule", x->rule->name, "measures",
+			 x->rule->key, "function", x->name, "dso", x->dso, "mode", x->mode, "label",
+			 h->entry[x->entry]->label, "file", h->entry[x->entry]->file);
+		json_put(&w, "entry", x->entry, "before", json_short(10, x->before), "after",
+			 json_short(10, x->after), "p", json_short(10, x->p));
+		if (x->accepted)
+			json_put(&w, "accepted_by", x->accepted->by, "accepted_why",
+				 x->accepted->why);
+		json_object_end(&w);
+	}
+	json_array_end(&w);
+	json_object_end(&w);
+	buf_u8(out, '\n');
+	return out->failed ? err_set(e, ENOMEM, "out of memory for the report") : 0;
 }

@@ -96,21 +96,23 @@ void fill(builder &b, struct toml_node *n, const toml::node &from, unsigned int 
 
 void fill_table(builder &b, struct toml_node *n, const toml::table &t, unsigned int level)
 {
-	struct member {
+	struct toml_shim_member {
 		const toml::key *key;
 		const toml::node *value;
 	};
-	std::vector<member> members;
+	std::vector<toml_shim_member> members;
 	struct toml_node **end = &n->child;
 
 	for (auto &&[key, value] : t)
 		members.push_back({ &key, &value });
 	/* toml++ sorts by name. */
-	std::stable_sort(members.begin(), members.end(), [](const member &x, const member &y) {
-		const toml::source_position &a = x.key->source().begin, &c = y.key->source().begin;
-		return a.line != c.line ? a.line < c.line : a.column < c.column;
-	});
-	for (const member &m : members) {
+	std::stable_sort(members.begin(), members.end(),
+			 [](const toml_shim_member &x, const toml_shim_member &y) {
+				 const toml::source_position &a = x.key->source().begin,
+							     &c = y.key->source().begin;
+				 return a.line != c.line ? a.line < c.line : a.column < c.column;
+			 });
+	for (const toml_shim_member &m : members) {
 		struct toml_node *child = add_node(b, end, *m.value);
 		const toml::source_position at = m.key->source().begin;
 

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which formats there are, and those for people: a terminal and pull requests.
+ * Which formats there are, where reports go, and the formats that are text: for a terminal, pull requests,
+ * JUnit and GitHub.
  */
 #include "profile/compare/gate/write.h"
 
 #include "base/cleanup.h"
+#include "base/outfile.h"
+#include "base/xml.h"
+#include "profile/analyse/flame/svg.h"
 #include "profile/compare/gate/say.h"
+#include "profile/compare/gate/write_json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define SENTENCE 1024 /* bytes */
+#define PICTURE_WIDTH 1200u
+#define PICTURE_MIN_WIDTH 0.1
 
 const struct gate_format *gate_format_find(const char *name)
 {
@@ -18,6 +25,7 @@ const struct gate_format *gate_format_find(const char *name)
 		{ "text", gate_write_text },	 { "markdown", gate_write_markdown },
 		{ "junit", gate_write_junit },	 { "sarif", gate_write_sarif },
 		{ "github", gate_write_github }, { "json", gate_write_json },
+		{ "badge", gate_write_badge },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
@@ -64,7 +72,7 @@ static void text_row(struct buf *out, bool exact, const char *word, const char *
 
 static void text_outcome(struct buf *out, const struct gate_outcome *o)
 {
-	const bool exact = grule_is_exact(o->rule);
+	const bool exact = gate_rule_is_exact(o->rule);
 	struct gate_cells c = { 0 };
 	char name[260], text[256];
 
@@ -81,16 +89,18 @@ static void text_outcome(struct buf *out, const struct gate_outcome *o)
 	}
 	if (shown_findings(o) < o->nworse)
 		buf_printf(out, "%14s  and %zu more\n", "", o->nworse - shown_findings(o));
-	if (grule_is_family(o->rule) && !o->why[0] && !o->nworse)
+	if (gate_rule_is_family(o->rule) && !o->why[0] && !o->nworse)
 		buf_printf(out, "%14s  none of %zu %s got worse by the threshold\n", "",
-			   o->ncompared ? o->ncompared : o->nfindings, grule_members(o->rule));
+			   o->ncompared ? o->ncompared : o->nfindings, gate_rule_members(o->rule));
 	if (o->why[0])
 		buf_printf(out, "%14s  %s%s\n", "",
-			   grule_is_family(o->rule) && o->nfindings ? "inconclusive: " : "",
+			   gate_rule_is_family(o->rule) && o->nfindings ? "inconclusive: " : "",
 			   o->why);
 	gate_say_notes(text, sizeof(text), &o->total);
 	if (text[0])
 		buf_printf(out, "%14s  note: %s\n", "", text);
+	if (o->rule->accepted)
+		buf_printf(out, "%14s  accepted %s\n", "", o->rule->accepted);
 }
 
 static void text_moved(struct buf *out, const struct gate_report *r)
@@ -120,7 +130,7 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 {
 	static const struct gate_cells head = { "Base",		 "Head", "Change",
 						"95 % interval", "p, q", "Seen" };
-	char text[SENTENCE];
+	char text[GATE_SENTENCE];
 
 	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "# %s\n", text);
@@ -199,7 +209,7 @@ static void md_cells(struct buf *out, bool exact, const struct gate_cells *c)
 
 static void md_outcome(struct buf *out, const struct gate_outcome *o)
 {
-	const bool exact = grule_is_exact(o->rule);
+	const bool exact = gate_rule_is_exact(o->rule);
 	struct gate_cells c = { 0 };
 	char name[256];
 
@@ -221,7 +231,7 @@ static void md_outcome(struct buf *out, const struct gate_outcome *o)
 
 static void md_sentences(struct buf *out, const struct gate_report *r)
 {
-	char text[SENTENCE];
+	char text[GATE_SENTENCE];
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct gate_outcome *o = &r->outcome[i];
@@ -236,6 +246,10 @@ static void md_sentences(struct buf *out, const struct gate_report *r)
 		gate_say_notes(text, sizeof(text), &o->total);
 		if (text[0])
 			buf_printf(out, " (%s)", text);
+		if (o->rule->accepted) {
+			buf_printf(out, " Accepted ");
+			md_text(out, o->rule->accepted);
+		}
 		buf_printf(out, "\n");
 	}
 }
@@ -266,7 +280,7 @@ static void md_moved(struct buf *out, const struct gate_report *r)
 
 static void md_power(struct buf *out, const struct gate_report *r)
 {
-	char text[SENTENCE];
+	char text[GATE_SENTENCE];
 
 	buf_printf(out, "\n<details><summary>What these runs could have seen</summary>\n\n");
 	for (size_t i = 0; i < r->n; i++) {
@@ -295,7 +309,7 @@ static void md_link(struct buf *out, const char *s)
 int gate_write_markdown(struct buf *out, const struct gate_report *r,
 			const struct gate_write_options *opt, struct err *e)
 {
-	char text[SENTENCE];
+	char text[GATE_SENTENCE];
 
 	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "### kvmprof gate: ");
@@ -320,4 +334,309 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 	if (!r->exact)
 		md_power(out, r);
 	return done(out, e);
+}
+
+/* -- badge -------------------------------------------------------------------------------------- */
+
+#define BADGE_LEFT 88u /* pixels of the word in front */
+#define BADGE_LETTER 7u
+
+int gate_write_badge(struct buf *out, const struct gate_report *r,
+		     const struct gate_write_options *opt, struct err *e)
+{
+	static const char *const colour[] = {
+		[GATE_OK] = "#3c9a3c",	   [GATE_SKIPPED] = "#777777", [GATE_UNSURE] = "#b08800",
+		[GATE_WARNED] = "#b08800", [GATE_FAILED] = "#c0392b",
+	};
+	const char *word = gate_status_name(r->status);
+	const unsigned int right = (unsigned int)strlen(word) * BADGE_LETTER + 14;
+
+	(void)opt;
+	buf_printf(
+		out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"20\" role=\"img\" "
+		"aria-label=\"performance: %s\">\n<title>performance: %s</title>\n"
+		"<rect width=\"%u\" height=\"20\" rx=\"3\" fill=\"#444444\"/>\n"
+		"<rect x=\"%u\" width=\"%u\" height=\"20\" rx=\"3\" fill=\"%s\"/>\n"
+		"<g fill=\"#ffffff\" text-anchor=\"middle\" font-family=\"Verdana,DejaVu "
+		"Sans,sans-serif\" "
+		"font-size=\"11\">\n"
+		"<text x=\"%u\" y=\"14\">performance</text>\n<text x=\"%u\" "
+		"y=\"14\">%s</text>\n</g>\n</svg>\n",
+		BADGE_LEFT + right, word, word, BADGE_LEFT + right, BADGE_LEFT, right,
+		colour[r->status], BADGE_LEFT / 2, BADGE_LEFT + right / 2, word);
+	return done(out, e);
+}
+
+/*
+ * -- JUnit ----------------------------------------------------------------------------------
+ * It never had a schema of its own; this is what the schemas of Jenkins' xUnit plug-in and GitLab's
+ * reader have in common:
+ *   <testsuites> <testsuite name tests failures errors skipped time>
+ *     <testcase classname name time> [<failure|error|skipped message type>] [<system-out>]
+ */
+
+enum ending { PASSED, FAILURE, ERROR, SKIP };
+
+static enum ending ending_of(const struct gate_outcome *o)
+{
+	switch (o->status) {
+	case GATE_FAILED:
+		return FAILURE;
+	case GATE_UNSURE:
+		return o->rule->fail ? ERROR : SKIP;
+	case GATE_SKIPPED:
+		return SKIP;
+	default: /* warnings pass */
+		return PASSED;
+	}
+}
+
+static unsigned int write_ci_count(const struct gate_report *r, enum ending x)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += ending_of(&r->outcome[i]) == x;
+	return n;
+}
+
+static void counts(struct buf *out, const struct gate_report *r)
+{
+	buf_printf(out, " tests=\"%zu\" failures=\"%u\" errors=\"%u\" skipped=\"%u\" time=\"0\"",
+		   r->n, write_ci_count(r, FAILURE), write_ci_count(r, ERROR),
+		   write_ci_count(r, SKIP));
+}
+
+static void testcase(struct buf *out, const struct gate_report *r, const struct gate_outcome *o)
+{
+	static const char *const tag[] = {
+		[FAILURE] = "failure", [ERROR] = "error", [SKIP] = "skipped"
+	};
+	enum ending x = ending_of(o);
+	char said[GATE_SENTENCE], power[GATE_SENTENCE];
+
+	gate_say_outcome(said, sizeof(said), o);
+	gate_say_power(power, sizeof(power), r, o);
+	buf_printf(out, "    <testcase classname=\"kvmprof.gate.%s\" name=\"",
+		   gate_rule_metric_name(o->rule->metric));
+	xml_quote(out, o->rule->name, GATE_SENTENCE);
+	buf_printf(out, "\" time=\"0\">\n");
+	if (x != PASSED) {
+		buf_printf(out, "      <%s message=\"", tag[x]);
+		xml_quote(out, said, GATE_SENTENCE);
+		if (x == SKIP)
+			buf_printf(out, "\"/>\n");
+		else
+			buf_printf(out, "\" type=\"%s\">", gate_status_name(o->status));
+	}
+	if (x == FAILURE || x == ERROR) {
+		xml_quote(out, said, GATE_SENTENCE);
+		buf_printf(out, "\n");
+		xml_quote(out, power, GATE_SENTENCE);
+		buf_printf(out, "</%s>\n", tag[x]);
+	}
+	buf_printf(out, "      <system-out>%s: ", gate_status_name(o->status));
+	xml_quote(out, said, GATE_SENTENCE);
+	if (power[0])
+		buf_printf(out, "\n");
+	xml_quote(out, power, GATE_SENTENCE);
+	buf_printf(out, "</system-out>\n    </testcase>\n");
+}
+
+int gate_write_junit(struct buf *out, const struct gate_report *r,
+		     const struct gate_write_options *opt, struct err *e)
+{
+	char text[GATE_SENTENCE];
+
+	buf_printf(out,
+		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"kvmprof gate\"");
+	counts(out, r);
+	buf_printf(out, ">\n  <testsuite name=\"kvmprof gate\"");
+	counts(out, r);
+	buf_printf(out, ">\n");
+	for (size_t i = 0; i < r->n; i++)
+		testcase(out, r, &r->outcome[i]);
+	gate_say_verdict(text, sizeof(text), r);
+	buf_printf(out, "    <system-out>");
+	xml_quote(out, text, GATE_SENTENCE);
+	gate_say_design(text, sizeof(text), r);
+	buf_printf(out, "\n");
+	xml_quote(out, text, GATE_SENTENCE);
+	if (opt->flamegraph) {
+		buf_printf(out, "\nflame graph of the difference: ");
+		xml_quote(out, opt->flamegraph, GATE_SENTENCE);
+	}
+	buf_printf(out, "</system-out>\n  </testsuite>\n</testsuites>\n");
+	return done(out, e);
+}
+
+/* -- GitHub ----------------------------------------------------------------------------------- */
+
+/* As the runner's own toolkit escapes them: messages, and in addition properties. */
+static void github_text(struct buf *out, const char *s, bool property)
+{
+	for (; *s; s++)
+		if (*s == '%' || *s == '\r' || *s == '\n' || (property && (*s == ':' || *s == ',')))
+			buf_printf(out, "%%%02X", (unsigned char)*s);
+		else
+			buf_u8(out, (uint8_t)*s);
+}
+
+static const char *github_level(const struct gate_outcome *o)
+{
+	switch (o->status) {
+	case GATE_FAILED:
+		return "error";
+	case GATE_UNSURE:
+		return o->rule->fail ? "error" : "warning";
+	case GATE_WARNED:
+		return "warning";
+	default:
+		return NULL;
+	}
+}
+
+int gate_write_github(struct buf *out, const struct gate_report *r,
+		      const struct gate_write_options *opt, struct err *e)
+{
+	const struct gate_rules *rules = gate_rules_of(r->gate);
+	char text[GATE_SENTENCE];
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct gate_outcome *o = &r->outcome[i];
+		const char *level = github_level(o);
+
+		if (!level)
+			continue;
+		gate_say_outcome(text, sizeof(text), o);
+		buf_printf(out, "::%s ", level);
+		if (!rules->built_in) {
+			buf_printf(out, "file=");
+			github_text(out, rules->path, true);
+			buf_printf(out, ",line=%u,", o->rule->line);
+		}
+		buf_printf(out, "title=kvmprof gate%%3A ");
+		github_text(out, o->rule->name, true);
+		buf_printf(out, " (%s)::", gate_status_name(o->status));
+		github_text(out, text, false);
+		buf_printf(out, "\n");
+	}
+	gate_say_verdict(text, sizeof(text), r);
+	buf_printf(out, "::notice title=kvmprof gate::");
+	github_text(out, text, false);
+	if (opt->flamegraph) {
+		buf_printf(out, "; flame graph of the difference: ");
+		github_text(out, opt->flamegraph, false);
+	}
+	buf_printf(out, "\n");
+	return done(out, e);
+}
+
+/* -- where they go ---------------------------------------------------------------------------- */
+
+int gate_outputs_add(struct gate_outputs *o, gate_write_fn *write, const char *path, struct err *e)
+{
+	if (o->n == GATE_MAX_OUTPUTS)
+		return err_set(e, E2BIG, "more than %u reports", GATE_MAX_OUTPUTS);
+	o->to[o->n].write = write;
+	o->to[o->n++].path = path;
+	return 0;
+}
+
+static int write_out(const char *path, const struct buf *b, struct err *e)
+{
+	return b->failed ? err_set(e, ENOMEM, "%s: out of memory", path)
+			 : outfile_write(path, b->data, b->len, e);
+}
+
+/* -- the picture ---------------------------------------------------------------------------- */
+
+/* All runs of the gate; their texts are the tree's. */
+struct sets {
+	struct stackset *set[GATE_SIDE_MAX][STATS_MAX_RUNS];
+};
+
+static int fold(struct sets *x, struct frametree *t, const struct gate *g, struct err *e)
+{
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
+		for (unsigned int i = 0; i < gate_runs(g, s); i++) {
+			struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+			int ret;
+
+			opt.input = gate_run_at(g, s, i)->path;
+			ret = stackset_load(&x->set[s][i], &opt, e);
+			if (ret)
+				return ret;
+			ret = frametree_add(t, x->set[s][i],
+					    s == GATE_BASE ? FRAMETREE_BASE : FRAMETREE_SHOWN, e);
+			if (ret)
+				return ret;
+		}
+	return frametree_finish(t, e);
+}
+
+static int output_draw(struct buf *out, const char *path, const struct gate_report *r,
+		       struct sets *x, struct frametree *t, struct err *e)
+{
+	const struct gate_run *first = gate_run_at(r->gate, GATE_HEAD, 0);
+	char title[160], subtitle[160];
+	struct flame_picture p = { .title = title,
+				   .subtitle = subtitle,
+				   .event = first->event,
+				   .width = PICTURE_WIDTH,
+				   .min_width = PICTURE_MIN_WIDTH,
+				   .weight_is_ns = first->weight_is_ns };
+	int ret = fold(x, t, r->gate, e);
+
+	snprintf(title, sizeof(title), "kvmprof gate: what changed from base to head%s%.64s",
+		 first->osrelease[0] ? ", Linux " : "", first->osrelease);
+	snprintf(subtitle, sizeof(subtitle),
+		 "%u runs of the base and %u of the head, all together; red grew, blue shrank",
+		 r->nbase, r->nhead);
+	ret = ret ? ret : flamegraph_build(&p, t, FLAME_DIFFERENCE, e);
+	if (!ret)
+		flame_write(out, &p, flame_format_of(path));
+	flame_picture_deinit(&p);
+	return ret;
+}
+
+static int write_picture(const char *path, const struct gate_report *r, struct err *e)
+{
+	const struct frametree_options opt = { .task = FRAMETREE_TASK_COMM };
+	cleanup_free struct sets *x = calloc(1, sizeof(*x));
+	struct frametree *t = NULL;
+	struct buf out;
+	int ret;
+
+	if (!x)
+		return err_set(e, ENOMEM, "%s: out of memory", path);
+	buf_init(&out);
+	ret = frametree_create(&t, &opt, e);
+	ret = ret ? ret : output_draw(&out, path, r, x, t, e);
+	ret = ret ? ret : write_out(path, &out, e);
+	buf_deinit(&out);
+	frametree_destroy(t);
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
+		for (unsigned int i = 0; i < STATS_MAX_RUNS; i++)
+			stackset_destroy(x->set[s][i]);
+	return ret;
+}
+
+int gate_outputs_write(const struct gate_outputs *o, const struct gate_report *r, struct err *e)
+{
+	const struct gate_write_options opt = {
+		.flamegraph = o->flamegraph && o->link ? o->link : o->flamegraph,
+	};
+	int ret = o->flamegraph ? write_picture(o->flamegraph, r, e) : 0;
+
+	for (unsigned int i = 0; i < o->n && !ret; i++) {
+		struct buf b;
+
+		buf_init(&b);
+		ret = o->to[i].write(&b, r, &opt, e);
+		ret = ret ? ret : write_out(o->to[i].path, &b, e);
+		buf_deinit(&b);
+	}
+	return ret;
 }

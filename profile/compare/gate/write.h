@@ -31,19 +31,37 @@ gate_write_fn gate_write_markdown;
  * error of level fail, and skipped of level warn.
  */
 gate_write_fn gate_write_junit;
-/* SARIF 2.1.0 (OASIS): a rule is a rule, what came out of it a result. */
-gate_write_fn gate_write_sarif;
+/* A badge: a small picture with the verdict, as SVG. */
+gate_write_fn gate_write_badge;
 /* GitHub's workflow commands: ::error, ::warning and ::notice lines. */
 gate_write_fn gate_write_github;
-/* Everything. */
-gate_write_fn gate_write_json;
 
 struct gate_format {
 	const char *name;
 	gate_write_fn *write;
 };
 
-/* "text", "markdown", "junit", "sarif", "github", "json"; NULL: none of this name. */
+/* "text", "markdown", "junit", "sarif", "github", "json", "badge"; NULL: none of this name. */
 const struct gate_format *gate_format_find(const char *name);
+
+/* -- where reports go ------------------------------------------------------------------------- */
+
+#define GATE_MAX_OUTPUTS 16u
+
+struct gate_outputs {
+	struct {
+		gate_write_fn *write;
+		const char *path; /* borrowed; "-" is standard output */
+	} to[GATE_MAX_OUTPUTS];
+	unsigned int n;
+	const char *flamegraph; /* file of the picture of the difference; NULL: none */
+	const char *link;	/* what reports call it; NULL: the file's name */
+};
+
+/* -E2BIG: more than GATE_MAX_OUTPUTS. */
+int gate_outputs_add(struct gate_outputs *o, gate_write_fn *write, const char *path, struct err *e);
+
+/* The picture, if there is to be one, and all reports. Files appear when they are complete. */
+int gate_outputs_write(const struct gate_outputs *o, const struct gate_report *r, struct err *e);
 
 #endif

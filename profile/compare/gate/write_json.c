@@ -6,230 +6,166 @@
  * of its specification. What can't be told is a result of kind "open" (3.27.9), whose level
  * must be "none" (3.27.10).
  */
-#include "profile/compare/gate/write.h"
+#include "profile/compare/gate/write_json.h"
 
+#include "base/json.h"
 #include "profile/compare/gate/say.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define SENTENCE 1024
 #define URI                                                                   \
 	"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" \
 	"sarif-schema-2.1.0.json"
 
-/* Appends and drops it. */
-static int write_json_put(struct buf *out, json_t *j, struct err *e)
+/* The precision of every real. What is no number, or infinite, is null. */
+static struct json_value real(double v)
 {
-	char *text = j ? json_dumps(j, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) : NULL;
-
-	if (text)
-		buf_printf(out, "%s\n", text);
-	free(text);
-	json_decref(j);
-	return text && !out->failed ? 0 : err_set(e, ENOMEM, "out of memory for the report");
+	return json_short(10, v);
 }
 
-/* Names are valid UTF-8 already; paths and rules may be anything: null then. */
-static json_t *string(const char *s)
+static int write_json_end(struct json_writer *w, struct err *e)
 {
-	json_t *j = s ? json_string(s) : NULL;
-
-	return j ? j : json_null();
-}
-
-/* What is no number, or infinite, is null. */
-static json_t *write_json_number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
-static void write_json_set(json_t *o, const char *key, json_t *v)
-{
-	/* A failure leaves the key out: as good as any answer without memory. */
-	json_object_set_new(o, key, v);
+	json_object_end(w);
+	buf_u8(w->b, '\n');
+	return w->b->failed ? err_set(e, ENOMEM, "out of memory for the report") : 0;
 }
 
 /* -- everything ----------------------------------------------------------------------------- */
 
-static const char *const unit_name[] = {
-	[GATE_ABSOLUTE] = "absolute",
-	[GATE_RELATIVE] = "relative",
-	[GATE_POINTS] = "points",
-};
-
-static json_t *json_flags(unsigned int flags)
+static void json_flags(struct json_writer *w, unsigned int flags)
 {
-	static const char *const name[] = { "improved",	  "changed",	"drift",   "autocorrelated",
-					    "confounded", "multimodal", "outliers" };
-	json_t *list = json_array();
+	static const char *const name[] = { "improved", "changed", "confounded", "outliers" };
 
+	json_array_begin(w, "notes");
 	for (unsigned int i = 0; i < sizeof(name) / sizeof(*name); i++)
 		if (flags & 1u << i)
-			json_array_append_new(list, json_string(name[i]));
-	return list;
+			json_str(w, NULL, name[i]);
+	json_array_end(w);
 }
 
-static json_t *json_runs(const double *v, unsigned int n)
+static void json_reals(struct json_writer *w, const char *key, const double *v, unsigned int n)
 {
-	json_t *list = json_array();
-
+	json_array_begin(w, key);
 	for (unsigned int i = 0; i < n; i++)
-		json_array_append_new(list, write_json_number(v[i]));
-	return list;
+		json_number(w, NULL, "%.10g", v[i]);
+	json_array_end(w);
 }
 
-static json_t *json_finding(const struct gate_report *r, const struct gate_outcome *o,
-			    const struct gate_finding *f)
+/* o: NULL for a function that moved, which no rule is about. */
+static void json_finding(struct json_writer *w, const char *key, const struct gate_report *r,
+			 const struct gate_outcome *o, const struct gate_finding *f)
 {
-	const struct gate_result *x = &f->result;
-	json_t *j = json_object();
+	static const char *const unit_name[] = {
+		[STATS_ABSOLUTE] = "absolute",
+		[STATS_RELATIVE] = "relative",
+		[STATS_POINTS] = "points",
+	};
+	const struct stats_result *x = &f->result;
 
-	if (f->name) {
-		write_json_set(j, "function", string(f->name));
-		write_json_set(j, "dso", string(f->dso));
-		write_json_set(j, "mode", string(f->mode));
-	}
+	json_line(w);
+	json_object_begin(w, key);
+	if (f->name)
+		json_put(w, "function", f->name, "dso", f->dso, "mode", f->mode);
 	if (o) {
-		write_json_set(j, "verdict", string(gate_finding_word(o, f)));
-		write_json_set(j, "reason", string(gate_reason_text(x->reason)));
-		write_json_set(j, "unit", string(unit_name[f->stats.unit]));
-		write_json_set(j, "threshold", write_json_number(f->stats.min_effect));
-		write_json_set(j, "effect", write_json_number(x->effect));
-		write_json_set(j, "interval",
-			       json_pack("[o, o]", write_json_number(x->lo),
-					 write_json_number(x->hi)));
-		write_json_set(j, "p_fail", write_json_number(x->p_fail));
-		write_json_set(j, "p_pass", write_json_number(x->p_pass));
-		write_json_set(j, "seen", f->seen < 0 ? json_null() : write_json_number(f->seen));
+		json_put(w, "verdict", gate_finding_word(o, f), "reason",
+			 stats_reason_text(x->reason), "unit", unit_name[f->stats.unit],
+			 "threshold", real(f->stats.min_effect), "effect", real(x->effect));
+		json_reals(w, "interval", (double[]){ x->lo, x->hi }, 2);
+		json_put(w, "p_fail", real(x->p_fail), "p_pass", real(x->p_pass), "seen",
+			 real(f->seen < 0 ? NAN : f->seen));
 	}
-	write_json_set(j, "base", write_json_number(x->base));
-	write_json_set(j, "head", write_json_number(x->head));
-	write_json_set(j, "diff", write_json_number(x->diff));
-	write_json_set(j, "relative", write_json_number(x->relative));
-	write_json_set(j, "hodges_lehmann", write_json_number(x->hodges_lehmann));
-	write_json_set(j, "cliff_delta", write_json_number(x->cliff));
-	write_json_set(j, "p_two_sided", write_json_number(x->p_two));
-	write_json_set(j, "p_least", write_json_number(x->p_least));
-	write_json_set(j, "q", write_json_number(x->q));
-	write_json_set(j, "notes", json_flags(x->flags));
-	write_json_set(j, "base_runs", json_runs(f->value, r->nbase));
-	write_json_set(j, "head_runs", json_runs(f->value + r->nbase, r->nhead));
-	return j;
+	json_put(w, "base", real(x->base), "head", real(x->head), "diff", real(x->diff), "relative",
+		 real(x->relative), "hodges_lehmann", real(x->hodges_lehmann), "cliff_delta",
+		 real(x->cliff), "p_two_sided", real(x->p_two), "p_least", real(x->p_least), "q",
+		 real(x->q));
+	json_flags(w, x->flags);
+	json_reals(w, "base_runs", f->value, r->nbase);
+	json_reals(w, "head_runs", f->value + r->nbase, r->nhead);
+	json_object_end(w);
 }
 
-static json_t *json_outcome(const struct gate_report *r, const struct gate_outcome *o)
+static void json_outcome(struct json_writer *w, const struct gate_report *r,
+			 const struct gate_outcome *o)
 {
 	static const char *const dimension[] = { "ns", "share", "per second", "bytes", "count" };
-	const struct grule *rule = o->rule;
-	json_t *j = json_object(), *list;
-	char text[SENTENCE];
+	const struct gate_rule *rule = o->rule;
+	char said[GATE_SENTENCE], power[GATE_SENTENCE];
 
-	write_json_set(j, "rule", string(rule->name));
-	write_json_set(j, "metric", string(grule_metric_name(rule->metric)));
-	write_json_set(j, "measures", string(rule->key));
-	write_json_set(j, "values", string(dimension[grule_dimension(rule)]));
-	write_json_set(j, "level", string(rule->fail ? "fail" : "warn"));
-	write_json_set(j, "line", json_integer(rule->line));
-	write_json_set(j, "verdict", string(gate_status_name(o->status)));
-	write_json_set(j, "why", string(o->why));
-	gate_say_outcome(text, sizeof(text), o);
-	write_json_set(j, "text", string(text));
-	gate_say_power(text, sizeof(text), r, o);
-	write_json_set(j, "power_text", string(text));
-	write_json_set(j, "power", write_json_number(rule->power));
-	write_json_set(j, "alpha_each", write_json_number(o->alpha));
+	gate_say_outcome(said, sizeof(said), o);
+	gate_say_power(power, sizeof(power), r, o);
+	json_line(w);
+	json_object_begin(w, NULL);
+	json_put(w, "rule", rule->name, "metric", gate_rule_metric_name(rule->metric), "measures",
+		 rule->key, "values", dimension[gate_rule_dimension(rule)], "level",
+		 rule->fail ? "fail" : "warn", "line", rule->line, "verdict",
+		 gate_status_name(o->status), "why", o->why, "text", said, "power_text", power,
+		 "power", real(rule->power), "alpha_each", real(o->alpha));
+	if (rule->accepted)
+		json_str(w, "accepted", rule->accepted);
 	if (o->total.value)
-		write_json_set(j, "result", json_finding(r, o, &o->total));
-	if (!grule_is_family(rule))
-		return j;
-	list = json_array();
-	for (size_t i = 0; i < o->nfindings; i++)
-		json_array_append_new(list, json_finding(r, o, &o->finding[i]));
-	write_json_set(j, "functions", list);
-	if (o->ncompared)
-		write_json_set(j, "functions_compared", json_integer((json_int_t)o->ncompared));
-	write_json_set(j, "functions_left_out", json_integer((json_int_t)o->left_out));
-	return j;
+		json_finding(w, "result", r, o, &o->total);
+	if (gate_rule_is_family(rule)) {
+		json_array_begin(w, "functions");
+		for (size_t i = 0; i < o->nfindings; i++)
+			json_finding(w, NULL, r, o, &o->finding[i]);
+		json_array_end(w);
+		if (o->ncompared)
+			json_put(w, "functions_compared", o->ncompared);
+		json_put(w, "functions_left_out", o->left_out);
+	}
+	json_object_end(w);
 }
 
-static json_t *json_side(const struct gate *g, enum gate_side side)
+static void json_side(struct json_writer *w, const struct gate *g, enum gate_side side)
 {
-	json_t *list = json_array();
-
+	json_array_begin(w, side == GATE_BASE ? "base" : "head");
 	for (unsigned int i = 0; i < gate_runs(g, side); i++) {
 		const struct gate_run *run = gate_run_at(g, side, i);
-		json_t *j = json_object();
 
-		write_json_set(j, "input", string(run->path));
-		write_json_set(j, "samples", json_integer((json_int_t)run->samples));
-		write_json_set(j, "weight", write_json_number(run->weight));
-		write_json_set(j, "began_ns", json_integer((json_int_t)run->began_ns));
-		write_json_set(j, "event", string(run->event));
-		write_json_set(j, "osrelease", string(run->osrelease));
-		json_array_append_new(list, j);
+		json_line(w);
+		json_put_object(w, NULL, "input", run->path, "samples", run->samples, "weight",
+				real(run->weight), "began_ns", run->began_ns, "event", run->event,
+				"osrelease", run->osrelease, "guest", run->guest);
 	}
-	return list;
+	json_array_end(w);
 }
 
 int gate_write_json(struct buf *out, const struct gate_report *r,
 		    const struct gate_write_options *opt, struct err *e)
 {
-	json_t *j = json_object(), *list;
-	char text[SENTENCE];
+	char verdict[GATE_SENTENCE], design[GATE_SENTENCE];
+	struct json_writer w;
 
-	write_json_set(j, "version", json_integer(1));
-	write_json_set(j, "verdict", string(gate_status_name(r->status)));
-	write_json_set(j, "exit_status", json_integer(gate_exit_status(r)));
-	gate_say_verdict(text, sizeof(text), r);
-	write_json_set(j, "text", string(text));
-	gate_say_design(text, sizeof(text), r);
-	write_json_set(j, "design", string(text));
-	write_json_set(j, "exact", json_boolean(r->exact));
-	write_json_set(j, "paired", json_boolean(r->paired));
-	write_json_set(j, "ordered", json_boolean(r->ordered));
-	write_json_set(j, "confounded", json_boolean(r->confounded));
-	write_json_set(j, "error_rate", write_json_number(r->error_rate));
-	write_json_set(j, "rules_file", string(gate_rules_of(r->gate)->path));
-	write_json_set(j, "base", json_side(r->gate, GATE_BASE));
-	write_json_set(j, "head", json_side(r->gate, GATE_HEAD));
-	list = json_array();
+	gate_say_verdict(verdict, sizeof(verdict), r);
+	gate_say_design(design, sizeof(design), r);
+	json_begin(&w, out);
+	json_object_begin(&w, NULL);
+	json_put(&w, "version", 1u, "verdict", gate_status_name(r->status), "exit_status",
+		 (unsigned int)gate_exit_status(r), "text", verdict, "design", design, "exact",
+		 r->exact, "paired", r->paired, "ordered", r->ordered, "confounded", r->confounded,
+		 "error_rate", real(r->error_rate), "rules_file", gate_rules_of(r->gate)->path);
+	json_side(&w, r->gate, GATE_BASE);
+	json_side(&w, r->gate, GATE_HEAD);
+	json_array_begin(&w, "rules");
 	for (size_t i = 0; i < r->n; i++)
-		json_array_append_new(list, json_outcome(r, &r->outcome[i]));
-	write_json_set(j, "rules", list);
-	list = json_array();
+		json_outcome(&w, r, &r->outcome[i]);
+	json_array_end(&w);
+	json_array_begin(&w, "moved");
 	for (size_t i = 0; i < r->nmoved; i++)
-		json_array_append_new(list, json_finding(r, NULL, &r->moved[i]));
-	write_json_set(j, "moved", list);
-	write_json_set(j, "flamegraph", string(opt->flamegraph));
-	return write_json_put(out, j, e);
+		json_finding(&w, NULL, r, NULL, &r->moved[i]);
+	json_array_end(&w);
+	json_str(&w, "flamegraph", opt->flamegraph);
+	return write_json_end(&w, e);
 }
 
 /* -- SARIF ------------------------------------------------------------------------------------ */
 
-struct sarif_end {
-	const char *kind, *level;
-};
-
-static struct sarif_end sarif_end(const struct gate_outcome *o)
-{
-	static const struct sarif_end end[] = {
-		[GATE_OK] = { "pass", "none" },	     [GATE_SKIPPED] = { "notApplicable", "none" },
-		[GATE_UNSURE] = { "open", "none" },  [GATE_WARNED] = { "fail", "warning" },
-		[GATE_FAILED] = { "fail", "error" },
-	};
-
-	return end[o->status];
-}
-
 /* A relative reference (RFC 3986, section 4.2): what may not stand in one is encoded. */
-static json_t *sarif_uri(const char *path)
+static void sarif_uri(struct json_writer *w, const char *path)
 {
 	struct buf b;
-	json_t *j;
 
 	buf_init(&b);
 	for (; *path; path++)
@@ -239,81 +175,103 @@ static json_t *sarif_uri(const char *path)
 		else
 			buf_u8(&b, (uint8_t)*path);
 	buf_u8(&b, 0);
-	j = b.failed ? json_null() : string((const char *)b.data);
+	json_str(w, "uri", b.failed ? NULL : (const char *)b.data);
 	buf_deinit(&b);
-	return j;
 }
 
-static json_t *sarif_location(const struct gate_report *r, const struct gate_outcome *o)
+static void sarif_location(struct json_writer *w, const struct gate_report *r,
+			   const struct gate_outcome *o)
 {
-	const struct grules *rules = gate_rules_of(r->gate);
-	json_t *where = json_object(), *names = json_array();
+	const struct gate_rules *rules = gate_rules_of(r->gate);
 
-	write_json_set(where, "physicalLocation",
-		       json_pack("{s:{s:o}, s:{s:i}}", "artifactLocation", "uri",
-				 sarif_uri(rules->built_in ? "gate-default.toml" : rules->path),
-				 "region", "startLine", (int)o->rule->line));
-	for (size_t i = 0; i < o->nworse && i < GATE_SHOWN_WORSE; i++)
-		json_array_append_new(names,
-				      json_pack("{s:o, s:s}", "fullyQualifiedName",
-						string(o->finding[i].name), "kind", "function"));
-	if (json_array_size(names))
-		write_json_set(where, "logicalLocations", names);
-	else
-		json_decref(names);
-	return where;
+	json_object_begin(w, NULL);
+	json_object_begin(w, "physicalLocation");
+	json_object_begin(w, "artifactLocation");
+	sarif_uri(w, rules->built_in ? "gate-default.toml" : rules->path);
+	json_object_end(w);
+	json_put_object(w, "region", "startLine", o->rule->line);
+	json_object_end(w);
+	if (o->nworse) {
+		json_array_begin(w, "logicalLocations");
+		for (size_t i = 0; i < o->nworse && i < GATE_SHOWN_WORSE; i++)
+			json_put_object(w, NULL, "fullyQualifiedName", o->finding[i].name, "kind",
+					"function");
+		json_array_end(w);
+	}
+	json_object_end(w);
 }
 
-static json_t *sarif_result(const struct gate_report *r, size_t i)
+static void sarif_result(struct json_writer *w, const struct gate_report *r, size_t i)
 {
+	static const struct {
+		const char *kind, *level;
+	} end[] = {
+		[GATE_OK] = { "pass", "none" },	     [GATE_SKIPPED] = { "notApplicable", "none" },
+		[GATE_UNSURE] = { "open", "none" },  [GATE_WARNED] = { "fail", "warning" },
+		[GATE_FAILED] = { "fail", "error" },
+	};
 	const struct gate_outcome *o = &r->outcome[i];
-	struct sarif_end end = sarif_end(o);
-	char text[SENTENCE], power[SENTENCE];
-	json_t *j = json_object();
+	char said[GATE_SENTENCE], power[GATE_SENTENCE];
 
-	gate_say_outcome(text, sizeof(text), o);
+	gate_say_outcome(said, sizeof(said), o);
 	gate_say_power(power, sizeof(power), r, o);
-	write_json_set(j, "ruleId", string(o->rule->name));
-	write_json_set(j, "ruleIndex", json_integer((json_int_t)i));
-	write_json_set(j, "kind", string(end.kind));
-	write_json_set(j, "level", string(end.level));
-	write_json_set(j, "message", json_pack("{s:o}", "text", string(text)));
-	write_json_set(j, "locations", json_pack("[o]", sarif_location(r, o)));
+	json_line(w);
+	json_object_begin(w, NULL);
+	json_put(w, "ruleId", o->rule->name, "ruleIndex", i, "kind", end[o->status].kind, "level",
+		 end[o->status].level);
+	json_put_object(w, "message", "text", said);
+	json_array_begin(w, "locations");
+	sarif_location(w, r, o);
+	json_array_end(w);
 	/* The same finding in the next commit is recognised by what is measured. */
-	write_json_set(j, "partialFingerprints",
-		       json_pack("{s:o}", "kvmprofMeasures/v1", string(o->rule->key)));
-	write_json_set(j, "properties",
-		       json_pack("{s:o, s:s}", "power", string(power), "verdict",
-				 gate_status_name(o->status)));
-	return j;
+	json_put_object(w, "partialFingerprints", "kvmprofMeasures/v1", o->rule->key);
+	json_put_object(w, "properties", "power", power, "verdict", gate_status_name(o->status));
+	json_object_end(w);
 }
 
-static json_t *sarif_rule(const struct gate_outcome *o)
+static void sarif_rule(struct json_writer *w, const struct gate_rule *rule)
 {
-	char threshold[160], text[SENTENCE];
+	char threshold[160], text[GATE_SENTENCE];
 
-	gate_say_threshold(threshold, sizeof(threshold), o->rule);
-	snprintf(text, sizeof(text), "%.600s: %s", o->rule->key, threshold);
-	return json_pack("{s:o, s:{s:o}, s:{s:s}}", "id", string(o->rule->name), "shortDescription",
-			 "text", string(text), "defaultConfiguration", "level",
-			 o->rule->fail ? "error" : "warning");
+	gate_say_threshold(threshold, sizeof(threshold), rule);
+	snprintf(text, sizeof(text), "%.600s: %s", rule->key, threshold);
+	json_line(w);
+	json_object_begin(w, NULL);
+	json_str(w, "id", rule->name);
+	json_put_object(w, "shortDescription", "text", text);
+	json_put_object(w, "defaultConfiguration", "level", rule->fail ? "error" : "warning");
+	json_object_end(w);
 }
 
 int gate_write_sarif(struct buf *out, const struct gate_report *r,
 		     const struct gate_write_options *opt, struct err *e)
 {
-	json_t *rules = json_array(), *results = json_array(), *run;
+	struct json_writer w;
 
 	(void)opt;
-	for (size_t i = 0; i < r->n; i++) {
-		json_array_append_new(rules, sarif_rule(&r->outcome[i]));
-		json_array_append_new(results, sarif_result(r, i));
-	}
-	run = json_pack("{s:{s:{s:s, s:s, s:o}}, s:o, s:[{s:b, s:i}]}", "tool", "driver", "name",
-			"kvmprof", "semanticVersion", KVMPROF_VERSION, "rules", rules, "results",
-			results, "invocations", "executionSuccessful", 1, "exitCode",
-			gate_exit_status(r));
-	return write_json_put(
-		out,
-		json_pack("{s:s, s:s, s:[o]}", "$schema", URI, "version", "2.1.0", "runs", run), e);
+	json_begin(&w, out);
+	json_object_begin(&w, NULL);
+	json_put(&w, "$schema", URI, "version", "2.1.0");
+	json_array_begin(&w, "runs");
+	json_object_begin(&w, NULL);
+	json_object_begin(&w, "tool");
+	json_object_begin(&w, "driver");
+	json_put(&w, "name", "kvmprof", "semanticVersion", KVMPROF_VERSION);
+	json_array_begin(&w, "rules");
+	for (size_t i = 0; i < r->n; i++)
+		sarif_rule(&w, r->outcome[i].rule);
+	json_array_end(&w);
+	json_object_end(&w);
+	json_object_end(&w);
+	json_array_begin(&w, "results");
+	for (size_t i = 0; i < r->n; i++)
+		sarif_result(&w, r, i);
+	json_array_end(&w);
+	json_array_begin(&w, "invocations");
+	json_put_object(&w, NULL, "executionSuccessful", json_of_bool(true), "exitCode",
+			(unsigned int)gate_exit_status(r));
+	json_array_end(&w);
+	json_object_end(&w);
+	json_array_end(&w);
+	return write_json_end(&w, e);
 }

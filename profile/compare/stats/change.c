@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/compare/stats/change.h"
 
-#include "profile/compare/stats/runs.h"
+#include "profile/compare/stats/verdict.h"
 
 #include "base/cleanup.h"
 
@@ -15,19 +15,19 @@
 #define DIGITS 1e13
 
 /* Work on one series, with room for shuffles of it. */
-struct search {
-	struct gate_change_options o;
+struct change_search {
+	struct stats_change_options o;
 	const double *v;
 	size_t n;
 	double *shuffled, *unit;
 	uint64_t state;
-	size_t cut[GATE_CHANGES_MAX + 2];		/* 0, changes in order, n */
-	struct gate_change found[GATE_CHANGES_MAX + 2]; /* found[i] belongs to cut[i] */
+	size_t cut[STATS_CHANGES_MAX + 2];		  /* 0, changes in order, n */
+	struct stats_change found[STATS_CHANGES_MAX + 2]; /* found[i] belongs to cut[i] */
 	size_t ncuts;
 	double step; /* of values for one of unit[] */
 };
 
-struct split {
+struct change_split {
 	size_t at; /* first of the right part; 0: none */
 	double energy;
 };
@@ -37,10 +37,10 @@ struct split {
  * m k / (m + k) (2 E|x-y| - E|x-x'| - E|y-y'|), m and k the parts' sizes. Moving one value from
  * the right to the left part changes the three sums by its distances to both: O(n^2).
  */
-static struct split best_split(const double *x, size_t n, size_t least)
+static struct change_split best_split(const double *x, size_t n, size_t least)
 {
 	double within_left = 0, within_right = 0, between = 0;
-	struct split best = { 0 };
+	struct change_split best = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = i + 1; j < n; j++)
@@ -63,51 +63,42 @@ static struct split best_split(const double *x, size_t n, size_t least)
 		q -= k > 1 ? 2 * within_right / (k * (k - 1)) : 0;
 		q *= m * k / (m + k);
 		if (!best.at || q > best.energy)
-			best = (struct split){ at, q };
+			best = (struct change_split){ at, q };
 	}
 	return best;
 }
 
 /* Of all segments. *segment: which. */
-static struct split best_of(const struct search *s, const double *x, size_t *segment)
+static struct change_split best_of(const struct change_search *s, const double *x, size_t *segment)
 {
-	struct split best = { 0 };
+	struct change_split best = { 0 };
 
 	for (size_t k = 0; k + 1 < s->ncuts; k++) {
 		size_t n = s->cut[k + 1] - s->cut[k];
-		struct split one;
+		struct change_split one;
 
-		if (n < 2 * s->o.segment)
+		if (n < 2 * STATS_CHANGE_SEGMENT)
 			continue;
-		one = best_split(x + s->cut[k], n, s->o.segment);
+		one = best_split(x + s->cut[k], n, STATS_CHANGE_SEGMENT);
 		if (one.at && (!best.at || one.energy > best.energy)) {
-			best = (struct split){ s->cut[k] + one.at, one.energy };
+			best = (struct change_split){ s->cut[k] + one.at, one.energy };
 			*segment = k;
 		}
 	}
 	return best;
 }
 
-/* Blocks of neighbours in another order; the odd rest of a segment is a block too. */
-static void shuffle_segment(struct search *s, size_t from, size_t n)
+static void shuffle_segment(struct change_search *s, size_t from, size_t n)
 {
-	size_t block = s->o.block, nblocks = (n + block - 1) / block, at = from;
-	uint16_t order[GATE_HISTORY_MAX];
+	double *v = s->shuffled + from;
 
-	for (size_t i = 0; i < nblocks; i++)
-		order[i] = (uint16_t)i;
-	for (size_t i = nblocks; i > 1; i--) {
-		unsigned int j = runstats_pick(&s->state, (unsigned int)i);
-		uint16_t t = order[j];
+	memcpy(v, s->unit + from, n * sizeof(*v));
+	for (size_t i = n; i > 1; i--) {
+		unsigned int j = stats_pick(&s->state, (unsigned int)i);
+		double t = v[j];
 
-		order[j] = order[i - 1];
-		order[i - 1] = t;
-	}
-	for (size_t i = 0; i < nblocks; i++) {
-		size_t first = order[i] * block, len = n - first < block ? n - first : block;
-
-		memcpy(s->shuffled + at, s->unit + from + first, len * sizeof(*s->unit));
-		at += len;
+		v[j] = v[i - 1];
+		v[i - 1] = t;
 	}
 }
 
@@ -115,7 +106,7 @@ static void shuffle_segment(struct search *s, size_t from, size_t n)
  * p of the best split: how often shuffling within segments gives one as large. Stops as soon
  * as it cannot be significant any more.
  */
-static double split_p(struct search *s, double energy)
+static double split_p(struct change_search *s, double energy)
 {
 	unsigned int as_large = 1, all = s->o.shuffles + 1;
 
@@ -131,7 +122,8 @@ static double split_p(struct search *s, double energy)
 	return (double)as_large / all;
 }
 
-static void insert_cut(struct search *s, size_t segment, const struct split *best, double p)
+static void insert_cut(struct change_search *s, size_t segment, const struct change_split *best,
+		       double p)
 {
 	memmove(s->cut + segment + 2, s->cut + segment + 1,
 		(s->ncuts - segment - 1) * sizeof(*s->cut));
@@ -139,15 +131,15 @@ static void insert_cut(struct search *s, size_t segment, const struct split *bes
 		(s->ncuts - segment - 1) * sizeof(*s->found));
 	s->cut[segment + 1] = best->at;
 	s->found[segment + 1] =
-		(struct gate_change){ .at = best->at, .p = p, .energy = best->energy * s->step };
+		(struct stats_change){ .at = best->at, .p = p, .energy = best->energy * s->step };
 	s->ncuts++;
 }
 
-static void split_all(struct search *s)
+static void split_all(struct change_search *s)
 {
-	while (s->ncuts < GATE_CHANGES_MAX + 2) {
+	while (s->ncuts < STATS_CHANGES_MAX + 2) {
 		size_t segment = 0;
-		struct split best = best_of(s, s->unit, &segment);
+		struct change_split best = best_of(s, s->unit, &segment);
 		double p;
 
 		if (!best.at || !(best.energy > 0))
@@ -159,28 +151,19 @@ static void split_all(struct search *s)
 	}
 }
 
-static double change_mean(const double *v, size_t n)
-{
-	double t = 0;
-
-	for (size_t i = 0; i < n; i++)
-		t += v[i] / (double)n;
-	return t;
-}
-
 /* Means right and left of each cut; the smallest step goes while it is below min_effect. */
-static void drop_small(struct search *s)
+static void drop_small(struct change_search *s)
 {
 	for (;;) {
 		double least = HUGE_VAL;
 		size_t which = 0;
 
 		for (size_t k = 1; k + 1 < s->ncuts; k++) {
-			struct gate_change *c = &s->found[k];
+			struct stats_change *c = &s->found[k];
 			double step;
 
-			c->before = change_mean(s->v + s->cut[k - 1], s->cut[k] - s->cut[k - 1]);
-			c->after = change_mean(s->v + s->cut[k], s->cut[k + 1] - s->cut[k]);
+			c->before = stats_mean(s->v + s->cut[k - 1], s->cut[k] - s->cut[k - 1]);
+			c->after = stats_mean(s->v + s->cut[k], s->cut[k + 1] - s->cut[k]);
 			step = c->before != 0 ? fabs(c->after - c->before) / fabs(c->before)
 					      : HUGE_VAL;
 			if (step < least) {
@@ -198,47 +181,43 @@ static void drop_small(struct search *s)
 	}
 }
 
-static int change_check(const struct search *s, struct err *e)
+static int change_check(const struct change_search *s, struct err *e)
 {
-	const struct gate_change_options *o = &s->o;
+	const struct stats_change_options *o = &s->o;
 
-	if (s->n > GATE_HISTORY_MAX)
+	if (s->n > STATS_HISTORY_MAX)
 		return err_set(e, EINVAL,
 			       "a history of %zu values: at most %u, leave the oldest out", s->n,
-			       GATE_HISTORY_MAX);
+			       STATS_HISTORY_MAX);
 	for (size_t i = 0; i < s->n; i++) {
 		if (!(fabs(s->v[i]) <= 1e150))
 			return err_set(e, EINVAL,
 				       "value %zu of the history is %g: not a usable number", i + 1,
 				       s->v[i]);
 	}
-	if (!(o->alpha > 0 && o->alpha <= 0.5) || o->segment < 2 || o->shuffles < 99 ||
-	    o->shuffles > 9999 || o->block > GATE_HISTORY_MAX || !(o->min_effect >= 0))
+	if (!(o->alpha > 0 && o->alpha <= 0.5) || o->shuffles < 99 || o->shuffles > 9999 ||
+	    !(o->min_effect >= 0))
 		return err_set(
 			e, EINVAL,
-			"alpha %g, segments of %u, %u shuffles of blocks of %u, least step %g: "
-			"0 to 0.5, 2 and more, 99 to 9999, 1 to %u, 0 and more",
-			o->alpha, o->segment, o->shuffles, o->block, o->min_effect,
-			GATE_HISTORY_MAX);
+			"alpha %g, %u shuffles, least step %g: 0 to 0.5, 99 to 9999, 0 and more",
+			o->alpha, o->shuffles, o->min_effect);
 	if (o->alpha * (o->shuffles + 1) < 1)
 		return err_set(e, EINVAL, "%u shuffles cannot reach alpha %g: take %.0f",
 			       o->shuffles, o->alpha, ceil(1 / o->alpha) - 1);
 	return 0;
 }
 
-int gate_changes(const double *v, size_t nvalues, const struct gate_change_options *opt,
-		 struct gate_change out[GATE_CHANGES_MAX], size_t *n, struct err *e)
+int stats_changes(const double *v, size_t nvalues, const struct stats_change_options *opt,
+		  struct stats_change out[STATS_CHANGES_MAX], size_t *n, struct err *e)
 {
 	cleanup_free double *values = calloc(2 * nvalues + 1, sizeof(*values));
-	struct search s = { .o = *opt, .v = v, .n = nvalues, .ncuts = 2 };
+	struct change_search s = { .o = *opt, .v = v, .n = nvalues, .ncuts = 2 };
 	double centre, scale = 0;
 	int ret;
 
-	s.o.alpha = opt->alpha == 0 ? GATE_CHANGE_ALPHA : opt->alpha;
-	s.o.segment = opt->segment ? opt->segment : GATE_CHANGE_SEGMENT;
-	s.o.shuffles = opt->shuffles ? opt->shuffles : GATE_CHANGE_SHUFFLES;
-	s.o.block = opt->block ? opt->block : 1;
-	s.state = opt->seed ? opt->seed : RUNSTATS_SEED;
+	s.o.alpha = opt->alpha == 0 ? STATS_CHANGE_ALPHA : opt->alpha;
+	s.o.shuffles = opt->shuffles ? opt->shuffles : STATS_CHANGE_SHUFFLES;
+	s.state = opt->seed ? opt->seed : STATS_SEED;
 	ret = change_check(&s, e);
 	if (ret)
 		return ret;
@@ -248,7 +227,7 @@ int gate_changes(const double *v, size_t nvalues, const struct gate_change_optio
 	s.shuffled = values + nvalues;
 	s.cut[1] = nvalues;
 	/* What differs by rounding only becomes equal; steps of large values keep digits. */
-	centre = nvalues ? change_mean(v, nvalues) : 0;
+	centre = nvalues ? stats_mean(v, nvalues) : 0;
 	for (size_t i = 0; i < nvalues; i++)
 		scale = fmax(scale, fabs(v[i]));
 	s.step = scale / DIGITS;

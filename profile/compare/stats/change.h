@@ -18,22 +18,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GATE_HISTORY_MAX 1000u /* values; longer histories are cut by the caller, oldest first */
-#define GATE_CHANGES_MAX 64u
-#define GATE_CHANGE_SEGMENT 3u /* values in a segment, at least; default */
-#define GATE_CHANGE_ALPHA 0.01
-#define GATE_CHANGE_SHUFFLES 499u
+#define STATS_HISTORY_MAX 1000u /* values; longer histories are cut by the caller, oldest first */
+#define STATS_CHANGES_MAX 64u
+#define STATS_CHANGE_SEGMENT 3u /* values in a segment, at least */
+#define STATS_CHANGE_ALPHA 0.01
+#define STATS_CHANGE_SHUFFLES 499u
 
-struct gate_change_options {
-	double alpha;	       /* 0: GATE_CHANGE_ALPHA; of any change at all in a series without */
-	unsigned int segment;  /* 0: GATE_CHANGE_SEGMENT; at least 2 */
-	unsigned int shuffles; /* 0: GATE_CHANGE_SHUFFLES; 99 to 9999 */
-	unsigned int block;    /* shuffle so many neighbours together, for dependent values; 0: 1 */
+struct stats_change_options {
+	double alpha;	       /* 0: STATS_CHANGE_ALPHA; of any change at all in a series without */
+	unsigned int shuffles; /* 0: STATS_CHANGE_SHUFFLES; 99 to 9999 */
 	double min_effect;     /* relative; smaller steps between means are left out; 0: none */
-	uint64_t seed;	       /* 0: RUNSTATS_SEED */
+	uint64_t seed;	       /* 0: STATS_SEED */
 };
 
-struct gate_change {
+struct stats_change {
 	size_t at; /* first value of the new level */
 	double before,
 		after; /* means of the segments left and right of it, up to the next changes */
@@ -42,10 +40,10 @@ struct gate_change {
 };
 
 /*
- * Changes in order of at; *n of them (at most GATE_CHANGES_MAX). *n is 0 for less than two
- * segments. -EINVAL: no number, n over GATE_HISTORY_MAX, options. -ENOMEM.
+ * Changes in order of at; *n of them (at most STATS_CHANGES_MAX). *n is 0 for less than two
+ * segments. -EINVAL: no number, n over STATS_HISTORY_MAX, options. -ENOMEM.
  */
-int gate_changes(const double *v, size_t nvalues, const struct gate_change_options *opt,
-		 struct gate_change out[GATE_CHANGES_MAX], size_t *n, struct err *e);
+int stats_changes(const double *v, size_t nvalues, const struct stats_change_options *opt,
+		  struct stats_change out[STATS_CHANGES_MAX], size_t *n, struct err *e);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which runs could have been dealt for each other: blocks from the order of running. */
-#include "profile/compare/stats/verdict.h"
+#include "profile/compare/stats/design.h"
 
 #include "base/cleanup.h"
 
@@ -8,29 +7,30 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct place {
+struct design_place {
 	uint64_t at;
 	uint16_t run;
 };
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct design_place *x = a, *y = b;
 
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int sort_by_time(struct gate_design *d, const struct gate_layout *l, struct err *e)
+static int sort_by_time(struct stats_design *d, const struct stats_layout *l, struct err *e)
 {
 	unsigned int n = l->nbase + l->nhead;
-	cleanup_free struct place *p = calloc(n, sizeof(*p));
+	cleanup_free struct design_place *p = calloc(n, sizeof(*p));
 
 	d->time = calloc(n, sizeof(*d->time));
 	if (!p || !d->time)
 		return err_set(e, ENOMEM, "out of memory for the order of %u runs", n);
 	for (unsigned int i = 0; i < n; i++)
-		p[i] = (struct place){ i < l->nbase ? l->base_at[i] : l->head_at[i - l->nbase],
-				       (uint16_t)i };
+		p[i] = (struct design_place){ i < l->nbase ? l->base_at[i]
+							   : l->head_at[i - l->nbase],
+					      (uint16_t)i };
 	qsort(p, n, sizeof(*p), compare_places);
 	for (unsigned int i = 0; i < n; i++) {
 		if (i && p[i].at == p[i - 1].at)
@@ -44,7 +44,7 @@ static int sort_by_time(struct gate_design *d, const struct gate_layout *l, stru
 }
 
 /* A block ends as soon as both sides ran in it; what is left over belongs to the last. */
-static unsigned int cut_blocks(struct gate_design *d)
+static unsigned int cut_blocks(struct stats_design *d)
 {
 	unsigned int n = d->nbase + d->nhead, block = 0, seen = 0;
 
@@ -71,13 +71,11 @@ static double log_factorial(unsigned int n)
 }
 
 /* Of all ways to deal, the logarithm. */
-static double log_deals(const struct gate_design *d, unsigned int nblocks, unsigned int glue)
+static double log_deals(const struct stats_design *d, unsigned int nblocks)
 {
 	unsigned int n = d->nbase + d->nhead;
 	double sum = 0;
 
-	if (glue > 1)
-		return log(2) * ((nblocks + glue - 1) / glue);
 	for (unsigned int b = 0; b < nblocks; b++) {
 		unsigned int of = 0, base = 0;
 
@@ -91,7 +89,7 @@ static double log_deals(const struct gate_design *d, unsigned int nblocks, unsig
 }
 
 /* Every second block joins the one before it. */
-static unsigned int join_blocks(struct gate_design *d, unsigned int nblocks)
+static unsigned int join_blocks(struct stats_design *d, unsigned int nblocks)
 {
 	for (unsigned int i = 0; i < d->nbase + d->nhead; i++) {
 		d->block[i] /= 2;
@@ -102,9 +100,9 @@ static unsigned int join_blocks(struct gate_design *d, unsigned int nblocks)
 	return nblocks / 2 ? nblocks / 2 : 1;
 }
 
-static bool pairs_only(const struct gate_design *d)
+static bool pairs_only(const struct stats_design *d)
 {
-	unsigned int side[2 * GATE_MAX_RUNS][2] = { 0 };
+	unsigned int side[2 * STATS_MAX_RUNS][2] = { 0 };
 
 	for (unsigned int i = 0; i < d->nbase + d->nhead; i++)
 		side[d->block[i]][i >= d->nbase]++;
@@ -115,7 +113,7 @@ static bool pairs_only(const struct gate_design *d)
 	return true;
 }
 
-static bool same_first(const struct gate_design *d)
+static bool same_first(const struct stats_design *d)
 {
 	bool head = d->time[0] >= d->nbase;
 
@@ -126,9 +124,9 @@ static bool same_first(const struct gate_design *d)
 	return true;
 }
 
-static int find_blocks(struct gate_design *d, const struct gate_layout *l, struct err *e)
+static int find_blocks(struct stats_design *d, const struct stats_layout *l, struct err *e)
 {
-	double alpha = l->alpha > 0 ? l->alpha : GATE_ALPHA;
+	double alpha = l->alpha > 0 ? l->alpha : STATS_ALPHA;
 	unsigned int n;
 
 	d->block = calloc(d->nbase + d->nhead, sizeof(*d->block));
@@ -136,18 +134,13 @@ static int find_blocks(struct gate_design *d, const struct gate_layout *l, struc
 		return err_set(e, ENOMEM, "out of memory for blocks of runs");
 	n = cut_blocks(d);
 	d->confounded = n < 3;
-	if (l->pairing == GATE_FREE || (l->pairing == GATE_AUTO && d->confounded))
+	if (l->pairing == STATS_FREE || d->confounded)
 		n = 1;
-	else if (n == 1)
-		return err_set(e, EINVAL,
-			       "base and head runs do not take turns: no blocks to compare within");
 	d->nblocks = n;
 	d->pairs = n > 1 && pairs_only(d);
 	d->one_order = d->pairs && same_first(d);
-	if (l->glue > 1 && !d->pairs)
-		return err_set(e, EINVAL, "only A/B pairs can be glued, and the order has others");
 	/* Rounding must not join what just reaches alpha. */
-	while (n > 1 && l->glue < 2 && log_deals(d, n, 1) < -log(alpha) - 1e-9)
+	while (n > 1 && log_deals(d, n) < -log(alpha) - 1e-9)
 		n = join_blocks(d, n);
 	if (n != d->nblocks)
 		d->pairs = false;
@@ -155,20 +148,20 @@ static int find_blocks(struct gate_design *d, const struct gate_layout *l, struc
 	return 0;
 }
 
-static int design_init(struct gate_design *d, const struct gate_layout *l, struct err *e)
+static int design_init(struct stats_design *d, const struct stats_layout *l, struct err *e)
 {
-	struct runstats_blocks b = { .resamples = l->resamples, .glue = l->glue };
-	uint64_t seed = l->seed ? l->seed : RUNSTATS_SEED;
+	struct stats_blocks b = { .resamples = l->resamples };
+	uint64_t seed = l->seed ? l->seed : STATS_SEED;
 	int ret;
 
 	d->nblocks = 1;
 	if (d->ordered) {
 		ret = sort_by_time(d, l, e);
-		ret = ret ? ret : find_blocks(d, l, e);
 		if (ret)
 			return ret;
-	} else if (l->pairing == GATE_BLOCKED || l->glue > 1) {
-		return err_set(e, EINVAL, "blocks need the order of running, which is not known");
+		ret = find_blocks(d, l, e);
+		if (ret)
+			return ret;
 	}
 	if (d->nblocks == 1) {
 		free(d->block);
@@ -178,43 +171,42 @@ static int design_init(struct gate_design *d, const struct gate_layout *l, struc
 	}
 	b.block = d->block;
 	b.nblocks = d->nblocks;
-	return runstats_init_blocks(&d->deals, d->nbase, d->nhead, &b, seed, e);
+	return stats_deals_init(&d->deals, d->nbase, d->nhead, &b, seed, e);
 }
 
-int gate_design_init(struct gate_design *d, const struct gate_layout *layout, struct err *e)
+int stats_design_init(struct stats_design *d, const struct stats_layout *layout, struct err *e)
 {
 	int ret;
 
-	*d = (struct gate_design){ .nbase = layout->nbase,
-				   .nhead = layout->nhead,
-				   .ordered = layout->base_at && layout->head_at };
-	if (!d->nbase || !d->nhead || d->nbase > GATE_MAX_RUNS || d->nhead > GATE_MAX_RUNS)
+	*d = (struct stats_design){ .nbase = layout->nbase,
+				    .nhead = layout->nhead,
+				    .ordered = layout->base_at && layout->head_at };
+	if (!d->nbase || !d->nhead || d->nbase > STATS_MAX_RUNS || d->nhead > STATS_MAX_RUNS)
 		return err_set(e, EINVAL,
 			       "%u base and %u head runs: 1 to %u a side can be compared", d->nbase,
-			       d->nhead, GATE_MAX_RUNS);
-	if (!(layout->alpha >= 0 && layout->alpha < 0.5) ||
-	    layout->resamples > RUNSTATS_RESAMPLES_MAX)
+			       d->nhead, STATS_MAX_RUNS);
+	if (!(layout->alpha >= 0 && layout->alpha < 0.5) || layout->resamples > STATS_RESAMPLES_MAX)
 		return err_set(e, EINVAL, "alpha %g with %u resamples: 0 to 0.5 and up to %u",
-			       layout->alpha, layout->resamples, RUNSTATS_RESAMPLES_MAX);
+			       layout->alpha, layout->resamples, STATS_RESAMPLES_MAX);
 	ret = design_init(d, layout, e);
 	if (ret)
-		gate_design_deinit(d);
+		stats_design_deinit(d);
 	return ret;
 }
 
-void gate_design_deinit(struct gate_design *d)
+void stats_design_deinit(struct stats_design *d)
 {
-	runstats_deinit(&d->deals);
+	stats_deals_deinit(&d->deals);
 	free(d->time);
 	free(d->block);
-	*d = (struct gate_design){ 0 };
+	*d = (struct stats_design){ 0 };
 }
 
-void gate_order(unsigned int npairs, uint64_t seed, bool *head_first)
+void stats_order(unsigned int npairs, uint64_t seed, bool *head_first)
 {
 	/* Another stream than that of the deals, which may have the same seed. */
 	uint64_t state = seed ^ 0x6f72646572u;
 
 	for (unsigned int i = 0; i < npairs; i++)
-		head_first[i] = runstats_random(&state) >> 63;
+		head_first[i] = stats_random(&state) >> 63;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Does the order of running show in the values? */
-#include "profile/compare/stats/permute.h"
+#include "profile/compare/stats/order.h"
+
+#include "profile/compare/stats/verdict.h"
 
 #include <math.h>
 
@@ -10,15 +11,16 @@
 
 struct series {
 	unsigned int n;
-	double rest[2 * GATE_MAX_RUNS]; /* in order of running, about the mean of its side */
-	double at[2 * GATE_MAX_RUNS];	/* the place, about the mean place of its side */
-	uint8_t side[2 * GATE_MAX_RUNS];
+	double rest[2 * STATS_MAX_RUNS]; /* in order of running, about the mean of its side */
+	double at[2 * STATS_MAX_RUNS];	 /* the place, about the mean place of its side */
+	uint8_t side[2 * STATS_MAX_RUNS];
 };
 
-static void make_series(struct series *s, const struct gate_design *d, const double *base,
+static void make_series(struct series *s, const struct stats_design *d, const double *base,
 			const double *head)
 {
-	double mean[2] = { gate_mean(base, d->nbase), gate_mean(head, d->nhead) }, place[2] = { 0 };
+	double mean[2] = { stats_mean(base, d->nbase), stats_mean(head, d->nhead) },
+	       place[2] = { 0 };
 
 	s->n = d->nbase + d->nhead;
 	for (unsigned int i = 0; i < s->n; i++) {
@@ -53,14 +55,14 @@ static double likeness(const struct series *s)
 static void shuffle(struct series *s, uint64_t *state)
 {
 	for (unsigned int side = 0; side < 2; side++) {
-		unsigned int place[2 * GATE_MAX_RUNS], n = 0;
+		unsigned int place[2 * STATS_MAX_RUNS], n = 0;
 
 		for (unsigned int i = 0; i < s->n; i++) {
 			if (s->side[i] == side)
 				place[n++] = i;
 		}
 		for (; n > 1; n--) {
-			unsigned int j = place[runstats_pick(state, n)], k = place[n - 1];
+			unsigned int j = place[stats_pick(state, n)], k = place[n - 1];
 			double t = s->rest[j];
 
 			s->rest[j] = s->rest[k];
@@ -69,7 +71,8 @@ static void shuffle(struct series *s, uint64_t *state)
 	}
 }
 
-unsigned int gate_order_flags(const struct gate_design *d, const double *base, const double *head)
+struct stats_order_seen stats_order_seen(const struct stats_design *d, const double *base,
+					 const double *head)
 {
 	uint64_t state = d->deals.seed ^ 0x7472656e64u;
 	unsigned int trends = 1, alike = 1;
@@ -77,7 +80,7 @@ unsigned int gate_order_flags(const struct gate_design *d, const double *base, c
 	struct series s;
 
 	if (!d->ordered || d->nbase + d->nhead < ORDER_RUNS)
-		return 0;
+		return (struct stats_order_seen){ 0 };
 	make_series(&s, d, base, head);
 	drift = trend(&s);
 	like = likeness(&s);
@@ -87,11 +90,11 @@ unsigned int gate_order_flags(const struct gate_design *d, const double *base, c
 		trends += trend(&s) >= drift - tie;
 		alike += likeness(&s) >= like - tie;
 	}
-	return (trends <= ORDER_P * (SHUFFLES + 1) ? GATE_DRIFT : 0) |
-	       (alike <= ORDER_P * (SHUFFLES + 1) ? GATE_AUTOCORRELATED : 0);
+	return (struct stats_order_seen){ .drift = trends <= ORDER_P * (SHUFFLES + 1),
+					  .alike = alike <= ORDER_P * (SHUFFLES + 1) };
 }
 
-void gate_detrend(const struct gate_design *d, double *base, double *head)
+void stats_detrend(const struct stats_design *d, double *base, double *head)
 {
 	double product = 0, square = 0, middle = (d->nbase + d->nhead - 1) / 2.0;
 	struct series s;

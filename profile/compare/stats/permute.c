@@ -11,32 +11,32 @@
  */
 #define ROUNDING 1e-13
 
-int gate_compare_doubles(const void *a, const void *b)
+int stats_compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-double gate_mean(const double *v, unsigned int n)
+double stats_mean(const double *v, size_t n)
 {
 	double t = 0;
 
-	for (unsigned int i = 0; i < n; i++)
-		t += v[i] / n;
+	for (size_t i = 0; i < n; i++)
+		t += v[i] / (double)n;
 	return t;
 }
 
-double gate_variance(const double *v, unsigned int n)
+double stats_variance(const double *v, unsigned int n)
 {
-	double m = gate_mean(v, n), t = 0;
+	double m = stats_mean(v, n), t = 0;
 
 	for (unsigned int i = 0; i < n; i++)
 		t += (v[i] - m) * (v[i] - m);
 	return n > 1 ? t / (n - 1) : 0;
 }
 
-double gate_quantile_sorted(const double *v, unsigned int n, double q)
+double stats_quantile_sorted(const double *v, unsigned int n, double q)
 {
 	double at = q * (n - 1);
 	unsigned int i = (unsigned int)at;
@@ -44,7 +44,7 @@ double gate_quantile_sorted(const double *v, unsigned int n, double q)
 	return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
 }
 
-double gate_select(double *v, size_t n, size_t k)
+double stats_select(double *v, size_t n, size_t k)
 {
 	size_t lo = 0, hi = n - 1;
 
@@ -91,7 +91,7 @@ static void permute_count(struct counts *c, double t, double seen, double tie)
  * v is centred. With equal sides a difference of means orders deals as t does, and is quicker:
  * base's sum alone, as the total is 0.
  */
-static void permute_sums(const struct runstats *s, const double *v, double tie, struct counts *c)
+static void permute_sums(const struct stats_deals *s, const double *v, double tie, struct counts *c)
 {
 	const uint16_t *d = s->deal;
 	double seen = 0;
@@ -124,7 +124,8 @@ static double welch(const struct welch *w, double sum, double squares)
 	return var > 1e-12 * w->squares ? diff / sqrt(var) : copysign(HUGE_VAL, diff);
 }
 
-static void permute_welch(const struct runstats *s, const double *v, double tie, struct counts *c)
+static void permute_welch(const struct stats_deals *s, const double *v, double tie,
+			  struct counts *c)
 {
 	struct welch w = { .na = s->na, .nb = s->nb, .tie = tie };
 	const uint16_t *d = s->deal;
@@ -151,19 +152,20 @@ static void permute_welch(const struct runstats *s, const double *v, double tie,
 
 /* -- quantiles ------------------------------------------------------------------------------ */
 
-struct ranked {
+struct permute_ranked {
 	double v;
 	uint16_t run;
 };
 
 static int compare_ranked(const void *a, const void *b)
 {
-	return gate_compare_doubles(&((const struct ranked *)a)->v, &((const struct ranked *)b)->v);
+	return stats_compare_doubles(&((const struct permute_ranked *)a)->v,
+				     &((const struct permute_ranked *)b)->v);
 }
 
 /* Of those of n sorted values whose run is (not) marked as base. */
-static double marked_quantile(const struct ranked *r, unsigned int n, const bool *mark, bool base,
-			      unsigned int of, double q)
+static double marked_quantile(const struct permute_ranked *r, unsigned int n, const bool *mark,
+			      bool base, unsigned int of, double q)
 {
 	double at = q * (of - 1), low = 0;
 	unsigned int want = (unsigned int)at, seen = 0;
@@ -180,17 +182,17 @@ static double marked_quantile(const struct ranked *r, unsigned int n, const bool
 	return low;
 }
 
-static void permute_quantiles(const struct runstats *s, const double *v, double q, double tie,
+static void permute_quantiles(const struct stats_deals *s, const double *v, double q, double tie,
 			      struct counts *c)
 {
-	struct ranked r[2 * GATE_MAX_RUNS];
-	bool mark[2 * GATE_MAX_RUNS];
+	struct permute_ranked r[2 * STATS_MAX_RUNS];
+	bool mark[2 * STATS_MAX_RUNS];
 	unsigned int n = s->na + s->nb;
 	const uint16_t *d = s->deal;
 	double seen = 0;
 
 	for (unsigned int i = 0; i < n; i++)
-		r[i] = (struct ranked){ v[i], (uint16_t)i };
+		r[i] = (struct permute_ranked){ v[i], (uint16_t)i };
 	qsort(r, n, sizeof(*r), compare_ranked);
 	for (size_t k = 0; k < s->ndeals; k++) {
 		double t;
@@ -206,12 +208,12 @@ static void permute_quantiles(const struct runstats *s, const double *v, double 
 	}
 }
 
-void gate_permute(const struct gate_design *d, const double *v, enum gate_location location,
-		  double quantile, struct gate_p *out)
+void stats_permute(const struct stats_design *d, const double *v, enum stats_location location,
+		   double quantile, struct stats_p *out)
 {
-	const struct runstats *s = &d->deals;
+	const struct stats_deals *s = &d->deals;
 	unsigned int n = s->na + s->nb;
-	double centred[2 * GATE_MAX_RUNS], mean = gate_mean(v, n), tie = 0;
+	double centred[2 * STATS_MAX_RUNS], mean = stats_mean(v, n), tie = 0;
 	struct counts c = { 0 };
 
 	/* Large values with small differences keep their digits. */
@@ -219,13 +221,13 @@ void gate_permute(const struct gate_design *d, const double *v, enum gate_locati
 		centred[i] = v[i] - mean;
 		tie = fmax(tie, ROUNDING * n * fabs(v[i]));
 	}
-	if (location == GATE_QUANTILE)
+	if (location == STATS_QUANTILE)
 		permute_quantiles(s, centred, quantile, tie, &c);
 	else if (s->na == s->nb)
 		permute_sums(s, centred, tie, &c);
 	else
 		permute_welch(s, centred, tie, &c);
-	*out = (struct gate_p){ (double)c.up / (double)s->ndeals,
-				(double)c.down / (double)s->ndeals,
-				(double)c.two / (double)s->ndeals };
+	*out = (struct stats_p){ (double)c.up / (double)s->ndeals,
+				 (double)c.down / (double)s->ndeals,
+				 (double)c.two / (double)s->ndeals };
 }

@@ -9,6 +9,99 @@
 #include <math.h>
 #include <stdlib.h>
 
+/*
+ * -- distributions -------------------------------------------------------------------------------
+ * Accuracy: 1e-9 and better, far beyond what the approximations that use them deserve; unit tests
+ * compare with published tables.
+ */
+
+double stats_normal_cdf(double z)
+{
+	return 0.5 * erfc(-z * M_SQRT1_2);
+}
+
+static double log_gamma(double x)
+{
+	int sign; /* lgamma() has a global one */
+
+	return lgamma_r(x, &sign);
+}
+
+/* The x at which a rising function reaches p, by bisection from a bracket that is widened. */
+static double invert(double (*f)(double, double), double p, double df)
+{
+	double lo = -1, hi = 1;
+
+	while (f(lo, df) > p && lo > -1e150)
+		lo *= 2;
+	while (f(hi, df) < p && hi < 1e150)
+		hi *= 2;
+	for (unsigned int i = 0; i < 200 && hi - lo > 1e-13 * (fabs(lo) + fabs(hi)); i++) {
+		double mid = lo + (hi - lo) / 2;
+
+		if (f(mid, df) < p)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo + (hi - lo) / 2;
+}
+
+/*
+ * Regularized incomplete beta: the continued fraction (DLMF 8.17.22) by Lentz's method, on the
+ * side of the mean where it converges quickly.
+ */
+static double incomplete_beta(double a, double b, double x)
+{
+	const double tiny = 1e-300;
+	double c = 1, d, h, front;
+
+	if (x <= 0 || x >= 1)
+		return x <= 0 ? 0 : 1;
+	if (x > (a + 1) / (a + b + 2))
+		return 1 - incomplete_beta(b, a, 1 - x);
+	front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x)) /
+		a;
+	d = 1 - (a + b) * x / (a + 1);
+	d = 1 / (fabs(d) < tiny ? tiny : d);
+	h = d;
+	for (unsigned int m = 1; m < 10000; m++) {
+		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)), step;
+
+		d = 1 + even * d;
+		c = 1 + even / c;
+		d = 1 / (fabs(d) < tiny ? tiny : d);
+		c = fabs(c) < tiny ? tiny : c;
+		h *= d * c;
+		d = 1 + odd * d;
+		c = 1 + odd / c;
+		d = 1 / (fabs(d) < tiny ? tiny : d);
+		c = fabs(c) < tiny ? tiny : c;
+		step = d * c;
+		h *= step;
+		if (fabs(step - 1) < 1e-15)
+			break;
+	}
+	return front * h;
+}
+
+double stats_t_cdf(double t, double df)
+{
+	double tail;
+
+	/* So many are normal; lgamma() of large values would lose digits. */
+	if (df > 1e6)
+		return stats_normal_cdf(t);
+	tail = incomplete_beta(df / 2, 0.5, df / (df + t * t)) / 2;
+	return t > 0 ? 1 - tail : tail;
+}
+
+double stats_t_quantile(double p, double df)
+{
+	return p > 0.5 ? -invert(stats_t_cdf, 1 - p, df) : invert(stats_t_cdf, p, df);
+}
+
 /* -- what is known of the noise ---------------------------------------------------------------- */
 
 static bool finite_values(const double *v, unsigned int n)
@@ -21,7 +114,7 @@ static bool finite_values(const double *v, unsigned int n)
 }
 
 /* The head run of base run i's pair. */
-static unsigned int partner(const struct gate_design *d, unsigned int i)
+static unsigned int partner(const struct stats_design *d, unsigned int i)
 {
 	for (unsigned int j = 0; j < d->nhead; j++) {
 		if (d->block[d->nbase + j] == d->block[i])
@@ -30,11 +123,11 @@ static unsigned int partner(const struct gate_design *d, unsigned int i)
 	return 0;
 }
 
-int gate_spread_of(const struct gate_design *d, const double *base, const double *head,
-		   struct gate_spread *out, struct err *e)
+int stats_spread_of(const struct stats_design *d, const double *base, const double *head,
+		    struct stats_spread *out, struct err *e)
 {
-	struct gate_spread s = { .paired = d->pairs };
-	double diff[GATE_MAX_RUNS];
+	struct stats_spread s = { .paired = d->pairs };
+	double diff[STATS_MAX_RUNS];
 
 	if (!finite_values(base, d->nbase) || !finite_values(head, d->nhead))
 		return err_set(e, EINVAL, "a run's value is not a usable number");
@@ -43,14 +136,14 @@ int gate_spread_of(const struct gate_design *d, const double *base, const double
 		return err_set(e, EINVAL,
 			       "%u and %u runs do not show how runs differ; more are needed",
 			       d->nbase, d->nhead);
-	s.base = gate_mean(base, d->nbase);
+	s.base = stats_mean(base, d->nbase);
 	if (s.paired) {
 		for (unsigned int i = 0; i < d->nbase; i++)
 			diff[i] = head[partner(d, i)] - base[i];
-		s.sd = sqrt(gate_variance(diff, d->nbase) / 2);
+		s.sd = sqrt(stats_variance(diff, d->nbase) / 2);
 	} else {
-		s.sd = sqrt((gate_variance(base, d->nbase) * (d->nbase - 1) +
-			     gate_variance(head, d->nhead) * (d->nhead - 1)) /
+		s.sd = sqrt((stats_variance(base, d->nbase) * (d->nbase - 1) +
+			     stats_variance(head, d->nhead) * (d->nhead - 1)) /
 			    s.df);
 	}
 	*out = s;
@@ -74,18 +167,18 @@ static double tail(double shift, double t, double floor, double df)
 		/* Density of S without its constant, which `norm` is. */
 		double f = w * exp((df - 1) * log(s) - df * (s * s - 1) / 2);
 
-		sum += f * gate_normal_cdf(shift - fmax(t * s, floor));
+		sum += f * stats_normal_cdf(shift - fmax(t * s, floor));
 		norm += f;
 	}
 	return sum / norm;
 }
 
-static double in_values(const struct gate_spread *s, const struct gate_rule *r, double effect)
+static double in_values(const struct stats_spread *s, const struct stats_rule *r, double effect)
 {
 	switch (r->unit) {
-	case GATE_RELATIVE:
+	case STATS_RELATIVE:
 		return effect * s->base;
-	case GATE_POINTS:
+	case STATS_POINTS:
 		return effect / 100;
 	default:
 		return effect;
@@ -113,16 +206,16 @@ static double real_level(double alpha, double ndeals, bool two)
 {
 	double step = (two ? 2 : 1) / ndeals;
 
-	if (ndeals > RUNSTATS_EXACT_MAX)
-		step = 1.0 / (RUNSTATS_RESAMPLES + 1);
+	if (ndeals > STATS_EXACT_MAX)
+		step = 1.0 / (STATS_RESAMPLES + 1);
 	return floor(alpha / step * (1 + 1e-9)) * step;
 }
 
-static struct plan plan_of(const struct gate_spread *s, const struct gate_rule *r, unsigned int na,
-			   unsigned int nb)
+static struct plan plan_of(const struct stats_spread *s, const struct stats_rule *r,
+			   unsigned int na, unsigned int nb)
 {
-	double alpha = r->alpha == 0 ? GATE_ALPHA : r->alpha;
-	bool two = r->worse == GATE_EITHER;
+	double alpha = r->alpha == 0 ? STATS_ALPHA : r->alpha;
+	bool two = r->worse == STATS_EITHER;
 	struct plan p = { .se = s->sd * sqrt(1.0 / na + 1.0 / nb),
 			  .df = s->paired ? na - 1.0 : na + nb - 2.0 };
 
@@ -135,24 +228,24 @@ static struct plan plan_of(const struct gate_spread *s, const struct gate_rule *
 	return p;
 }
 
-static double power_of(const struct gate_spread *s, const struct gate_rule *r, const struct plan *p,
-		       double effect)
+static double power_of(const struct stats_spread *s, const struct stats_rule *r,
+		       const struct plan *p, double effect)
 {
-	bool two = r->worse == GATE_EITHER;
+	bool two = r->worse == STATS_EITHER;
 	double change = in_values(s, r, effect), least = in_values(s, r, r->min_effect), t;
 
 	if (!(p->level > 0) || p->df < 1)
 		return 0;
 	if (!(p->se > 0))
 		return (r->strict ? change > least : change >= least) ? 1 : 0;
-	t = gate_t_quantile(1 - p->level / (two ? 2 : 1), p->df);
+	t = stats_t_quantile(1 - p->level / (two ? 2 : 1), p->df);
 	if (r->strict)
 		return tail((change - least) / p->se, t, -HUGE_VAL, p->df);
 	return tail(change / p->se, t, least / p->se, p->df);
 }
 
-double gate_detectable(const struct gate_spread *s, const struct gate_rule *r, unsigned int nbase,
-		       unsigned int nhead, double power)
+double stats_detectable(const struct stats_spread *s, const struct stats_rule *r,
+			unsigned int nbase, unsigned int nhead, double power)
 {
 	const struct plan p = plan_of(s, r, nbase, nhead);
 	double lo = 0, hi = r->min_effect;

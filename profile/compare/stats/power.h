@@ -13,10 +13,10 @@
 
 #include "profile/compare/stats/verdict.h"
 
-#define GATE_POWER 0.90 /* the usual question */
+#define STATS_POWER 0.90 /* the usual question */
 
 /* What is known of a metric's noise. All in one unit: that of the values. */
-struct gate_spread {
+struct stats_spread {
 	double base; /* mean of base, for relative rules */
 	/*
 	 * Between runs of one side; if paired, that of a pair's difference over sqrt(2). Relative
@@ -31,22 +31,21 @@ struct gate_spread {
  * -EINVAL for values that are no numbers, and for less than three runs in all (two pairs).
  * The design tells whether pairs are compared.
  */
-int gate_spread_of(const struct gate_design *d, const double *base, const double *head,
-		   struct gate_spread *out, struct err *e);
+int stats_spread_of(const struct stats_design *d, const double *base, const double *head,
+		    struct stats_spread *out, struct err *e);
 
 /*
  * The smallest change, in the rule's unit, that is seen with probability power (0 to 1) by n runs
  * a side: "with these 10 runs a change of 0.4 points would be seen 90 % of the time". INFINITY if
  * no change can be seen with so few runs (no p reaches alpha).
  */
-double gate_detectable(const struct gate_spread *s, const struct gate_rule *r, unsigned int nbase,
-		       unsigned int nhead, double power);
+double stats_detectable(const struct stats_spread *s, const struct stats_rule *r,
+			unsigned int nbase, unsigned int nhead, double power);
 
 /* -- distributions, for these and for tests ---------------------------------------------------- */
 
-double gate_normal_cdf(double z);
-double gate_normal_quantile(double p); /* 0 < p < 1 */
-double gate_t_cdf(double t, double df);
-double gate_t_quantile(double p, double df);
+double stats_normal_cdf(double z);
+double stats_t_cdf(double t, double df);
+double stats_t_quantile(double p, double df); /* 0 < p < 1; beyond 1e6 degrees the normal one */
 
 #endif

@@ -70,6 +70,19 @@ static int write_file(const char *path, const void *data, size_t len, struct err
 	return file_replace(tmp, path, data, len, e);
 }
 
+bool buildid_cache_has(const char *dir, const struct buildid_file_entry *x)
+{
+	const char *name = name_is_safe(x->name) ? x->name : "kvmprof";
+	cleanup_free char *path = NULL;
+	char hex[BUILDID_HEX_MAX];
+
+	buildid_hex(hex, x->id, x->id_len);
+	name += strspn(name, "/");
+	if (asprintf(&path, "%s/%s/%s/%s", dir, name, hex, x->file) < 0)
+		path = NULL;
+	return path && access(path, F_OK) == 0;
+}
+
 int buildid_cache_add(const char *dir, const struct buildid_file_entry *x, struct err *e)
 {
 	const char *name = name_is_safe(x->name) ? x->name : "kvmprof";

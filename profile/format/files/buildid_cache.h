@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,9 @@ struct buildid_file_entry {
 	const void *data;
 	size_t len;
 };
+
+/* Returns true if buildid_cache_add() would find the file there. */
+bool buildid_cache_has(const char *dir, const struct buildid_file_entry *x);
 
 /*
  * Add it to the cache. A name that could leave the cache (".." in it) is replaced by

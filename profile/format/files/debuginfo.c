@@ -345,7 +345,7 @@ int debuginfo_open(struct debuginfo **out, const struct debuginfo_places *places
 	int ret;
 
 	if (!d)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (len == 0 || len > ELF_ID_MAX) {
 		free(d);
 		return err_set(e, ENOENT,

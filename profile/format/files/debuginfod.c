@@ -23,20 +23,20 @@
 	X(debuginfod_get_url)
 /* clang-format on */
 
-struct functions {
+struct debuginfod_functions {
 	FUNCTIONS(LIBRARY_MEMBER)
 };
 
 static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
 
 struct fetch {
-	const struct functions *lib;
+	const struct debuginfod_functions *lib;
 	debuginfod_progress_fn *progress;
 	void *ctx;
 	long shown; /* MB + 1 */
 };
 
-static int debuginfod_load(struct functions *lib, struct err *e)
+static int debuginfod_load(struct debuginfod_functions *lib, struct err *e)
 {
 	const struct library want = {
 		.soname = DEBUGINFOD_SONAME,
@@ -88,7 +88,7 @@ int debuginfod_fetch(const uint8_t *id, size_t len, debuginfod_progress_fn *prog
 		     char **path, struct err *e)
 {
 	const char *urls = getenv(DEBUGINFOD_URLS_ENV_VAR);
-	struct functions lib;
+	struct debuginfod_functions lib;
 	struct fetch f = { .lib = &lib, .progress = progress, .ctx = ctx };
 	debuginfod_client *c;
 	char *got = NULL;

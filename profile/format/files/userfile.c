@@ -7,13 +7,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 /* What one search has come to so far: the worst thing that was met, if nothing is found. */
-struct search {
+struct userfile_search {
 	struct userfile *f;
 	const uint8_t *id;
 	unsigned int id_len;
@@ -78,7 +81,7 @@ static int map_fd(struct file_map *m, int fd, uint64_t max)
 }
 
 /* A reason replaces one that says less. */
-static void remark(struct search *s, enum userfile_reason r, int code, const char *path,
+static void remark(struct userfile_search *s, enum userfile_reason r, int code, const char *path,
 		   const char *text)
 {
 	if (s->reason == USERFILE_MISMATCH || (s->reason == r && r != USERFILE_MISSING))
@@ -88,7 +91,7 @@ static void remark(struct search *s, enum userfile_reason r, int code, const cha
 	(void)err_set(&s->why, code, "%s: %s", path, text);
 }
 
-static void remark_mismatch(struct search *s, const char *path, const struct userelf *u)
+static void remark_mismatch(struct userfile_search *s, const char *path, const struct userelf *u)
 {
 	char want[BUILDID_HEX_MAX], have[BUILDID_HEX_MAX], text[160];
 
@@ -100,7 +103,7 @@ static void remark_mismatch(struct search *s, const char *path, const struct use
 }
 
 /* Is this open file the one? Takes fd. true: s->f has it. */
-static bool try_fd(struct search *s, int fd, const char *path, enum userfile_place place)
+static bool try_fd(struct userfile_search *s, int fd, const char *path, enum userfile_place place)
 {
 	struct userelf *u;
 	struct file_bytes bytes;
@@ -122,7 +125,7 @@ static bool try_fd(struct search *s, int fd, const char *path, enum userfile_pla
 		return false;
 	}
 	bytes = (struct file_bytes){ map.data, map.len };
-	src = file_source_of_bytes(&bytes);
+	src = filepiece_source_of_bytes(&bytes);
 	u = malloc(sizeof(*u));
 	if (!u || userelf_open(u, path, &src, &e) < 0) {
 		if (s->reason == USERFILE_MISSING) {
@@ -149,7 +152,8 @@ static bool try_fd(struct search *s, int fd, const char *path, enum userfile_pla
 	return true;
 }
 
-static bool try_root(struct search *s, const struct userfile_finder *u, const char *guest_path)
+static bool try_root(struct userfile_search *s, const struct userfile_finder *u,
+		     const char *guest_path)
 {
 	cleanup_free char *path = NULL;
 
@@ -164,7 +168,7 @@ static bool try_root(struct search *s, const struct userfile_finder *u, const ch
 }
 
 /* DIR/.build-id/xx/yyyySUFFIX; links on the host may lead anywhere. */
-static bool try_build_id(struct search *s, const char *dir, const char *suffix,
+static bool try_build_id(struct userfile_search *s, const char *dir, const char *suffix,
 			 enum userfile_place place)
 {
 	cleanup_free char *path = NULL;
@@ -182,7 +186,7 @@ static bool try_build_id(struct search *s, const char *dir, const char *suffix,
 	return try_fd(s, fd < 0 ? -errno : fd, path, place);
 }
 
-static int userfile_finish(struct search *s, struct userfile_finder *u, const char *what,
+static int userfile_finish(struct userfile_search *s, struct userfile_finder *u, const char *what,
 			   struct err *e)
 {
 	u->count[s->reason]++;
@@ -203,7 +207,9 @@ static int userfile_finish(struct search *s, struct userfile_finder *u, const ch
 int userfile_open(struct userfile *f, struct userfile_finder *u, const char *guest_path,
 		  const uint8_t *id, unsigned int id_len, struct err *e)
 {
-	struct search s = { .f = f, .id = id, .id_len = id_len, .reason = USERFILE_MISSING };
+	struct userfile_search s = {
+		.f = f, .id = id, .id_len = id_len, .reason = USERFILE_MISSING
+	};
 
 	memset(f, 0, sizeof(*f));
 	if (!try_root(&s, u, guest_path))
@@ -214,7 +220,9 @@ int userfile_open(struct userfile *f, struct userfile_finder *u, const char *gue
 int userfile_open_debug(struct userfile *f, struct userfile_finder *u, const uint8_t *id,
 			unsigned int id_len, struct err *e)
 {
-	struct search s = { .f = f, .id = id, .id_len = id_len, .reason = USERFILE_MISSING };
+	struct userfile_search s = {
+		.f = f, .id = id, .id_len = id_len, .reason = USERFILE_MISSING
+	};
 	char hex[BUILDID_HEX_MAX], in_guest[128];
 	bool found = false;
 
@@ -248,7 +256,8 @@ int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_
 		return err_set(e, ENOENT, "%s: the guest's root directory is not known", name);
 	ret = fd = userfile_open_in_root(u->root_fd, name, u->opt.way);
 	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime < u->opt.not_before)
-		return err_set(e, ESTALE, "%s%s: it is older than this run, and not of this process",
+		return err_set(e, ESTALE,
+			       "%s%s: it is older than this run, and not of this process",
 			       u->opt.guest_root, name);
 	if (fd >= 0)
 		ret = map_fd(&f->map, fd, USERFILE_MAX_PERFMAP);
@@ -258,4 +267,162 @@ int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_
 		f->path = NULL;
 	f->place = USERFILE_IN_GUEST_ROOT;
 	return 0;
+}
+
+/* -- a file below a directory that stands for "/", whatever links say ------------------------- */
+
+/* As the kernel's MAXSYMLINKS. */
+#define MAX_LINKS 40u
+/* What is still to be walked, links replaced. */
+#define MAX_REST (2u * PATH_MAX)
+#define MAX_DEPTH 64u
+
+/*
+ * The directories from the root to where the walk stands: ".." goes back to one
+ * of them, so it can't be led past the root by directories that are moved.
+ */
+struct userfile_walk {
+	int root;
+	int dir[MAX_DEPTH];
+	unsigned int depth;
+	char rest[MAX_REST];
+};
+
+static int here(const struct userfile_walk *w)
+{
+	return w->depth ? w->dir[w->depth - 1] : w->root;
+}
+
+static void go_up(struct userfile_walk *w, unsigned int to)
+{
+	while (w->depth > to)
+		close(w->dir[--w->depth]);
+}
+
+/* The link's text goes before what is still to be walked, which is empty or begins with '/'. */
+static int userfile_root_follow(struct userfile_walk *w, int link)
+{
+	char text[PATH_MAX];
+	ssize_t n = readlinkat(link, "", text, sizeof(text));
+	size_t rest = strlen(w->rest);
+
+	if (n <= 0 || (size_t)n >= sizeof(text))
+		return n < 0 ? -errno : -ENAMETOOLONG;
+	if ((size_t)n + rest + 1 > sizeof(w->rest))
+		return -ENAMETOOLONG;
+	memmove(w->rest + n, w->rest, rest + 1);
+	memcpy(w->rest, text, (size_t)n);
+	if (text[0] == '/')
+		go_up(w, 0);
+	return 0;
+}
+
+/* The next component into name; false at the end. */
+static bool next_name(struct userfile_walk *w, char name[NAME_MAX + 1], bool *too_long)
+{
+	size_t skip = strspn(w->rest, "/"), len = strcspn(w->rest + skip, "/");
+
+	*too_long = len > NAME_MAX;
+	if (len == 0 || *too_long)
+		return false;
+	memcpy(name, w->rest + skip, len);
+	name[len] = 0;
+	memmove(w->rest, w->rest + skip + len, strlen(w->rest + skip + len) + 1);
+	return true;
+}
+
+/* O_PATH descriptor of what the path leads to. */
+static int walk_path(struct userfile_walk *w)
+{
+	cleanup_close int fd = -1;
+	unsigned int links = 0;
+	char name[NAME_MAX + 1];
+	bool too_long;
+
+	while (next_name(w, name, &too_long)) {
+		struct stat st;
+		int ret;
+
+		if (!strcmp(name, "."))
+			continue;
+		if (!strcmp(name, "..")) {
+			go_up(w, w->depth ? w->depth - 1 : 0);
+			continue;
+		}
+		if (fd >= 0)
+			close(cleanup_take_fd(&fd));
+		fd = openat(here(w), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &st) < 0)
+			return -errno;
+		if (S_ISLNK(st.st_mode)) {
+			if (++links > MAX_LINKS)
+				return -ELOOP;
+			ret = userfile_root_follow(w, fd);
+			if (ret < 0)
+				return ret;
+		} else if (S_ISDIR(st.st_mode)) {
+			if (w->depth == MAX_DEPTH)
+				return -ENAMETOOLONG;
+			w->dir[w->depth++] = cleanup_take_fd(&fd);
+		} else {
+			/* "file/" and "file/.." are no files. */
+			return w->rest[0] ? -ENOTDIR : cleanup_take_fd(&fd);
+		}
+	}
+	return too_long ? -ENAMETOOLONG : -EISDIR;
+}
+
+static int open_by_steps(int root_fd, const char *path)
+{
+	struct userfile_walk w = { .root = root_fd };
+	int ret;
+
+	if (strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(w.rest, path);
+	ret = walk_path(&w);
+	go_up(&w, 0);
+	return ret;
+}
+
+static int open_at_once(int root_fd, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	long fd;
+
+	/* EAGAIN: something below the root was renamed meanwhile; openat2(2) says to try again. */
+	for (unsigned int try = 0; try < 8; try++) {
+		fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int userfile_open_in_root(int root_fd, const char *path, enum userfile_way way)
+{
+	int fd = way == USERFILE_BY_STEPS ? -ENOSYS : open_at_once(root_fd, path);
+	char self[48];
+	struct stat st;
+	int ret = 0;
+
+	/* EPERM: container runtimes' filters answer so to what they don't know. */
+	if (fd == -ENOSYS || fd == -EPERM)
+		fd = open_by_steps(root_fd, path);
+	if (fd < 0)
+		return fd;
+	/* A device or a pipe may do things when opened: so far it is only pointed at. */
+	if (fstat(fd, &st) < 0)
+		ret = -errno;
+	else if (!S_ISREG(st.st_mode))
+		ret = S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
+	if (ret == 0) {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+		ret = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (ret < 0)
+			ret = -errno;
+	}
+	close(fd);
+	return ret;
 }

@@ -18,6 +18,7 @@ struct chain {
 	uint32_t nr;
 	struct names_view view; /* what was mapped then */
 	bool kernel, idle;	/* of the innermost frame; of the vCPU */
+	uint8_t owner;		/* enum perfdata_owner of the innermost frame */
 };
 
 /* Of a sample. The words are the record's. */

@@ -31,9 +31,11 @@ static bool equal_dso(const void *a, const void *b, const void *ctx)
 	const struct names_dso *x = a, *y = b;
 
 	(void)ctx;
-	return x->kernel == y->kernel && x->has_id == y->has_id &&
+	return x->kernel == y->kernel && x->id_len == y->id_len &&
 	       x->at_run_time == y->at_run_time && !strcmp(x->name, y->name) &&
-	       (!x->has_id || !memcmp(x->build_id, y->build_id, sizeof(x->build_id)));
+	       !memcmp(x->build_id, y->build_id, x->id_len) && x->inode.ino == y->inode.ino &&
+	       x->inode.generation == y->inode.generation && x->inode.major == y->inode.major &&
+	       x->inode.minor == y->inode.minor;
 }
 
 struct names *names_create_live(void)
@@ -63,6 +65,8 @@ void names_destroy(struct names *n)
 		symtab_destroy(d[i].symbols);
 		free(d[i].elf);
 		free(d[i].bytes);
+		free(d[i].path);
+		names_frames_destroy(d[i].frames);
 		free(d[i].name);
 	}
 	table_deinit(&n->dsos);
@@ -87,10 +91,10 @@ static struct names_dso *dso_at(const struct names *n, uint32_t dso)
 	return (struct names_dso *)n->dsos.item + dso;
 }
 
-const uint8_t *names_build_id(const struct names *n, uint32_t program)
+const uint8_t *names_build_id(const struct names *n, uint32_t program, size_t *len)
 {
-	return program < n->dsos.n && dso_at(n, program)->has_id ? dso_at(n, program)->build_id
-								 : NULL;
+	*len = program < n->dsos.n ? dso_at(n, program)->id_len : 0;
+	return *len ? dso_at(n, program)->build_id : NULL;
 }
 
 bool names_have_kernel(const struct names *n)
@@ -106,8 +110,7 @@ static int find_dso(struct names *n, const struct names_dso *like, uint32_t *ind
 	struct names_dso d = *like;
 	bool fresh;
 
-	if (like->has_id)
-		hash = hash_bytes(hash, like->build_id, sizeof(like->build_id));
+	hash = hash_bytes(hash, like->build_id, like->id_len) + like->inode.ino;
 	if (table_find(&n->dsos, hash, like, index))
 		return 0;
 	if (n->dsos.n >= (n->from ? NAMES_MAX_DSOS : NAMES_MAX_LIVE_DSOS))
@@ -115,7 +118,7 @@ static int find_dso(struct names *n, const struct names_dso *like, uint32_t *ind
 	d.name = strdup(like->name);
 	if (!d.name || table_add(&n->dsos, hash, &d, index, &fresh)) {
 		free(d.name);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	return 0;
 }
@@ -185,7 +188,7 @@ static void keep_bytes(struct names *n, uint32_t dso, const uint8_t *elf, size_t
 
 int names_dso(struct names *n, const struct profile_dso *p, struct err *e)
 {
-	struct names_dso d = { .name = (char *)(uintptr_t)p->path, .has_id = true };
+	struct names_dso d = { .name = (char *)(uintptr_t)p->path, .id_len = sizeof(d.build_id) };
 	uint32_t index;
 	int ret;
 
@@ -200,7 +203,7 @@ int names_dso(struct names *n, const struct profile_dso *p, struct err *e)
 int names_map(struct names *n, const struct profile_map *p, struct err *e)
 {
 	const struct profile_dso file = { p->path, p->build_id, p->elf, p->elf_len };
-	struct names_dso d = { .name = (char *)(uintptr_t)p->path, .has_id = true };
+	struct names_dso d = { .name = (char *)(uintptr_t)p->path, .id_len = sizeof(d.build_id) };
 	const struct mapping at = mapping_of(p->addr, p->len, p->pgoff);
 	int ret = names_dso(n, &file, e);
 
@@ -220,24 +223,9 @@ int names_exec(struct names *n, uint32_t pid, struct err *e)
 
 /* -- lookup ---------------------------------------------------------------------------- */
 
-void names_read_dso(struct names_dso *d, const uint8_t *bytes, size_t len)
-{
-	struct file_bytes file = { bytes, len };
-	struct file_source src = file_source_of_bytes(&file);
-	struct userelf *u = calloc(1, sizeof(*u));
-
-	if (u && userelf_open(u, d->name, &src, NULL) == 0 &&
-	    userelf_symbols(u, &d->symbols, NULL, NULL) == 0) {
-		u->src = (struct file_source){ 0 };
-		d->elf = u;
-	} else {
-		free(u);
-	}
-}
-
 static void read_bytes(struct names *n, struct names_dso *d)
 {
-	names_read_dso(d, d->bytes, d->len);
+	(void)names_read_program(d, d->bytes, d->len);
 	n->waiting -= d->len;
 	free(d->bytes);
 	d->bytes = NULL;
@@ -267,6 +255,7 @@ static void lookup_user(struct names *n, const struct mapping *m, uint64_t addr,
 	/* A mapping counts in file offsets, a symbol table in virtual addresses. */
 	if (d->symbols && userelf_va_of(d->elf, addr - m->addr + m->pgoff, &va))
 		out->symbol = find_symbol(n, d->symbols, va, &out->off);
+	out->symbols = out->symbol ? d->symbols : NULL;
 }
 
 /* Of the bytes in front of a function that are called after it, the function. */
@@ -293,6 +282,7 @@ static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t add
 		out->map_start = m->addr;
 		if (d->at_run_time)
 			out->symbol = find_kernel_symbol(n, d->at_run_time, addr, &out->off);
+		out->symbols = out->symbol ? d->at_run_time : NULL;
 		return;
 	}
 	/* A kernel that has a map is nowhere else. */
@@ -302,6 +292,7 @@ static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t add
 	out->map_start = n->kernel_start;
 	if (n->kernel)
 		out->symbol = find_kernel_symbol(n, n->kernel, addr - n->slide, &out->off);
+	out->symbols = out->symbol ? n->kernel : NULL;
 }
 
 struct names_view names_view(const struct names *n, uint32_t pid)
@@ -344,8 +335,18 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
 uint64_t names_lookup_frame(struct names *n, struct names_view view, const struct perfdata_frame *f,
 			    bool exact, struct name *out)
 {
+	static const char *const other[PERFDATA_OWNERS] = {
+		[PERFDATA_GUEST_KERNEL] = "[guest.kernel]",
+		[PERFDATA_GUEST_USER] = "[guest.user]",
+		[PERFDATA_HYPERVISOR] = "[hypervisor]",
+		[PERFDATA_NO_MODE] = UNKNOWN,
+	};
 	uint64_t addr = f->innermost || exact || !f->ip ? f->ip : f->ip - 1;
 
+	if (f->owner != PERFDATA_RECORDED) {
+		*out = (struct name){ .dso = other[f->owner], .program = NAMES_NONE };
+		return addr;
+	}
 	names_lookup_in(n, view, f->kernel, addr, out);
 	/* No call lies in front of a function. */
 	if (addr != f->ip && f->kernel && out->symbol && (int64_t)out->off < 0) {

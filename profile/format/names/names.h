@@ -6,12 +6,14 @@
  * then all names come from memory. One thread.
  *
  * Of a file:
- * Kernel and modules: the directory's kcore_dir/kallsyms, else the build-id
- * cache's. A module's functions count where its map is. User
+ * Kernel and modules: the directory's kcore_dir/kallsyms, else what the build-id cache, /usr/lib/debug
+ * or /boot have under the kernel's build id; for profiles that perf made also /proc/kallsyms, if the very kernel
+ * still runs. A module's functions count where its map is. User
  * programs: the directory's dso/<build id>, else the build-id cache's ELF. The
  * file at the mapped path is the host's, not the guest's: it is never read, but
- * for profiles that perf made, and then only when it has the very build id.
- * Programs, libraries and files of symbols alone (elfsynth.h) will do.
+ * for profiles that perf made, and then only when it has the very build id, or, if it has none, is the very
+ * inode. Programs, libraries and files of symbols alone (elfsynth.h) will do; what was stripped off is
+ * taken from the debug file of the same build id.
  * What is missing costs names, not the report.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_NAMES_NAMES_H
@@ -19,10 +21,11 @@
 
 #include "profile/format/perfdata/read.h"
 #include "symbolizer/core/symtab.h"
-#include "symbolizer/core/display_name.h"
+#include "symbolizer/core/demangle.h"
 
 #define NAMES_MAX_KALLSYMS (512u << 20)
 #define NAMES_MAX_ELF (1ull << 30)
+#define NAMES_MAX_VMLINUX (4ull << 30)
 #define NAMES_MAX_MODULES 16384u
 #define NAMES_MAX_DSOS (1u << 20)
 #define NAMES_MAX_LIVE_DSOS 8192u     /* of what a sink is told */
@@ -37,11 +40,12 @@ struct name {
 	uint64_t to_file;   /* added to a user address: the offset in its file, as perf prints it */
 	uint64_t map_start; /* of the mapping it is in, the kernel's too; 0: in none */
 	uint32_t program;   /* of a user address, for names_build_id(); NAMES_NONE */
+	const struct symtab *symbols; /* that symbol is of; NULL as symbol */
 };
 #define NAMES_NONE UINT32_MAX
 
 /* The offset that is shown: 0 for what lies in front of the function. */
-static inline uint64_t name_shown_off(const struct name *n)
+static inline uint64_t names_shown_off(const struct name *n)
 {
 	return (int64_t)n->off < 0 ? 0 : n->off;
 }
@@ -93,6 +97,7 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
  * The same of a frame. A caller is named by the byte in front of the address that its call returns
  * to, as a call may be its function's last instruction; an address of a retpoline's stack is the
  * function that is entered. exact: addresses lie in the calls already, as in our own files.
+ * Code of another machine than the recorded one has no name: nothing that was mapped here is its code.
  * Returns the address that was looked up.
  */
 uint64_t names_lookup_frame(struct names *n, struct names_view view, const struct perfdata_frame *f,
@@ -101,8 +106,19 @@ uint64_t names_lookup_frame(struct names *n, struct names_view view, const struc
 void names_lookup(struct names *n, uint32_t pid, enum names_of whose, uint64_t addr,
 		  struct name *out);
 
-/* The 20 bytes of a program's build id, until the next mapping comes; NULL: not known. */
-const uint8_t *names_build_id(const struct names *n, uint32_t program);
+/* Returns a program's build id, valid until the next mapping comes, and its length in *len; NULL: not known. */
+const uint8_t *names_build_id(const struct names *n, uint32_t program, size_t *len);
+
+/*
+ * Adds a sample's user frames, out of its copy of the stack, to its chain, which is p's then. What cannot be followed is
+ * left out.
+ */
+void names_unwind_copy(struct names *n, struct perfdata *p, struct perfdata_record *r);
+#define NAMES_NOTE_MAX 320u
+/*
+ * Writes one line about what the profile has and is not shown into out; "" if there is nothing. Called after the last sample.
+ */
+void names_note(const struct names *n, char out[NAMES_NOTE_MAX]);
 
 /* Are there kernel symbols? */
 bool names_have_kernel(const struct names *n);

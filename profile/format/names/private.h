@@ -1,30 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * private: what names.c, which looks names up, and profile.c, which tells it of a profile's
- * records and reads its files, share. For names*.c of this room alone.
+ * private: what names.c, which looks names up, reader.c, which hands it a profile's records, and
+ * names_kernel.c and names_program.c, which find the files with the names, share.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_NAMES_PRIVATE_H
 #define KVMPROF_PROFILE_FORMAT_NAMES_PRIVATE_H
 
+#include "base/file.h"
 #include "base/table.h"
 #include "profile/format/names/names.h"
 #include "profile/format/names/spaces.h"
 #include "profile/format/perfdata/format.h"
+#include "profile/format/sink/sink.h"
 #include "symbolizer/program/userelf.h"
 
-/* What mappings are of: a program's file, or a module. */
+/* The file of a program, or a module, that mappings are of. */
 struct names_dso {
 	char *name; /* the mapping's path, or a module's `[NAME]` */
 	uint8_t build_id[PERFDATA_BUILD_ID_SIZE];
-	bool kernel, has_id, tried;
-	uint8_t *bytes; /* of the file, until it is read; NULL: it was not told */
+	uint8_t id_len; /* of build_id; 0: not known */
+	bool kernel, tried;
+	bool stripped; /* the file was read and has no symbol table but .dynsym */
+	/* As in the mapping, for files without a build id. ino 0: not known. */
+	struct {
+		uint32_t major, minor;
+		uint64_t ino, generation;
+	} inode;
+	char *path;		     /* of the host's file that was read; NULL: none */
+	struct names_frames *frames; /* names_stack.c; NULL: not asked for yet */
+	uint8_t *bytes;		     /* of the file, until it is read; NULL: it was not told */
 	size_t len;
 	struct userelf *elf; /* where its segments lie; its source is gone */
 	struct symtab *symbols;
 	const struct symtab *at_run_time; /* of a module; borrowed */
 };
 
-struct names_from_profile;
+/* Functions that kallsyms gives to one module. */
+struct profile_table_module {
+	char *name; /* `[NAME]` */
+	struct symtab *symbols;
+};
+
+/* Samples with copies of stacks: all, those followed to the program's start, and those with their innermost function alone. */
+struct names_stacks {
+	uint64_t copied, whole, alone;
+};
+
+struct names_from_profile {
+	const struct perfdata *profile;
+	char *dir, *buildid_dir;
+	struct symtab *kernel;
+	struct profile_table_module *module;
+	size_t nmodules, module_cap;
+	struct err unread;	/* of the first program's file that the host failed to read */
+	struct cfi_cache *rows; /* of call frame information; NULL: not needed yet */
+	struct names_stacks stacks;
+	struct stack_words *words; /* names_stack.c; NULL: not needed yet */
+};
 
 struct names {
 	struct names_from_profile *from; /* NULL: the calls of a sink are all that is known */
@@ -44,13 +76,35 @@ struct names {
 /* What lies at m, dso aside. kernel: a module's range. */
 int names_add_map(struct names *n, uint32_t pid, const struct mapping *m,
 		  const struct names_dso *dso, struct err *e);
-/* Symbols of a program; without any the file may be tried again. */
-void names_read_dso(struct names_dso *d, const uint8_t *bytes, size_t len);
 
-/* -- profile.c ------------------------------------------------------------------------ */
+/* -- names_kernel.c ------------------------------------------------------------------- */
 
-/* The file of a program that was not tried yet. */
+/* Sets n->kernel and the modules' tables. Returns 0 also if there are no symbols of this kernel. */
+int names_load_kernel(struct names_from_profile *n, struct err *e);
+
+/* -- names_program.c ------------------------------------------------------------------ */
+
+/*
+ * Maps a file. What is not there, not ours to read or no such file costs names. What the host fails to
+ * read (an I/O error, too many open files, no memory) may be there the next time, and without a word the result would be
+ * another one: *e is set then, unless it is set already. Returns 0 or -errno.
+ */
+int names_open_file(struct file_map *m, const char *path, size_t max, struct err *e);
+/* Sets d's segments and symbols by a program's file; false: it is no such file. Symbols may be missing nevertheless. */
+bool names_read_program(struct names_dso *d, const uint8_t *bytes, size_t len);
+/* Reads the file of a program that was not tried yet, and its debug file. */
 void names_load_dso(const struct names *n, struct names_dso *d);
+
+/* -- names_stack.c -------------------------------------------------------------------- */
+
+#define NAMES_MAX_CALLERS 512u
+
+void names_frames_destroy(struct names_frames *f);
+/* Frees what names_unwind_copy() keeps in f. */
+void names_stack_deinit(struct names_from_profile *f);
+
+/* -- reader.c ------------------------------------------------------------------------- */
+
 void names_from_profile_destroy(struct names_from_profile *f);
 
 #endif

@@ -28,7 +28,12 @@ struct reader {
 
 /* The errors of perfdata_open_event() and names_create(). After one there is nothing to close. */
 int reader_open(struct reader *r, const struct reader_options *o, struct err *e);
-/* All zero is fine, too. lines stays. */
+/*
+ * Returns 0 if there are samples of the chosen event to show, else -ENODATA and the reason in
+ * one line: commands must not take a file that they could not read for one without samples.
+ */
+int reader_need_samples(const struct reader *r, const char *input, struct err *e);
+/* Closes it, but for `lines`, which is the caller's. All zero is fine, too. */
 void reader_close(struct reader *r);
 
 /* 1: *rec is a sample, or a marker of ours; 0: the end; -errno: *e says why. */

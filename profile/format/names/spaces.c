@@ -202,13 +202,18 @@ static int put_mapping(struct spaces *s, uint32_t pid, const struct mapping *m, 
 		return put_at(s, sp, at, covered, m, e);
 	if (!sp) {
 		ret = new_space(s, &made, e);
-		ret = ret ? ret : reserve(s, &s->space[made], 1, e);
-		if (!ret)
-			spaces_put(s, &s->space[made], m);
+		if (ret)
+			return ret;
+		ret = reserve(s, &s->space[made], 1, e);
+		if (ret)
+			return ret;
+		spaces_put(s, &s->space[made], m);
 	} else {
 		ret = copy_with(s, now, m, &made, e);
+		if (ret)
+			return ret;
 	}
-	return ret ? ret : enter(s, pid, made, e);
+	return enter(s, pid, made, e);
 }
 
 int spaces_map(struct spaces *s, uint32_t pid, const struct mapping *m, struct err *e)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct entry {
+struct srcline_entry {
 	uint64_t addr;
 	struct line_frame *frame; /* owned; NULL: nothing known */
 	unsigned int n;
@@ -25,13 +25,13 @@ struct srcline {
 	struct debuginfo *info;
 	int status; /* of the search */
 	struct err why;
-	struct table entries; /* struct entry */
+	struct table entries; /* struct srcline_entry */
 };
 
 static bool equal_entry(const void *a, const void *b, const void *ctx)
 {
 	(void)ctx;
-	return ((const struct entry *)a)->addr == ((const struct entry *)b)->addr;
+	return ((const struct srcline_entry *)a)->addr == ((const struct srcline_entry *)b)->addr;
 }
 
 int srcline_create(struct srcline **out, const struct debuginfo_places *places, struct err *e)
@@ -39,16 +39,16 @@ int srcline_create(struct srcline **out, const struct debuginfo_places *places, 
 	struct srcline *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	s->places = *places;
-	s->entries = TABLE_OF(struct entry, equal_entry);
+	s->entries = TABLE_OF(struct srcline_entry, equal_entry);
 	*out = s;
 	return 0;
 }
 
 static void srcline_forget(struct srcline *s)
 {
-	struct entry *x = s->entries.item;
+	struct srcline_entry *x = s->entries.item;
 
 	for (size_t i = 0; i < s->entries.n; i++)
 		free(x[i].frame);
@@ -71,7 +71,8 @@ void srcline_set_id(struct srcline *s, const uint8_t *id, size_t len)
 		memcpy(s->id, id, s->id_len);
 }
 
-void srcline_set_text(struct srcline *s, uint64_t runtime_text)
+/* Where _text runs; the slide is its distance from where it was linked. Default: no slide. */
+static void srcline_set_text(struct srcline *s, uint64_t runtime_text)
 {
 	if (!s->has_text || s->text != runtime_text)
 		srcline_forget(s);
@@ -81,12 +82,8 @@ void srcline_set_text(struct srcline *s, uint64_t runtime_text)
 
 void srcline_set_profile(struct srcline *s, const struct perfdata *p)
 {
-	for (size_t i = 0; i < p->nbuild_ids; i++) {
-		const struct perfdata_build_id_entry *b = &p->build_ids[i];
-
-		if (b->kernel && !strcmp(b->name, PERFDATA_KERNEL_DSO))
-			srcline_set_id(s, b->id, b->len);
-	}
+	if (p->kernel_id_len)
+		srcline_set_id(s, p->kernel_id, p->kernel_id_len);
 	memcpy(s->release, p->osrelease, sizeof(s->release));
 	s->release[sizeof(s->release) - 1] = 0;
 	if (!s->places.release && s->release[0])
@@ -99,7 +96,8 @@ void srcline_set_map(struct srcline *s, const struct perfdata_record *r)
 	size_t n = strlen(PERFDATA_KERNEL_DSO);
 	const char *ref;
 
-	if (!r->kernel || strncmp(r->map.path, PERFDATA_KERNEL_DSO, n) != 0)
+	if (!r->kernel || r->owner != PERFDATA_RECORDED ||
+	    strncmp(r->map.path, PERFDATA_KERNEL_DSO, n) != 0)
 		return;
 	ref = r->map.path + n;
 	srcline_set_text(s, (!strcmp(ref, "_text") || !strcmp(ref, "_stext")) && r->map.pgoff
@@ -160,7 +158,7 @@ struct lines *srcline_lines(const struct srcline *s)
 	return debuginfo_lines(s->info);
 }
 
-static void srcline_look(struct srcline *s, struct entry *x)
+static void srcline_look(struct srcline *s, struct srcline_entry *x)
 {
 	struct line_frame frame[LINES_MAX_FRAMES];
 	struct err e = { 0 };
@@ -183,9 +181,9 @@ static void srcline_look(struct srcline *s, struct entry *x)
 
 struct srcline_result srcline_of(struct srcline *s, uint64_t addr)
 {
-	const struct entry like = { .addr = addr };
+	const struct srcline_entry like = { .addr = addr };
 	struct srcline_result none = { 0 };
-	struct entry *x;
+	struct srcline_entry *x;
 	uint32_t index;
 	bool fresh;
 
@@ -195,7 +193,7 @@ struct srcline_result srcline_of(struct srcline *s, uint64_t addr)
 		srcline_forget(s);
 	if (table_add(&s->entries, table_mix(addr, 0), &like, &index, &fresh))
 		return none;
-	x = (struct entry *)s->entries.item + index;
+	x = (struct srcline_entry *)s->entries.item + index;
 	if (fresh)
 		srcline_look(s, x);
 	return (struct srcline_result){ .frame = x->frame, .n = x->n };

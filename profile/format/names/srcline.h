@@ -30,8 +30,6 @@ const struct debuginfo_places *srcline_places(const struct srcline *s);
 
 /* The kernel's build id, without which nothing is found. len <= 20. */
 void srcline_set_id(struct srcline *s, const uint8_t *id, size_t len);
-/* Where _text runs; the slide is its distance from where it was linked. Default: no slide. */
-void srcline_set_text(struct srcline *s, uint64_t runtime_text);
 /* Both from a profile: build id and release from its header, the text's place from a kernel map. */
 void srcline_set_profile(struct srcline *s, const struct perfdata *p);
 void srcline_set_map(struct srcline *s, const struct perfdata_record *map);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/idmap.h"
 #include "base/table.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,11 +34,8 @@ static int intern(struct tasks *t, const char *text, uint32_t *out)
 {
 	struct task_name name;
 	bool fresh;
-	size_t n = 0;
 
-	for (; text[n] && n + 1 < sizeof(name.text); n++)
-		name.text[n] = (unsigned char)text[n] < 0x20 || text[n] == 0x7f ? '?' : text[n];
-	name.text[n] = '\0';
+	utf8_clean(name.text, sizeof(name.text), text);
 	if (t->names.n >= TASKS_MAX_NAMES)
 		return -E2BIG;
 	return table_add(&t->names, hash_text(HASH_START, name.text), &name, out, &fresh);
@@ -100,7 +98,7 @@ int tasks_record(struct tasks *t, const struct perfdata_record *r, struct err *e
 
 size_t tasks_threads(const struct tasks *t)
 {
-	return t->by_tid.n;
+	return t->by_tid.pairs.n;
 }
 
 uint32_t tasks_known(const struct tasks *t, uint32_t tid)
@@ -132,4 +130,31 @@ uint32_t tasks_name(struct tasks *t, uint32_t tid)
 const char *tasks_text(const struct tasks *t, uint32_t name)
 {
 	return name < t->names.n ? ((const struct task_name *)t->names.item)[name].text : "";
+}
+
+void tasks_see(struct tasks_seen *s, uint32_t name, bool passes)
+{
+	s->met |= passes;
+	if (s->met || s->more)
+		return;
+	for (unsigned int i = 0; i < s->n; i++)
+		if (s->name[i] == name)
+			return;
+	if (s->n == TASKS_SEEN_MOST)
+		s->more = true;
+	else
+		s->name[s->n++] = name;
+}
+
+void tasks_seen_text(const struct tasks_seen *s, const struct tasks *t, const char *wanted,
+		     char *out, size_t size)
+{
+	size_t at = (size_t)snprintf(out, size, "no sample has the command name '%.64s'%s", wanted,
+				     s->n ? "; those of the samples are " : "");
+
+	for (unsigned int i = 0; i < s->n && at < size; i++)
+		at += (size_t)snprintf(out + at, size - at, "%s%.24s", i ? ", " : "",
+				       tasks_text(t, s->name[i]));
+	if (s->more && at < size)
+		snprintf(out + at, size - at, ", and more");
 }

@@ -27,22 +27,6 @@
 
 enum archive_form { ARCHIVE_TAR, ARCHIVE_GZIP, ARCHIVE_ZSTD };
 
-/* -- writing any tar file ----------------------------------------------------------------- */
-
-struct archive;
-
-/* fd is borrowed. */
-int archive_create(struct archive **out, int fd, enum archive_form form, struct err *e);
-void archive_destroy(struct archive *a);
-/* Paths relative, without a '/' at the end; parents first. */
-int archive_add_dir(struct archive *a, const char *path, struct err *e);
-/* The regular file `from`, which must not shrink meanwhile. from NULL: an empty one. */
-int archive_add_file(struct archive *a, const char *path, const char *from, struct err *e);
-/* What ends the file; nothing may be added then. */
-int archive_end(struct archive *a, struct err *e);
-
-/* -- a profile ------------------------------------------------------------------------------ */
-
 struct archive_facts {
 	size_t files;
 	uint64_t bytes;	     /* of the files */

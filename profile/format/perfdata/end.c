@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * perfdata_end: the last bytes of a file, and how much of it is kept when they don't fit.
- */
-#include "profile/format/perfdata/write_private.h"
+#include "profile/format/perfdata/end.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/format/perfdata/write_feature.h"
+#include "base/json.h"
 #include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/window.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -55,12 +53,31 @@ static int sync_file(struct perfdata_writer *w, struct err *e)
 	return 0;
 }
 
+/* Appends the totals in the form of format.h; nothing if there are none. */
+static void put_totals(struct buf *b, const struct perfdata_writer *w, const char *json)
+{
+	size_t start = b->len, len;
+
+	buf_add(b, PERFDATA_TOTALS_MAGIC, 8);
+	buf_u64(b, 0);
+	perfdata_put_totals(b, w, json);
+	if (b->failed)
+		return;
+	len = b->len - start - PERFDATA_TOTALS_HEADER;
+	if (len) {
+		buf_put64(b, start + 8, len);
+		buf_add(b, NULL, -len & 7);
+	} else {
+		b->len = start;
+	}
+}
+
 /* What comes behind the records, and the header that tells of it. The records are in the file. */
 static int put_features(struct perfdata_writer *w, const struct perfdata_about *about,
 			struct err *e)
 {
 	uint64_t bits[4] = { 0 }, data_end;
-	struct buf blobs, index;
+	struct buf blobs, index, totals;
 	int ret;
 
 	ret = perfdata_push(w, e);
@@ -69,19 +86,23 @@ static int put_features(struct perfdata_writer *w, const struct perfdata_about *
 	data_end = w->pos;
 	buf_init(&blobs);
 	buf_init(&index);
+	buf_init(&totals);
 	perfdata_put_features(&blobs, &index, bits, w, about);
+	put_totals(&totals, w, about->json);
 	/* Offsets are absolute. */
 	for (size_t i = 0; !index.failed && i < index.len; i += 16) {
 		uint64_t off;
 
 		memcpy(&off, index.data + i, 8);
-		buf_put64(&index, i, data_end + index.len + off);
+		buf_put64(&index, i, data_end + index.len + totals.len + off);
 	}
 	buf_add(&w->out, index.data, index.len);
+	buf_add(&w->out, totals.data, totals.len);
 	buf_add(&w->out, blobs.data, blobs.len);
-	w->out.failed |= index.failed || blobs.failed;
+	w->out.failed |= index.failed || totals.failed || blobs.failed;
 	buf_deinit(&blobs);
 	buf_deinit(&index);
+	buf_deinit(&totals);
 	/* Not by perfdata_push(): on_disk counts records. */
 	if (w->out.failed)
 		return perfdata_no_memory(w, e);
@@ -233,17 +254,17 @@ static void salvage(struct perfdata_writer *w, const struct perfdata_about *abou
 void perfdata_put_totals(struct buf *b, const struct perfdata_writer *w, const char *json)
 {
 	size_t len = json ? strlen(json) : 0;
+	struct json_writer j;
 
 	if (!w->cause || !len || json[len - 1] != '}') {
 		buf_add(b, json, len);
 		return;
 	}
 	buf_add(b, json, len - 1);
-	buf_printf(b,
-		   "%s\"profile\":{\"complete\":false,\"samples\":%" PRIu64 ",\"missing\":%" PRIu64
-		   ",\"error\":\"%s\"}}",
-		   len > 2 ? "," : "", w->kept_samples, w->samples - w->kept_samples,
-		   strerror(-w->cause));
+	json_begin_members(&j, b);
+	json_put_object(&j, "profile", "complete", json_of_bool(false), "samples", w->kept_samples,
+			"missing", w->samples - w->kept_samples, "error", strerror(-w->cause));
+	buf_u8(b, '}');
 }
 
 int perfdata_write_end(struct perfdata_writer *w, const struct perfdata_about *about, struct err *e)
@@ -258,7 +279,7 @@ int perfdata_write_end(struct perfdata_writer *w, const struct perfdata_about *a
 		w->kept_samples = 0;
 		salvage(w, about);
 	}
-	fd = take_fd(&w->fd);
+	fd = cleanup_take_fd(&w->fd);
 	if (close(fd) < 0 && !ret)
 		ret = w->cause = perfdata_fail(w, errno, &first);
 	return ret ? err_set(e, -ret, "%s", first.text) : 0;

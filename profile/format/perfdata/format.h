@@ -10,7 +10,10 @@
  *   record  := u32 type, u16 misc, u16 size, payload, [sample-id]
  *
  * The feature index (one section per set feature bit, ascending) begins where
- * the records end. All integers are little endian.
+ * the records end. All integers are little endian. Between the index and the
+ * first blob of our files are our totals, which no section of the file covers:
+ *
+ *   totals  := "KVMPROFT" u64 len, JSON (len bytes), zeros up to 8
  *
  * Through a pipe, where nothing can be seeked:
  *
@@ -22,6 +25,8 @@
  * them that their size does not count: AUXTRACE (u64) and, through a pipe,
  * HEADER_TRACING_DATA (u32, rounded up to 8). The contents of all COMPRESSED
  * records of a file are one zstd stream of records, which may be cut anywhere.
+ * COMPRESSED2 (perf 6.16 and later) says how long its contents are, since zeros
+ * follow them: u64 len, contents, zeros up to a multiple of 8.
  *
  * Sources: tools/perf/Documentation/perf.data-file-format.txt,
  * tools/perf/util/header.h (features), include/uapi/linux/perf_event.h
@@ -56,6 +61,7 @@
 
 /* perf_event_attr flag word. */
 #define PERFDATA_ATTR_MMAP (1ull << 8)
+#define PERFDATA_ATTR_INHERIT (1ull << 1)
 #define PERFDATA_ATTR_COMM (1ull << 9)
 #define PERFDATA_ATTR_FREQ (1ull << 10)
 #define PERFDATA_ATTR_TASK (1ull << 13)
@@ -90,7 +96,8 @@
 #define PERFDATA_SAMPLE_CODE_PAGE_SIZE (1ull << 23)
 #define PERFDATA_SAMPLE_WEIGHT_STRUCT (1ull << 24)
 
-/* perf_event_attr.branch_sample_type: what makes a branch stack longer. */
+/* perf_event_attr.branch_sample_type: what makes a branch stack longer, or a call chain of it. */
+#define PERFDATA_BRANCH_CALL_STACK (1ull << 11)
 #define PERFDATA_BRANCH_HW_INDEX (1ull << 17)
 #define PERFDATA_BRANCH_COUNTERS (1ull << 19)
 
@@ -104,7 +111,7 @@
 	(PERFDATA_SAMPLE_IP | PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME | \
 	 PERFDATA_SAMPLE_CALLCHAIN | PERFDATA_SAMPLE_CPU | PERFDATA_SAMPLE_PERIOD)
 
-/* With the memory that samples use (run --mem); RAW is of profile/sink/memref.h. */
+/* With the memory that samples use (run --mem); RAW is of profile/format/sink/memref.h. */
 #define PERFDATA_MEM_SAMPLE_TYPE                                                 \
 	(PERFDATA_SAMPLE_ADDR | PERFDATA_SAMPLE_RAW | PERFDATA_SAMPLE_DATA_SRC | \
 	 PERFDATA_SAMPLE_PHYS_ADDR | PERFDATA_SAMPLE_DATA_PAGE_SIZE |            \
@@ -128,6 +135,7 @@ enum {
 	PERFDATA_RECORD_MMAP2 = 10,
 	PERFDATA_RECORD_LOST_SAMPLES = 13,
 	PERFDATA_RECORD_BPF_EVENT = 18,
+	PERFDATA_RECORD_CALLCHAIN_DEFERRED = 22,
 	PERFDATA_RECORD_USER_TYPE_START = 64,
 	PERFDATA_RECORD_HEADER_ATTR = 64,
 	PERFDATA_RECORD_HEADER_TRACING_DATA = 66,
@@ -136,6 +144,29 @@ enum {
 	PERFDATA_RECORD_AUXTRACE = 71,
 	PERFDATA_RECORD_HEADER_FEATURE = 80,
 	PERFDATA_RECORD_COMPRESSED = 81,
+	PERFDATA_RECORD_COMPRESSED2 = 83,
+	/* The kinds from here on are unknown to this program (Linux 7.1). */
+	PERFDATA_RECORD_UNKNOWN = 23, /* the first of the kernel's that is unknown */
+	PERFDATA_RECORD_USER_UNKNOWN = 87,
+};
+
+/* enum perf_sample_regs_abi: bits of the word in front of a sample's registers. */
+#define PERFDATA_REGS_ABI_64 2u
+#define PERFDATA_REGS_ABI_SIMD 4u /* vectors follow: four u16 say how many */
+
+/* enum perf_event_x86_regs, bits of perf_event_attr.sample_regs_user. */
+enum {
+	PERFDATA_REG_AX,
+	PERFDATA_REG_BX,
+	PERFDATA_REG_CX,
+	PERFDATA_REG_DX,
+	PERFDATA_REG_SI,
+	PERFDATA_REG_DI,
+	PERFDATA_REG_BP,
+	PERFDATA_REG_SP,
+	PERFDATA_REG_IP,
+	PERFDATA_REG_R8 = 16,
+	PERFDATA_REG_R15 = 23,
 };
 
 #define PERFDATA_RECORD_HEADER 8u
@@ -145,14 +176,21 @@ enum {
 #define PERFDATA_MISC_CPUMODE_MASK 7u
 #define PERFDATA_MISC_KERNEL 1u
 #define PERFDATA_MISC_USER 2u
+#define PERFDATA_MISC_HYPERVISOR 3u
+#define PERFDATA_MISC_GUEST_KERNEL 4u
+#define PERFDATA_MISC_GUEST_USER 5u
 #define PERFDATA_MISC_COMM_EXEC (1u << 13)
 #define PERFDATA_MISC_MMAP_BUILD_ID (1u << 14)
 #define PERFDATA_MISC_EXACT_IP (1u << 14)      /* of a sample; ours: the vCPU was running */
 #define PERFDATA_MISC_BUILD_ID_SIZE (1u << 15) /* in the BUILD_ID feature */
 
 /* Markers inside a call chain (enum perf_callchain_context). */
+#define PERFDATA_CONTEXT_HV ((uint64_t)-32)
 #define PERFDATA_CONTEXT_KERNEL ((uint64_t)-128)
 #define PERFDATA_CONTEXT_USER ((uint64_t)-512)
+#define PERFDATA_CONTEXT_USER_DEFERRED ((uint64_t)-640) /* the word behind it is a cookie */
+#define PERFDATA_CONTEXT_GUEST_KERNEL ((uint64_t)-2176)
+#define PERFDATA_CONTEXT_GUEST_USER ((uint64_t)-2560)
 #define PERFDATA_CONTEXT_MAX ((uint64_t)-4095) /* at or above: a marker, not an address */
 
 #define PERFDATA_KERNEL_MAP_NAME "[kernel.kallsyms]_text"
@@ -172,15 +210,19 @@ enum {
 	PERFDATA_FEAT_EVENT_DESC = 12,
 	PERFDATA_FEAT_SAMPLE_TIME = 21,
 	PERFDATA_FEAT_CLOCKID = 23,
+	PERFDATA_FEAT_DIR_FORMAT = 24, /* perf record --threads: see read_parts.c */
 	PERFDATA_FEAT_BPF_PROG_INFO = 25,
 	PERFDATA_FEAT_CLOCK_DATA = 29,
 	/*
-	 * Ours: the totals as JSON. perf counts every set bit as an entry of the
-	 * index but reads only those that it knows, and ours is the last one, so
-	 * it neither confuses perf nor is it mentioned by it.
+	 * The totals of profiles up to version 0.2, which are still read. perf inject
+	 * writes each feature whose bit is set by an entry of a table that ends long
+	 * before this one, and crashes.
 	 */
-	PERFDATA_FEAT_KVMPROF_JSON = 255,
+	PERFDATA_FEAT_OLD_TOTALS = 255,
 };
+
+#define PERFDATA_TOTALS_MAGIC "KVMPROFT"
+#define PERFDATA_TOTALS_HEADER 16u
 
 #define PERFDATA_STRING_ALIGN 64u /* NAME_ALIGN: strings of features and build-id names */
 #define PERFDATA_BUILD_ID_SIZE 20u

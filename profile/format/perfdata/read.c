@@ -3,7 +3,13 @@
 
 #include "base/cleanup.h"
 #include "profile/format/perfdata/format.h"
-#include "profile/format/perfdata/read_private.h"
+#include "profile/format/perfdata/private.h"
+#include "profile/format/perfdata/read_chain.h"
+#include "profile/format/perfdata/read_group.h"
+#include "profile/format/perfdata/read_header.h"
+#include "profile/format/perfdata/read_inflate.h"
+#include "profile/format/perfdata/read_parts.h"
+#include "profile/format/perfdata/read_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,41 +56,62 @@ static void release_before(struct perfdata_private *v, uint64_t off)
 	v->released = end;
 }
 
-/* Read the record at off; *end is behind it. False: nobody asks for it. */
+/* Reads the record at off, its event and where it ends. Returns false if the record is not to be shown. */
 static bool read_at(struct perfdata_private *v, uint64_t off, uint64_t *end,
-		    struct perfdata_record *r)
+		    struct perfdata_record *r, uint32_t *event)
 {
 	struct cursor c = perfdata_record_at(v, off);
-	uint32_t event;
 
 	release_before(v, off);
 	*end = off + c.len + perfdata_record_extra(v, c);
-	if (perfdata_parse(v, &c, r, &event) != PERFDATA_PARSED)
+	if (perfdata_parse(v, &c, r, event) != PERFDATA_PARSED || r->kind == PERFDATA_DEFERRED)
 		return false;
-	if (r->kind == PERFDATA_MARKER && event == v->chosen)
+	if (r->kind == PERFDATA_MARKER && *event == v->chosen)
 		r->kind = PERFDATA_SAMPLE;
-	return r->kind != PERFDATA_SAMPLE ||
-	       (event == v->chosen &&
-		(!v->to_ns || (r->time_ns >= v->from_ns && r->time_ns < v->to_ns)));
+	return r->kind != PERFDATA_SAMPLE || *event == v->chosen || v->groups;
+}
+
+/* Makes a sample of the chosen event of a record that is a sample. Returns false if the record has none. */
+static bool make_sample(struct perfdata *p, struct perfdata_record *r, uint32_t event)
+{
+	struct perfdata_private *v = p->priv;
+	struct perfdata_gain gain[PERFDATA_MAX_ATTRS];
+	uint32_t n;
+
+	if (r->kind != PERFDATA_SAMPLE)
+		return true;
+	if (v->groups && r->sample.values) {
+		n = perfdata_group_gains(v, event, r, gain);
+		for (event = UINT32_MAX; n-- && event != v->chosen;) {
+			event = gain[n].event;
+			r->sample.period = gain[n].period;
+		}
+	}
+	if (event != v->chosen || (v->to_ns && (r->time_ns < v->from_ns || r->time_ns >= v->to_ns)))
+		return false;
+	perfdata_chains_complete(p, r);
+	return true;
 }
 
 bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
 {
 	struct perfdata_private *v = p->priv;
+	uint32_t event;
 	uint64_t end;
 
 	while (v->order) {
 		if (v->order_pos == v->norder)
 			return false;
-		if (read_at(v, v->order[v->order_pos++].off, &end, r))
+		if (read_at(v, v->order[v->order_pos++].off, &end, r, &event) &&
+		    make_sample(p, r, event))
 			return true;
 	}
 	/* open has checked every record up to data_end. */
 	while (v->pos < v->data_end) {
-		bool got = read_at(v, v->pos, &end, r);
+		bool got = read_at(v, v->pos, &end, r, &event);
 
 		v->pos = end;
-		if (got)
+		if (got && make_sample(p, r, event))
 			return true;
 	}
 	return false;
@@ -96,13 +123,6 @@ void perfdata_set_window(struct perfdata *p, uint64_t from_ns, uint64_t to_ns)
 	p->priv->to_ns = to_ns;
 }
 
-void perfdata_rewind(struct perfdata *p)
-{
-	p->priv->pos = p->priv->data_off;
-	p->priv->order_pos = 0;
-	p->priv->released = 0;
-}
-
 void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *r)
 {
 	memset(w, 0, sizeof(*w));
@@ -110,7 +130,39 @@ void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *
 	w->left = r->sample.nr;
 	w->kernel = w->ip_kernel = r->kernel;
 	w->first = true;
+	w->owner = w->ip_owner = r->owner;
 	w->ip = r->sample.ip;
+}
+
+/*
+ * Switches to the context that a marker inside of a chain begins. The kernel knows nothing of guests when it writes the
+ * chain of a sample that hit one: KERNEL and USER mean the guest's there (and x86 puts no frames below them).
+ */
+static void walk_enter(struct perfdata_walk *w, uint64_t context)
+{
+	bool guest = w->ip_owner == PERFDATA_GUEST_KERNEL || w->ip_owner == PERFDATA_GUEST_USER;
+
+	w->skip = false;
+	w->kernel = context == PERFDATA_CONTEXT_KERNEL && w->ip_owner == PERFDATA_RECORDED;
+	switch (context) {
+	case PERFDATA_CONTEXT_KERNEL:
+		w->owner = guest ? (uint8_t)PERFDATA_GUEST_KERNEL : w->ip_owner;
+		break;
+	case PERFDATA_CONTEXT_USER:
+		w->owner = guest ? (uint8_t)PERFDATA_GUEST_USER : w->ip_owner;
+		break;
+	case PERFDATA_CONTEXT_GUEST_KERNEL:
+		w->owner = PERFDATA_GUEST_KERNEL;
+		break;
+	case PERFDATA_CONTEXT_GUEST_USER:
+		w->owner = PERFDATA_GUEST_USER;
+		break;
+	case PERFDATA_CONTEXT_HV:
+		w->owner = PERFDATA_HYPERVISOR;
+		break;
+	default:
+		w->skip = true;
+	}
 }
 
 bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
@@ -122,23 +174,22 @@ bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
 		w->at += 8;
 		w->left--;
 		if (ip >= PERFDATA_CONTEXT_MAX) {
-			w->kernel = ip == PERFDATA_CONTEXT_KERNEL;
-			w->skip = !w->kernel && ip != PERFDATA_CONTEXT_USER;
+			walk_enter(w, ip);
 			continue;
 		}
 		if (w->skip)
 			continue;
-		*f = (struct perfdata_frame){ .ip = ip,
-					      .kernel = w->kernel,
-					      .innermost = w->first };
+		*f = (struct perfdata_frame){
+			.ip = ip, .kernel = w->kernel, .innermost = w->first, .owner = w->owner
+		};
 		w->first = false;
 		return true;
 	}
 	/* No chain, or one of markers only: the kernel's unwinder can fail at its first frame. */
 	if (w->first) {
-		*f = (struct perfdata_frame){ .ip = w->ip,
-					      .kernel = w->ip_kernel,
-					      .innermost = true };
+		*f = (struct perfdata_frame){
+			.ip = w->ip, .kernel = w->ip_kernel, .innermost = true, .owner = w->ip_owner
+		};
 		w->first = false;
 		return true;
 	}
@@ -160,12 +211,13 @@ static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
 	struct perfdata_record r;
 	size_t i = 0;
 	uint64_t end;
+	uint32_t event;
 
 	v->order = calloc(n ? n : 1, sizeof(*v->order));
 	if (!v->order)
 		return err_set(e, ENOMEM, "out of memory for %zu records", n);
 	for (uint64_t off = v->data_off; off < v->data_end && i < n; off = end)
-		if (read_at(v, off, &end, &r))
+		if (read_at(v, off, &end, &r, &event))
 			v->order[i++] = (struct perfdata_place){ r.time_ns, off };
 	v->norder = i;
 	v->released = 0;
@@ -176,23 +228,30 @@ static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
 /* -- checking ---------------------------------------------------------------------- */
 
 /* What open learns from reading every record once. */
-struct scan {
+struct read_scan {
 	uint64_t last;
-	bool sorted, compressed, inflated;
+	bool sorted, compressed, inflated, no_memory;
 	size_t n; /* records that somebody asks for */
 	uint64_t first_ns[PERFDATA_MAX_ATTRS], last_ns[PERFDATA_MAX_ATTRS];
 };
 
-static void count_record(struct perfdata *p, struct scan *s, const struct perfdata_record *r,
+static void count_record(struct perfdata *p, struct read_scan *s, const struct perfdata_record *r,
 			 uint32_t event, uint16_t misc)
 {
 	s->n++;
 	s->sorted &= r->time_ns >= s->last;
 	s->last = r->time_ns;
+	if (r->kind == PERFDATA_MAP && r->kernel && r->map.build_id && !p->kernel_id_len &&
+	    !strncmp(r->map.path, PERFDATA_KERNEL_DSO, strlen(PERFDATA_KERNEL_DSO))) {
+		p->kernel_id_len = r->map.build_id_len;
+		memcpy(p->kernel_id, r->map.build_id, r->map.build_id_len);
+	}
 	if (r->kind == PERFDATA_LOST) {
 		p->nlost += r->lost;
 	} else if (r->kind == PERFDATA_SAMPLE || r->kind == PERFDATA_MARKER) {
 		p->events[event].samples++;
+		p->has_stacks |= r->sample.stack && r->sample.regs;
+		p->priv->groups |= !p->ours && r->sample.values;
 		p->has_idle |=
 			p->ours && r->kind == PERFDATA_SAMPLE && (misc & PERFDATA_MISC_EXACT_IP);
 		if (!s->first_ns[event] || r->time_ns < s->first_ns[event])
@@ -203,11 +262,12 @@ static void count_record(struct perfdata *p, struct scan *s, const struct perfda
 }
 
 /* Check every record once, find where the readable part ends, and whether it is sorted. */
-static void scan_records(struct perfdata *p, struct scan *s)
+static void scan_records(struct perfdata *p, struct read_scan *s)
 {
 	struct perfdata_private *v = p->priv;
 	uint64_t off = v->data_off;
 
+	perfdata_chains_reset(v);
 	while (off < v->data_end) {
 		struct cursor c = perfdata_record_at(v, off);
 		uint64_t extra = perfdata_record_extra(v, c);
@@ -226,14 +286,14 @@ static void scan_records(struct perfdata *p, struct scan *s)
 			break;
 		}
 		type = cursor_u32(&h);
-		if (type == PERFDATA_RECORD_COMPRESSED && s->inflated) {
+		if (perfdata_is_compressed(type) && s->inflated) {
 			perfdata_mark_partial(p,
 					      "compressed twice at byte %" PRIu64
 					      ": what comes before is shown",
 					      off);
 			break;
 		}
-		if (type == PERFDATA_RECORD_COMPRESSED) {
+		if (perfdata_is_compressed(type)) {
 			s->compressed = true;
 			return;
 		}
@@ -250,7 +310,14 @@ static void scan_records(struct perfdata *p, struct scan *s)
 			break;
 		}
 		off += len + extra;
-		if (got == PERFDATA_PARSED)
+		if (type >= PERFDATA_RECORD_USER_TYPE_START ? type >= PERFDATA_RECORD_USER_UNKNOWN
+							    : type >= PERFDATA_RECORD_UNKNOWN) {
+			if (!v->unknown++)
+				v->unknown_type = type;
+		}
+		if (got == PERFDATA_PARSED && r.kind == PERFDATA_DEFERRED)
+			s->no_memory |= perfdata_chains_add(v, &r) < 0;
+		else if (got == PERFDATA_PARSED)
 			count_record(p, s, &r, event, cursor_u16(&h));
 	}
 	v->data_end = off;
@@ -293,7 +360,7 @@ static int no_such_event(const struct perfdata *p, const char *name, const char 
 }
 
 static int choose_event(struct perfdata *p, const char *name, const char *event,
-			const struct scan *s, struct err *e)
+			const struct read_scan *s, struct err *e)
 {
 	struct perfdata_private *v = p->priv;
 	uint32_t i = 0;
@@ -321,30 +388,97 @@ static int choose_event(struct perfdata *p, const char *name, const char *event,
 	return 0;
 }
 
+/*
+ * Counts the samples of each event once more, where they are made of the values of counters. The records are in the order in
+ * which they will be read. Returns 0, or -EINVAL and the reason.
+ */
+static int count_groups(struct perfdata *p, const char *name, const char *event,
+			struct read_scan *s, struct err *e)
+{
+	struct perfdata_private *v = p->priv;
+	struct perfdata_gain gain[PERFDATA_MAX_ATTRS];
+	struct perfdata_record r;
+	uint64_t off = v->data_off, end;
+	uint32_t of;
+
+	for (uint32_t i = 0; i < p->nevents; i++)
+		p->events[i].samples = s->first_ns[i] = s->last_ns[i] = 0;
+	perfdata_group_reset(v);
+	for (size_t k = 0; v->order ? k < v->norder : off < v->data_end; k++, off = end) {
+		uint32_t n = 1;
+
+		if (!read_at(v, v->order ? v->order[k].off : off, &end, &r, &of) ||
+		    r.kind != PERFDATA_SAMPLE)
+			continue;
+		gain[0].event = of;
+		if (r.sample.values)
+			n = perfdata_group_gains(v, of, &r, gain);
+		for (uint32_t i = 0; i < n; i++) {
+			of = gain[i].event;
+			p->events[of].samples++;
+			if (!s->first_ns[of])
+				s->first_ns[of] = r.time_ns;
+			s->last_ns[of] = r.time_ns;
+		}
+	}
+	perfdata_group_reset(v);
+	v->released = 0;
+	return choose_event(p, name, event, s, e);
+}
+
+/* Marks a file of which records were left out because we do not know what they are. */
+static void mark_unread(struct perfdata *p)
+{
+	const struct perfdata_private *v = p->priv;
+
+	if (v->split && !v->nparts)
+		perfdata_mark_partial(p, "was made by perf record --threads: the samples of its "
+					 "threads are in files data.0, data.1... beside it, which "
+					 "are not there");
+	if (v->unknown)
+		perfdata_mark_partial(p,
+				      "%" PRIu64 " records are of a kind that is not known "
+				      "(the first is of type %" PRIu32 "): made by a newer perf?",
+				      v->unknown, v->unknown_type);
+}
+
 /* -- open and close ----------------------------------------------------------------- */
 
 static int open_bytes(struct perfdata *p, const char *name, const uint8_t *data, size_t len,
 		      const char *event, struct err *e)
 {
 	struct perfdata_private *v = p->priv;
-	struct scan s = { .sorted = true };
+	struct read_scan s = { .sorted = true };
 	int ret;
 
 	cursor_init(&v->file, data, len);
 	v->records = v->file;
 	ret = perfdata_read_header(p, name, e);
-	if (!ret && v->pipe)
-		ret = scan_pipe(p, name, e);
-	ret = ret ? ret : perfdata_check_layouts(p, name, e);
 	if (ret)
 		return ret;
+	if (v->pipe) {
+		ret = scan_pipe(p, name, e);
+		if (ret)
+			return ret;
+	}
+	ret = perfdata_check_layouts(p, name, e);
+	if (ret)
+		return ret;
+	for (uint32_t i = 0; i < v->nlayouts && !p->ours; i++) {
+		struct perfdata_layout *l = &v->layout[i];
+
+		l->offcpu = l->marker && !strcmp(p->events[i].name, "offcpu-time");
+		l->marker &= !l->offcpu;
+	}
 	/* An unfinished file of ours has no features yet; its directory says whose it is. */
 	if (p->partial && !p->version[0] && p->dir)
 		p->ours = true;
-	scan_records(p, &s);
-	if (s.compressed) {
-		s = (struct scan){ .sorted = true, .inflated = true };
+	if (!v->nparts)
+		scan_records(p, &s);
+	if (s.compressed || v->nparts) {
+		s = (struct read_scan){ .sorted = true, .inflated = true };
 		p->nlost = 0;
+		v->unknown = 0;
 		for (uint32_t i = 0; i < p->nevents; i++)
 			p->events[i].samples = 0;
 		ret = perfdata_inflate(p, name, e);
@@ -352,9 +486,18 @@ static int open_bytes(struct perfdata *p, const char *name, const uint8_t *data,
 			scan_records(p, &s);
 	}
 	v->has_idle = p->has_idle;
+	perfdata_find_kernel_id(p);
+	/* Features of a pipe come among its records, and perf's files have no totals. */
+	if (p->osrelease[0])
+		snprintf(p->guest, sizeof(p->guest), "Linux %s", p->osrelease);
+	mark_unread(p);
 	ret = ret ? ret : choose_event(p, name, event, &s, e);
+	if (!ret && s.no_memory)
+		ret = err_set(e, ENOMEM, "%s: out of memory for its deferred call chains", name);
 	if (!ret && !s.sorted)
 		ret = sort_records(v, s.n, e);
+	if (!ret && v->groups)
+		ret = count_groups(p, name, event, &s, e);
 	v->pos = v->data_off;
 	return ret;
 }
@@ -363,8 +506,10 @@ static struct perfdata *create(void)
 {
 	struct perfdata *p = calloc(1, sizeof(*p));
 
-	if (p)
+	if (p) {
+		p->changed_s = INT64_MAX;
 		p->priv = calloc(1, sizeof(*p->priv));
+	}
 	if (!p || !p->priv) {
 		free(p);
 		return NULL;
@@ -377,8 +522,11 @@ void perfdata_close(struct perfdata *p)
 	if (!p)
 		return;
 	file_map_close(&p->priv->map);
+	perfdata_close_parts(p->priv);
 	buf_deinit(&p->priv->stream);
 	buf_deinit(&p->priv->flat);
+	perfdata_chains_deinit(p->priv);
+	table_deinit(&p->priv->counts);
 	free(p->priv->order);
 	free(p->priv->ids);
 	free(p->priv->build_ids);
@@ -387,40 +535,21 @@ void perfdata_close(struct perfdata *p)
 	free(p);
 }
 
-int perfdata_open_bytes(struct perfdata **out, const char *name, const uint8_t *data, size_t len,
-			struct err *e)
+int perfdata_open_split(struct perfdata **out, const char *name, const struct cursor *data,
+			const struct cursor *part, uint32_t nparts, struct err *e)
 {
 	struct perfdata *p = create();
 	int ret;
 
 	if (!p)
 		return err_set(e, ENOMEM, "%s: out of memory", name);
-	ret = open_bytes(p, name, data, len, NULL, e);
+	ret = perfdata_borrow_parts(p, part, nparts, e);
+	ret = ret ? ret : open_bytes(p, name, data->base, data->len, NULL, e);
 	if (ret)
 		perfdata_close(p);
 	else
 		*out = p;
 	return ret;
-}
-
-/* All that comes, as it cannot be mapped. */
-static int read_stream(struct buf *b, int fd, const char *name, struct err *e)
-{
-	for (;;) {
-		uint8_t *room = buf_reserve(b, 1u << 20);
-		ssize_t n;
-
-		if (!room || b->len > PERFDATA_MAX_STREAM)
-			return err_set(e, ENOMEM, "%s: too large to be read through a pipe", name);
-		n = read(fd, room, 1u << 20);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(e, errno, "%s: cannot read: %s", name, strerror(errno));
-		if (n == 0)
-			return b->len ? 0 : err_set(e, EINVAL, "%s: nothing came", name);
-		b->len += (size_t)n;
-	}
 }
 
 static int open_stream(struct perfdata *p, const char *path, const char *event, struct err *e)
@@ -429,11 +558,16 @@ static int open_stream(struct perfdata *p, const char *path, const char *event, 
 	const char *name = strcmp(path, "-") ? path : "standard input";
 	cleanup_close int fd =
 		strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	struct stat st;
 	int ret;
 
 	if (fd < 0)
 		return err_set(e, errno, "%s: cannot open: %s", name, strerror(errno));
-	ret = read_stream(b, fd, name, e);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		p->changed_s = st.st_mtime;
+	ret = file_read_rest(b, fd, PERFDATA_MAX_STREAM, name, e);
+	if (!ret && !b->len)
+		ret = err_set(e, EINVAL, "%s: nothing came", name);
 	return ret ? ret : open_bytes(p, name, b->data, b->len, event, e);
 }
 
@@ -450,6 +584,27 @@ static char *dir_of_data(const char *path)
 	    access(other, F_OK) != 0)
 		return NULL;
 	return take_ptr(dir);
+}
+
+/* Opens the files data.N beside DIR/data, if that is in a directory of perf record --threads. */
+static int open_parts_of(struct perfdata *p, const char *file, struct err *e)
+{
+	const struct file_map *m = &p->priv->map;
+	cleanup_free char *dir = strdup(file);
+	char *slash = dir ? strrchr(dir, '/') : NULL;
+	unsigned int bit = PERFDATA_FEAT_DIR_FORMAT;
+
+	if (!dir)
+		return err_set(e, ENOMEM, "%s: out of memory", file);
+	if (strcmp(slash ? slash + 1 : dir, "data") != 0)
+		return 0;
+	/* Without the bit (it is written last) the directory itself must have been named. */
+	if (!p->dir && (m->len < PERFDATA_HEADER_SIZE ||
+			!(m->data[PERFDATA_HDR_FEATURES + bit / 8] >> (bit % 8) & 1)))
+		return 0;
+	if (slash)
+		*slash = '\0';
+	return perfdata_open_parts(p, slash ? slash > dir ? dir : "/" : ".", e);
 }
 
 static int open_path(struct perfdata *p, const char *path, const char *event, struct err *e)
@@ -483,7 +638,11 @@ static int open_path(struct perfdata *p, const char *path, const char *event, st
 	} else {
 		p->dir = dir_of_data(path);
 	}
+	if (stat(file, &st) == 0)
+		p->changed_s = st.st_mtime;
 	ret = file_map_open(&p->priv->map, file, PERFDATA_MAX_FILE, e);
+	if (!ret)
+		ret = open_parts_of(p, file, e);
 	return ret ? ret : open_bytes(p, path, p->priv->map.data, p->priv->map.len, event, e);
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/format/perfdata/read_private.h"
+#include "profile/format/perfdata/read_header.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
 #include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read_record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,11 +18,9 @@
 
 static void copy_text(char *dst, size_t size, const uint8_t *src, size_t len)
 {
-	size_t n = 0;
+	cleanup_free char *text = strndup((const char *)src, len);
 
-	for (; n < len && n + 1 < size && src[n]; n++)
-		dst[n] = src[n] < 0x20 || src[n] == 0x7f ? '?' : (char)src[n];
-	dst[n] = '\0';
+	utf8_clean(dst, size, text ? text : "");
 }
 
 static void read_string(struct cursor *c, char *dst, size_t size)
@@ -29,6 +30,19 @@ static void read_string(struct cursor *c, char *dst, size_t size)
 
 	if (s)
 		copy_text(dst, size, s, len);
+}
+
+/*
+ * Returns the length of an id of which the file does not say it (before Linux 5.12). Such ids are padded with zeros to 20
+ * bytes: those of lld have 8, those that gcc makes by MD5 have 16.
+ */
+static uint8_t length_of_old_id(const uint8_t *id)
+{
+	static const uint8_t zero[12];
+
+	if (!id || memcmp(id + 16, zero, 4) != 0)
+		return 20;
+	return memcmp(id + 8, zero, 12) != 0 ? 16 : 8;
 }
 
 /* One entry of the table at c's position; false at its end or when there is no sense in it. */
@@ -48,11 +62,12 @@ static bool add_build_id(struct perfdata *p, struct cursor *c)
 	b.id = cursor_bytes(c, 20);
 	b.len = cursor_u8(c);
 	if (!(misc & PERFDATA_MISC_BUILD_ID_SIZE))
-		b.len = 20; /* before Linux 5.10 */
+		b.len = length_of_old_id(b.id);
 	b.name = cursor_str_at(c, start + 36);
 	if (c->bad || size < 37 || !b.name || b.len == 0 || b.len > 20)
 		return false;
 	b.kernel = (misc & PERFDATA_MISC_CPUMODE_MASK) == PERFDATA_MISC_KERNEL;
+	b.owner = perfdata_owner_of(misc);
 	if (ARRAY_ROOM(v->build_ids, p->nbuild_ids, v->build_ids_cap))
 		return false;
 	p->build_ids = v->build_ids;
@@ -104,7 +119,10 @@ static void read_feature(struct perfdata *p, unsigned int feature, struct cursor
 	case PERFDATA_FEAT_EVENT_DESC:
 		read_event_desc(p, &c);
 		break;
-	case PERFDATA_FEAT_KVMPROF_JSON:
+	case PERFDATA_FEAT_DIR_FORMAT:
+		p->priv->split = true;
+		break;
+	case PERFDATA_FEAT_OLD_TOTALS:
 		p->json = (const char *)c.base;
 		p->json_len = c.len;
 		break;
@@ -152,9 +170,16 @@ struct json_t *perfdata_totals(const struct perfdata *p)
 	return NULL;
 }
 
+/* Names the embedded guest, which is called so in `image` (KERNEL_DEMO_NAME of profile/record/run). */
+static void read_guest(struct perfdata *p, const char *image)
+{
+	if (image && !strcmp(image, "(embedded demo guest)"))
+		snprintf(p->guest, sizeof(p->guest), "embedded demo guest");
+}
+
 /*
  * "profile":{"complete":false,"samples":N,"missing":N,"error":"TEXT"}: see perfdata_put_totals();
- * "engine":{"counts":true}: see summary_exact_json().
+ * "engine":{"counts":true}: see summary_engine().
  */
 static void read_totals(struct perfdata *p)
 {
@@ -175,6 +200,7 @@ static void read_totals(struct perfdata *p)
 				      text, missing,
 				      (unsigned long long)samples + (unsigned long long)missing);
 	}
+	read_guest(p, json_string_value(json_object_get(totals, "image")));
 	p->counted = json_is_true(json_object_get(json_object_get(totals, "engine"), "counts"));
 	json_decref(totals);
 }
@@ -188,6 +214,24 @@ static bool has_features(struct cursor header)
 	for (unsigned int i = 0; i < 4; i++)
 		all |= cursor_u64(&header);
 	return all != 0;
+}
+
+/* Finds the totals at off, where the index of the features ends; most files have none. */
+static void find_totals(struct perfdata *p, uint64_t off)
+{
+	struct cursor c = cursor_window(&p->priv->file, off, PERFDATA_TOTALS_HEADER);
+	const uint8_t *magic = cursor_bytes(&c, 8);
+	uint64_t len = cursor_u64(&c);
+
+	if (!magic || memcmp(magic, PERFDATA_TOTALS_MAGIC, 8) != 0)
+		return;
+	c = cursor_window(&p->priv->file, off + PERFDATA_TOTALS_HEADER, len);
+	if (c.bad) {
+		perfdata_mark_partial(p, "cut: the totals are missing");
+		return;
+	}
+	p->json = (const char *)c.base;
+	p->json_len = c.len;
 }
 
 static void read_features(struct perfdata *p, struct cursor header, uint64_t index_off)
@@ -206,6 +250,7 @@ static void read_features(struct perfdata *p, struct cursor header, uint64_t ind
 		perfdata_mark_partial(p, "cut: the description behind the samples is missing");
 		return;
 	}
+	find_totals(p, index_off + 16ull * n);
 	for (unsigned int f = 0; f < PERFDATA_FEATURE_BITS; f++) {
 		struct cursor c;
 
@@ -219,6 +264,36 @@ static void read_features(struct perfdata *p, struct cursor header, uint64_t ind
 		else
 			read_feature(p, f, c);
 	}
+}
+
+/* -- the kernel's build id --------------------------------------------------------- */
+
+/* Returns whether an entry of the table is of the kernel itself: modules are files *.ko, or `[NAME]`. */
+static bool is_kernel_entry(const struct perfdata_build_id_entry *b)
+{
+	const char *base = strrchr(b->name, '/');
+
+	if (!b->kernel || !b->name[0])
+		return false;
+	if (b->name[0] == '[')
+		return !strncmp(b->name, "[kernel", 7);
+	return !strstr(base ? base : b->name, ".ko");
+}
+
+void perfdata_find_kernel_id(struct perfdata *p)
+{
+	const struct perfdata_build_id_entry *found = NULL;
+
+	for (size_t i = 0; i < p->nbuild_ids && !p->kernel_id_len; i++) {
+		const struct perfdata_build_id_entry *b = &p->build_ids[i];
+
+		if (is_kernel_entry(b) && (!found || !strcmp(b->name, PERFDATA_KERNEL_DSO)))
+			found = b;
+	}
+	if (!found)
+		return;
+	p->kernel_id_len = found->len;
+	memcpy(p->kernel_id, found->id, found->len);
 }
 
 /* -- attributes -------------------------------------------------------------------- */
@@ -277,6 +352,7 @@ static int add_layout(struct perfdata *p, const char *name, struct cursor attr, 
 	l->marker = type == PERFDATA_TYPE_SOFTWARE && config == PERFDATA_COUNT_SW_BPF_OUTPUT &&
 		    l->sample_type & PERFDATA_SAMPLE_RAW;
 	l->sample_id_all = flags & PERFDATA_ATTR_SAMPLE_ID_ALL;
+	l->inherit = flags & PERFDATA_ATTR_INHERIT;
 	p->nevents = v->nlayouts + 1;
 	return add_ids(v, name, v->nlayouts++, ids, e);
 }
@@ -390,6 +466,11 @@ int perfdata_read_header(struct perfdata *p, const char *name, struct err *e)
 	if (magic && !memcmp(magic, PERFDATA_MAGIC_SWAPPED, 8))
 		return err_set(e, ENOTSUP,
 			       "%s: a perf.data file of a big-endian machine, which is not read",
+			       name);
+	if (magic && !memcmp(magic, "\x28\xb5\x2f\xfd", 4))
+		return err_set(e, EINVAL,
+			       "%s: not a perf.data file, but a compressed archive: unpack it with "
+			       "`tar -xf`",
 			       name);
 	if (!magic || memcmp(magic, PERFDATA_MAGIC, 8))
 		return err_set(e, EINVAL, "%s: not a perf.data file (no %s at its beginning)", name,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/format/perfdata/read_private.h"
+#include "profile/format/perfdata/read_inflate.h"
 
 #include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read_record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -76,13 +77,34 @@ static const char *inflate_record(struct inflate *f, const uint8_t *data, size_t
 	return NULL;
 }
 
+bool perfdata_is_compressed(uint32_t type)
+{
+	return type == PERFDATA_RECORD_COMPRESSED || type == PERFDATA_RECORD_COMPRESSED2;
+}
+
+/* The contents of the compressed record c; bad: it says that they are longer than itself. */
+static struct cursor contents_of(struct cursor c)
+{
+	uint32_t type = cursor_u32(&c);
+	uint64_t off = PERFDATA_RECORD_HEADER, len;
+
+	if (type == PERFDATA_RECORD_COMPRESSED)
+		return cursor_window(&c, off, c.len - off);
+	cursor_seek(&c, off);
+	len = cursor_u64(&c);
+	if (c.bad)
+		len = UINT64_MAX;
+	return cursor_window(&c, off + 8, len);
+}
+
+/* Inflates the records of v->records from data_off to data_end. */
 static void inflate_all(struct inflate *f)
 {
 	struct perfdata_private *v = f->p->priv;
 	uint64_t off = v->data_off;
 
 	while (off < v->data_end) {
-		struct cursor c = perfdata_record_at(v, off);
+		struct cursor c = perfdata_record_at(v, off), h = c;
 		uint64_t extra = perfdata_record_extra(v, c);
 		const char *wrong = NULL;
 
@@ -93,11 +115,13 @@ static void inflate_all(struct inflate *f)
 					      off, v->data_end);
 			return;
 		}
-		if (cursor_u32(&c) == PERFDATA_RECORD_COMPRESSED)
-			wrong = inflate_record(f, c.base + PERFDATA_RECORD_HEADER,
-					       c.len - PERFDATA_RECORD_HEADER);
-		else if (!extra)
+		if (perfdata_is_compressed(cursor_u32(&h))) {
+			struct cursor in = contents_of(c);
+
+			wrong = in.bad ? "longer than itself" : inflate_record(f, in.base, in.len);
+		} else if (!extra) {
 			buf_add(&v->flat, c.base, c.len);
+		}
 		if (wrong) {
 			perfdata_mark_partial(f->p,
 					      "bad compressed record at byte %" PRIu64
@@ -111,22 +135,41 @@ static void inflate_all(struct inflate *f)
 		perfdata_mark_partial(f->p, "cut: the last compressed record is not complete");
 }
 
+/* Each part is a stream of its own. */
+static void inflate_part(struct inflate *f, const struct cursor *part)
+{
+	struct perfdata_private *v = f->p->priv;
+
+	v->records = *part;
+	v->data_off = 0;
+	v->data_end = part->len;
+	f->part.len = f->part_at = 0;
+	ZSTD_DCtx_reset(f->stream, ZSTD_reset_session_only);
+	inflate_all(f);
+}
+
 int perfdata_inflate(struct perfdata *p, const char *name, struct err *e)
 {
 	struct perfdata_private *v = p->priv;
 	struct inflate f = { .p = p, .stream = ZSTD_createDStream() };
 	uint64_t len = v->data_end - v->data_off;
 
+	for (uint32_t i = 0; i < v->nparts; i++)
+		len += v->part[i].len;
 	f.limit = len < PERFDATA_MAX_INFLATED / MAX_RATIO ? len * MAX_RATIO : PERFDATA_MAX_INFLATED;
 	buf_init(&v->flat);
 	buf_init(&f.part);
 	if (f.stream)
 		inflate_all(&f);
+	for (uint32_t i = 0; f.stream && i < v->nparts && v->flat.len < PERFDATA_MAX_INFLATED; i++)
+		inflate_part(&f, &v->part[i]);
 	if (!f.stream || v->flat.failed) {
 		ZSTD_freeDStream(f.stream);
 		buf_deinit(&f.part);
 		return err_set(e, ENOMEM, "%s: out of memory for its decompressed records", name);
 	}
+	if (v->flat.len >= PERFDATA_MAX_INFLATED)
+		perfdata_mark_partial(p, "has more records than can be read at once");
 	ZSTD_freeDStream(f.stream);
 	buf_deinit(&f.part);
 	cursor_init(&v->records, v->flat.data, v->flat.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/format/perfdata/read_private.h"
+#include "profile/format/perfdata/read_record.h"
 
 #include "profile/format/sink/markers.h"
 #include "profile/format/perfdata/format.h"
@@ -24,7 +24,7 @@ static void skip_read_format(struct cursor *c, uint64_t format)
 	}
 }
 
-static void skip_branches(struct cursor *c, uint64_t branch_type)
+static void parse_branches(struct cursor *c, uint64_t branch_type, struct perfdata_record *r)
 {
 	uint64_t nr = cursor_u64(c);
 	unsigned int each = 24;
@@ -34,34 +34,70 @@ static void skip_branches(struct cursor *c, uint64_t branch_type)
 	if (branch_type & PERFDATA_BRANCH_COUNTERS)
 		each += 8;
 	/* As above. */
-	cursor_skip(c, (nr < PERFDATA_RECORD_MAX ? nr : PERFDATA_RECORD_MAX) * each);
+	nr = nr < PERFDATA_RECORD_MAX ? nr : PERFDATA_RECORD_MAX;
+	if (branch_type & PERFDATA_BRANCH_CALL_STACK && cursor_left(c) >= nr * each) {
+		r->sample.branches = c->base + c->pos;
+		r->sample.nbranches = (uint32_t)nr;
+	}
+	cursor_skip(c, nr * each);
 }
 
-static void skip_regs(struct cursor *c, uint64_t mask)
+/* Returns the registers of a 64-bit program, or NULL; those of others are skipped. */
+static const uint8_t *parse_regs(struct cursor *c, uint64_t mask)
 {
-	if (cursor_u64(c)) /* else there are none, of a kernel thread */
-		cursor_skip(c, 8u * (unsigned int)__builtin_popcountll(mask));
+	uint64_t abi = cursor_u64(c);
+	const uint8_t *regs;
+
+	if (!abi) /* there are none, of a kernel thread */
+		return NULL;
+	regs = cursor_bytes(c, 8u * (size_t)__builtin_popcountll(mask));
+	if (abi & PERFDATA_REGS_ABI_SIMD) {
+		uint64_t vectors = cursor_u16(c), vector_words = cursor_u16(c);
+		uint64_t masks = cursor_u16(c), mask_words = cursor_u16(c);
+
+		cursor_skip(c, 8 * (vectors * vector_words + masks * mask_words));
+	}
+	return abi & PERFDATA_REGS_ABI_64 ? regs : NULL;
 }
 
-/* What comes behind the call chain, for the sake of RAW and of the last two fields. */
+/* The copy has the size that was asked for; behind it stands how much of it was filled. */
+static void parse_stack(struct cursor *c, struct perfdata_record *r)
+{
+	uint64_t size = cursor_u64(c), filled;
+	const uint8_t *stack = cursor_bytes(c, size);
+
+	if (!size)
+		return;
+	filled = cursor_u64(c);
+	if (!stack || c->bad || filled > size)
+		return;
+	r->sample.stack = stack;
+	r->sample.stack_len = (uint32_t)filled;
+}
+
+/* Fields behind the call chain that somebody reads. */
+#define WITH_TAIL                                                                         \
+	(PERFDATA_SAMPLE_RAW | PERFDATA_SAMPLE_BRANCH_STACK | PERFDATA_SAMPLE_REGS_USER | \
+	 PERFDATA_SAMPLE_STACK_USER | PERFDATA_SAMPLE_DATA_PAGE_SIZE |                    \
+	 PERFDATA_SAMPLE_CODE_PAGE_SIZE)
+
+/* Parses the fields behind the call chain. */
 static void parse_tail(const struct perfdata_layout *l, struct cursor *c, struct perfdata_record *r)
 {
-	uint64_t type = l->sample_type, size;
+	uint64_t type = l->sample_type;
 
 	if (type & PERFDATA_SAMPLE_RAW) {
 		r->sample.raw_len = cursor_u32(c);
 		r->sample.raw = cursor_bytes(c, r->sample.raw_len);
 	}
 	if (type & PERFDATA_SAMPLE_BRANCH_STACK)
-		skip_branches(c, l->branch_type);
-	if (type & PERFDATA_SAMPLE_REGS_USER)
-		skip_regs(c, l->regs_user);
-	if (type & PERFDATA_SAMPLE_STACK_USER) {
-		size = cursor_u64(c);
-		cursor_skip(c, size);
-		if (size)
-			cursor_skip(c, 8);
+		parse_branches(c, l->branch_type, r);
+	if (type & PERFDATA_SAMPLE_REGS_USER) {
+		r->sample.regs = parse_regs(c, l->regs_user);
+		r->sample.regs_mask = l->regs_user;
 	}
+	if (type & PERFDATA_SAMPLE_STACK_USER)
+		parse_stack(c, r);
 	if (type & (PERFDATA_SAMPLE_WEIGHT | PERFDATA_SAMPLE_WEIGHT_STRUCT))
 		cursor_skip(c, 8);
 	if (type & PERFDATA_SAMPLE_DATA_SRC)
@@ -69,7 +105,7 @@ static void parse_tail(const struct perfdata_layout *l, struct cursor *c, struct
 	if (type & PERFDATA_SAMPLE_TRANSACTION)
 		cursor_skip(c, 8);
 	if (type & PERFDATA_SAMPLE_REGS_INTR)
-		skip_regs(c, l->regs_intr);
+		(void)parse_regs(c, l->regs_intr);
 	if (type & PERFDATA_SAMPLE_PHYS_ADDR)
 		cursor_skip(c, 8);
 	if (type & PERFDATA_SAMPLE_CGROUP)
@@ -89,11 +125,41 @@ static void parse_marker(struct cursor c, struct perfdata_record *r)
 	const char *colon = s ? strstr(s, ": ") : NULL;
 	enum marker_kind kind;
 
-	if (!colon || !marker_kind_parse(s, (size_t)(colon - s), &kind))
+	if (!colon || !markers_kind_parse(s, (size_t)(colon - s), &kind))
 		return;
 	r->kind = PERFDATA_MARKER;
 	r->marker_kind = (uint8_t)kind;
 	r->marker_name = colon + 2;
+}
+
+/*
+ * The sample of perf record --off-cpu (perf 6.15 and later) is that of a BPF program's output, which has the real one in RAW:
+ * u32 pid, tid, u64 period, nr, chain, cgroup (tools/perf/util/evsel.c, __set_offcpu_sample).
+ */
+static void parse_offcpu(struct perfdata_record *r)
+{
+	struct cursor c;
+	uint32_t pid, tid;
+	uint64_t period, nr, first;
+
+	if (!r->sample.raw)
+		return;
+	cursor_init(&c, r->sample.raw, r->sample.raw_len);
+	pid = cursor_u32(&c);
+	tid = cursor_u32(&c);
+	period = cursor_u64(&c);
+	nr = cursor_u64(&c);
+	if (c.bad || nr > cursor_left(&c) / 8)
+		return;
+	r->pid = pid;
+	r->tid = tid;
+	r->sample.period = period;
+	r->sample.nr = (uint32_t)nr;
+	r->sample.chain = c.base + c.pos;
+	first = cursor_u64(&c);
+	if (nr > 1)
+		r->sample.ip = cursor_u64(&c);
+	r->kernel = first == PERFDATA_CONTEXT_KERNEL;
 }
 
 static bool parse_sample(const struct perfdata_layout *l, struct cursor *c,
@@ -125,8 +191,13 @@ static bool parse_sample(const struct perfdata_layout *l, struct cursor *c,
 	}
 	if (type & PERFDATA_SAMPLE_PERIOD)
 		r->sample.period = cursor_u64(c);
-	if (type & PERFDATA_SAMPLE_READ)
+	if (type & PERFDATA_SAMPLE_READ) {
+		size_t start = c->pos;
+
 		skip_read_format(c, l->read_format);
+		r->sample.values = c->bad ? NULL : c->base + start;
+		r->sample.values_len = (uint32_t)(c->pos - start);
+	}
 	if (type & PERFDATA_SAMPLE_CALLCHAIN) {
 		uint64_t nr = cursor_u64(c);
 
@@ -137,23 +208,35 @@ static bool parse_sample(const struct perfdata_layout *l, struct cursor *c,
 	}
 	if (l->marker && !c->bad)
 		parse_marker(*c, r);
-	if (type &
-	    (PERFDATA_SAMPLE_RAW | PERFDATA_SAMPLE_DATA_PAGE_SIZE | PERFDATA_SAMPLE_CODE_PAGE_SIZE))
+	if (type & WITH_TAIL)
 		parse_tail(l, c, r);
+	if (l->offcpu && !c->bad)
+		parse_offcpu(r);
 	return !c->bad;
 }
 
 /* -- whose record ------------------------------------------------------------------ */
 
-static uint32_t event_of_id(struct perfdata_private *v, uint64_t id)
+uint8_t perfdata_owner_of(uint16_t misc)
+{
+	static const uint8_t owner[PERFDATA_MISC_CPUMODE_MASK + 1] = {
+		[0] = PERFDATA_NO_MODE,
+		[PERFDATA_MISC_KERNEL] = PERFDATA_RECORDED,
+		[PERFDATA_MISC_USER] = PERFDATA_RECORDED,
+		[PERFDATA_MISC_HYPERVISOR] = PERFDATA_HYPERVISOR,
+		[PERFDATA_MISC_GUEST_KERNEL] = PERFDATA_GUEST_KERNEL,
+		[PERFDATA_MISC_GUEST_USER] = PERFDATA_GUEST_USER,
+		[6] = PERFDATA_NO_MODE,
+		[7] = PERFDATA_NO_MODE,
+	};
+
+	return owner[misc & PERFDATA_MISC_CPUMODE_MASK];
+}
+
+bool perfdata_event_of_id(const struct perfdata_private *v, uint64_t id, uint32_t *event)
 {
 	size_t lo = 0, hi = v->nids;
 
-	/* perf's own records have it: laid out as the first event's. */
-	if (!id)
-		return 0;
-	if (id == v->last_id)
-		return v->last_event;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -162,7 +245,21 @@ static uint32_t event_of_id(struct perfdata_private *v, uint64_t id)
 		else
 			hi = mid;
 	}
-	v->last_event = lo < v->nids && v->ids[lo].id == id ? v->ids[lo].event : 0;
+	if (lo == v->nids || v->ids[lo].id != id)
+		return false;
+	*event = v->ids[lo].event;
+	return true;
+}
+
+static uint32_t event_of_id(struct perfdata_private *v, uint64_t id)
+{
+	/* perf's own records have it: laid out as the first event's. */
+	if (!id)
+		return 0;
+	if (id == v->last_id)
+		return v->last_event;
+	if (!perfdata_event_of_id(v, id, &v->last_event))
+		v->last_event = 0;
 	v->last_id = id;
 	return v->last_event;
 }
@@ -233,7 +330,7 @@ static void parse_sample_id(const struct perfdata_layout *l, struct cursor *body
 static bool parse_map(struct cursor *c, bool mmap2, uint16_t misc, struct perfdata_record *r)
 {
 	const uint8_t *id = NULL;
-	uint8_t id_len;
+	uint8_t id_len = 0;
 
 	r->kind = PERFDATA_MAP;
 	r->pid = cursor_u32(c);
@@ -250,13 +347,32 @@ static bool parse_map(struct cursor *c, bool mmap2, uint16_t misc, struct perfda
 			if (id_len == 0 || id_len > 20)
 				id = NULL;
 		} else {
-			cursor_skip(c, 24);
+			r->map.major = cursor_u32(c);
+			r->map.minor = cursor_u32(c);
+			r->map.ino = cursor_u64(c);
+			r->map.generation = cursor_u64(c);
 		}
 		cursor_skip(c, 8);
 	}
 	r->map.build_id = id;
+	r->map.build_id_len = id ? id_len : 0;
 	r->map.path = c->bad ? NULL : cursor_str_at(c, c->pos);
 	return r->map.path != NULL;
+}
+
+/* Stores the chain as a sample's, and its cookie as the period. */
+static bool parse_deferred(struct cursor *c, struct perfdata_record *r)
+{
+	uint64_t nr;
+
+	r->kind = PERFDATA_DEFERRED;
+	r->sample.period = cursor_u64(c);
+	nr = cursor_u64(c);
+	if (c->bad || nr > cursor_left(c) / 8)
+		return false;
+	r->sample.nr = (uint32_t)nr;
+	r->sample.chain = cursor_bytes(c, nr * 8);
+	return true;
 }
 
 enum perfdata_parsed perfdata_parse(struct perfdata_private *v, struct cursor *c,
@@ -276,10 +392,18 @@ enum perfdata_parsed perfdata_parse(struct perfdata_private *v, struct cursor *c
 	*event = event_of(v, c, type == PERFDATA_RECORD_SAMPLE);
 	l = &v->layout[*event];
 	r->kernel = mode == PERFDATA_MISC_KERNEL;
+	r->owner = perfdata_owner_of(misc);
 	switch (type) {
 	case PERFDATA_RECORD_SAMPLE:
 		ok = parse_sample(l, c, r);
+		/* Our own markers have no mode. */
+		if (l->marker && mode == 0)
+			r->owner = PERFDATA_RECORDED;
 		r->idle = v->has_idle ? !(misc & PERFDATA_MISC_EXACT_IP) : r->pid == 0;
+		break;
+	case PERFDATA_RECORD_CALLCHAIN_DEFERRED:
+		parse_sample_id(l, c, r);
+		ok = parse_deferred(c, r);
 		break;
 	case PERFDATA_RECORD_COMM:
 		parse_sample_id(l, c, r);

@@ -42,39 +42,68 @@ static void put_symbol(struct buf *out, uint64_t addr, char type, const char *na
 	buf_u8(out, '\n');
 }
 
-/* What to call the place of the i-th symbol, unless it is no function or `last` named it. */
-static const struct symbol *function_at(const struct symtab *t, size_t i, const struct symbol *last)
+static bool has_name(const struct symbol *s)
 {
-	const struct symbol *s = symtab_at(t, i);
-	uint64_t off;
+	return *s->name && !strpbrk(s->name, "\n\t");
+}
 
-	if (!is_function(s->type) || (last && s->addr == last->addr))
-		return NULL;
-	/* Of several names for one place the one that we print ourselves. */
-	s = symtab_lookup(t, s->addr, &off);
-	return !s || off || !*s->name || strpbrk(s->name, "\n\t") ? NULL : s;
+/* What to call a place: of several names the one that we print ourselves. NULL: it has none. */
+static const struct symbol *function_at(const struct symtab *t, uint64_t addr)
+{
+	uint64_t off;
+	const struct symbol *s = symtab_lookup(t, addr, &off);
+
+	return !s || off || !has_name(s) ? NULL : s;
+}
+
+/*
+ * All functions at the place of the i-th symbol, and before them `more`, unless it is NULL. Of several names perf
+ * takes one that is not weak, and the last; so the one that we print is both. Returns the index behind the last
+ * symbol there.
+ */
+static size_t put_place(struct buf *out, const struct symtab *t, size_t i, const char *more,
+			const char *module)
+{
+	const uint64_t addr = symtab_at(t, i)->addr;
+	const struct symbol *best = function_at(t, addr), *s;
+	const char *last = more && best && strcmp(best->name, more) ? more : NULL;
+	bool has_others = last != NULL;
+
+	if (last)
+		put_symbol(out, addr, 'W', last, module);
+	for (; (s = symtab_at(t, i)) && s->addr == addr; i++) {
+		if (!best || !is_function(s->type) || !has_name(s) ||
+		    !strcmp(s->name, best->name) || (last && !strcmp(s->name, last)) ||
+		    (more && !strcmp(s->name, more)))
+			continue;
+		last = s->name;
+		has_others = true;
+		put_symbol(out, addr, 'W', last, module);
+	}
+	if (best)
+		put_symbol(out, addr,
+			   has_others && (best->type == 'W' || best->type == 'w') ? 't'
+										  : best->type,
+			   best->name, module);
+	return i;
 }
 
 void perfdata_kallsyms(struct buf *out, const struct profile_kernel *k)
 {
 	size_t n = k->symbols ? symtab_count(k->symbols) : 0;
 	bool text_done = k->end <= k->text;
-	const struct symbol *last = NULL;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct symbol *s = function_at(k->symbols, i, last);
+	for (size_t i = 0; i < n;) {
+		uint64_t addr = symtab_at(k->symbols, i)->addr;
+		bool named = !text_done && function_at(k->symbols, addr);
+		bool is_text = named && addr == k->text;
 
-		if (!s)
-			continue;
-		last = s;
-		if (!text_done && s->addr >= k->text) {
-			/* Weak, so that it never hides the real name at that place. */
+		if (named && addr > k->text) {
 			put_symbol(out, k->text, 'W', "_text", "");
 			text_done = true;
-			if (s->addr == k->text && !strcmp(s->name, "_text"))
-				continue;
 		}
-		put_symbol(out, s->addr, s->type == 'i' ? 't' : s->type, s->name, "");
+		text_done |= is_text;
+		i = put_place(out, k->symbols, i, is_text ? "_text" : NULL, "");
 	}
 	/* Alone it would give its name to every address of a kernel without symbols. */
 	if (!text_done && out->len)
@@ -88,16 +117,14 @@ void perfdata_kallsyms_modules(struct buf *out, const struct buf *kernel,
 	for (size_t j = 0; j < n; j++) {
 		const struct symtab *t = m[j]->symbols;
 		size_t count = t ? symtab_count(t) : 0;
-		const struct symbol *last = NULL;
 
-		for (size_t i = 0; i < count; i++) {
-			const struct symbol *s = function_at(t, i, last);
+		for (size_t i = 0; i < count;) {
+			uint64_t addr = symtab_at(t, i)->addr;
 
-			if (!s || s->addr < m[j]->addr || s->addr - m[j]->addr >= m[j]->len)
-				continue;
-			last = s;
-			put_symbol(out, s->addr, s->type == 'i' ? 't' : s->type, s->name,
-				   m[j]->name);
+			if (addr >= m[j]->addr && addr - m[j]->addr < m[j]->len)
+				i = put_place(out, t, i, NULL, m[j]->name);
+			else
+				i++;
 		}
 	}
 }

@@ -7,17 +7,21 @@
 #include "base/outfile.h"
 #include "profile/format/files/buildid_cache.h"
 #include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/end.h"
 #include "profile/format/perfdata/side.h"
-#include "profile/format/perfdata/sink_private.h"
+#include "profile/format/perfdata/sink_files.h"
+#include "profile/format/perfdata/window.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_MODULES 16384u /* ranges of modules over the whole run */
 #define MAX_LEFTOVERS 1000u
@@ -25,6 +29,352 @@
 static struct sink_perfdata *self(struct sink *s)
 {
 	return (struct sink_perfdata *)s;
+}
+
+#define KALLSYMS "kcore_dir/kallsyms"
+#define KCORE "kcore_dir/kcore"
+#define MODULES_FULL "kcore_dir/modules.full"
+#define TEXT "text"
+#define TOTALS "kvmprof.json"
+
+/* -- code ------------------------------------------------------------------------------ */
+
+/* False: there is none, for whatever reason. */
+static bool put_kcore(struct sink_perfdata *p)
+{
+	cleanup_free char *path = NULL;
+	int fd = perfdata_sink_create_in(p, KCORE, &path, NULL), ret;
+	struct stat st = { 0 };
+
+	if (fd < 0)
+		return false;
+	ret = perfdata_kcore(fd, path, &p->kernel, p->hot.item, p->hot.n, NULL);
+	if (!ret && fstat(fd, &st) < 0)
+		ret = -errno;
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+	perfdata_sink_failed(p, KCORE, ret);
+	/* No text bytes at all: perf takes the symbols without a kcore. */
+	if (ret || !st.st_size)
+		perfdata_sink_remove_in(p, KCORE);
+	return !ret && st.st_size;
+}
+
+/* The module that came last to this place. */
+static const struct profile_module *sink_perfdata_module_at(void *ctx, uint64_t addr)
+{
+	const struct sink_perfdata *p = ctx;
+
+	for (size_t i = p->nmodules; i-- > 0;)
+		if (addr >= p->module[i].addr && addr - p->module[i].addr < p->module[i].len)
+			return &p->module[i];
+	return NULL;
+}
+
+static void put_text(struct sink_perfdata *p)
+{
+	struct buf out;
+
+	buf_init(&out);
+	perfdata_text_write(p->text, &out, p->hot.item, p->hot.n, sink_perfdata_module_at, p);
+	if (out.failed)
+		perfdata_sink_failed(p, TEXT, -ENOMEM);
+	else if (out.len)
+		perfdata_sink_put_file(p, TEXT, out.data, out.len, NULL);
+	buf_deinit(&out);
+}
+
+/* -- modules --------------------------------------------------------------------------- */
+
+/*
+ * The modules of the whole run by address, less those that a later one lies
+ * over: perf knows only one module for each address. Freed by the caller.
+ */
+static const struct profile_module **shown_modules(struct sink_perfdata *p, size_t *n)
+{
+	const struct profile_module **shown = calloc(p->nmodules + 1, sizeof(*shown));
+	size_t out = 0;
+
+	if (!shown)
+		return NULL;
+	for (size_t i = p->nmodules; i-- > 0;) {
+		const struct profile_module *m = &p->module[i];
+		size_t at = 0, end = out;
+
+		/* shown is sorted and free of overlaps: the first that ends behind our start. */
+		while (at < end) {
+			size_t mid = at + (end - at) / 2;
+
+			if (shown[mid]->addr + shown[mid]->len <= m->addr)
+				at = mid + 1;
+			else
+				end = mid;
+		}
+		if (at < out && shown[at]->addr < m->addr + m->len)
+			continue;
+		memmove(shown + at + 1, shown + at, (out - at) * sizeof(*shown));
+		shown[at] = m;
+		out++;
+	}
+	*n = out;
+	return shown;
+}
+
+/*
+ * What goes before the first sample: one range for each name, the last; its
+ * earlier places have maps of their own, in their time. And, for those who want
+ * perf annotate, the list that makes perf accept the kcore: see docs/perf-data.md.
+ */
+static int put_early(struct sink_perfdata *p, const struct profile_module **m, size_t n, bool kcore,
+		     struct err *e)
+{
+	cleanup_free const struct profile_module **last = calloc(n + 1, sizeof(*last));
+	struct buf list;
+	size_t nlast = 0, left;
+	int ret = 0;
+
+	if (!last)
+		return err_set(e, ENOMEM, "%s: out of memory", p->path);
+	buf_init(&list);
+	for (size_t i = 0; i < n; i++) {
+		size_t k;
+
+		for (k = 0; k < nlast && strcmp(last[k]->name, m[i]->name); k++)
+			;
+		if (k == nlast)
+			nlast++;
+		/* In the order of the calls: p->module is one array. */
+		if (!last[k] || last[k] < m[i])
+			last[k] = m[i];
+	}
+	for (size_t k = 0; k < nlast; k++)
+		buf_printf(&list, "%s %" PRIu64 " 1 - Live 0x%016" PRIx64 "\n", last[k]->name,
+			   last[k]->len, last[k]->addr);
+	/* With a kcore perf asks for addresses and takes all ranges; it looks for no name. */
+	ret = list.failed ? err_set(e, ENOMEM, "%s: out of memory", p->path)
+			  : perfdata_write_early(&p->w, kcore ? m : last, kcore ? n : nlast,
+						 kcore ? PERFDATA_MAPS_KEPT : PERFDATA_MAPS_BY_NAME,
+						 &left, e);
+	if (!ret && !p->opt.single_file && !p->failed)
+		ret = perfdata_sink_put_file(p, MODULES_FULL, list.data, list.len, e);
+	buf_deinit(&list);
+	return ret;
+}
+
+/*
+ * Names and maps of all modules, now that all are known. kcore: there is one.
+ * *kallsyms: with their functions.
+ */
+static int finish_modules(struct sink_perfdata *p, bool kcore, struct buf *kallsyms, struct err *e)
+{
+	cleanup_free const struct profile_module **shown = NULL;
+	size_t n = 0;
+	int ret;
+
+	shown = shown_modules(p, &n);
+	if (!shown)
+		return err_set(e, ENOMEM, "%s: out of memory", p->path);
+	ret = put_early(p, shown, n, kcore, e);
+	if (ret)
+		return ret;
+	perfdata_kallsyms_modules(kallsyms, &p->kallsyms, shown, n);
+	if (kallsyms->failed)
+		return err_set(e, ENOMEM, "%s: out of memory", p->path);
+	/* Where there is no room for another one, what was gathered on the way will do. */
+	if (p->opt.single_file || p->failed)
+		return 0;
+	ret = perfdata_sink_put_file(p, KALLSYMS ".new", kallsyms->data, kallsyms->len, e);
+	return ret ? ret : perfdata_sink_rename_in(p, KALLSYMS ".new", KALLSYMS, e);
+}
+
+/* The kernel's identity, and its names for a profile that does not carry them. */
+static int finish_kernel(struct sink_perfdata *p, bool kcore, struct err *e)
+{
+	struct buf with_modules;
+	const struct buf *kallsyms = &p->kallsyms;
+	uint8_t id[KIMAGE_BUILD_ID_MAX];
+	unsigned int len;
+	int ret = 0;
+
+	buf_init(&with_modules);
+	if (p->nmodules) {
+		ret = finish_modules(p, kcore, &with_modules, e);
+		kallsyms = &with_modules;
+	}
+	len = perfdata_kernel_id(id, &p->kernel, &p->kallsyms);
+	if (!ret && p->opt.single_file && kallsyms->len) {
+		/* Modules lie elsewhere in each run: their names need a place of their own. */
+		if (p->nmodules) {
+			perfdata_hash_id(id, kallsyms->data, kallsyms->len);
+			len = sizeof(id);
+		}
+		perfdata_sink_cache(p, &(struct buildid_file_entry){ PERFDATA_KERNEL_DSO, id, len,
+								     "kallsyms", kallsyms->data,
+								     kallsyms->len });
+	}
+	buf_deinit(&with_modules);
+	return ret ? ret
+		   : perfdata_write_build_id(&p->w, PERFDATA_MISC_KERNEL, id, len,
+					     PERFDATA_KERNEL_DSO, e);
+}
+
+/* -- all together ------------------------------------------------------------------ */
+
+/* Of what was written so far this is what a profile can do without. */
+static void drop_extras(struct sink_perfdata *p)
+{
+	perfdata_sink_remove_in(p, KCORE);
+	perfdata_sink_remove_in(p, TEXT);
+	perfdata_sink_remove_in(p, MODULES_FULL);
+}
+
+/* The files that need the data of no sample. True: with a kcore. */
+static bool put_extras(struct sink_perfdata *p)
+{
+	bool kcore;
+
+	if (p->opt.single_file || p->failed || p->w.failed)
+		return false;
+	kcore = put_kcore(p);
+	if (!p->failed)
+		put_text(p);
+	if (!p->failed)
+		return kcore;
+	drop_extras(p);
+	return false;
+}
+
+/* The data; the samples come first when there is no room for everything. */
+static void put_data(struct sink_perfdata *p, const char *json)
+{
+	bool kcore = put_extras(p);
+	const struct perfdata_about about = { &p->info, p->kernel.osrelease, json };
+	int ret = finish_kernel(p, kcore, NULL);
+
+	perfdata_sink_failed(p, KALLSYMS, ret);
+	ret = p->w.failed ? p->w.failed : perfdata_write_drain(&p->w, NULL);
+	perfdata_sink_failed(p, "", ret);
+	if (ret && !p->opt.single_file) {
+		drop_extras(p);
+		/* What failed once is told already; the table of build ids has its kernel. */
+		if (p->nmodules && kcore)
+			finish_kernel(p, false, NULL);
+	}
+	ret = perfdata_write_end(&p->w, &about, NULL);
+	perfdata_sink_failed(p, "", ret);
+}
+
+static void put_totals(struct sink_perfdata *p, const char *json)
+{
+	struct buf b;
+
+	if (p->opt.single_file)
+		return;
+	buf_init(&b);
+	perfdata_put_totals(&b, &p->w, json);
+	if (b.failed)
+		perfdata_sink_failed(p, TOTALS, -ENOMEM);
+	else
+		perfdata_sink_put_file(p, TOTALS, b.data, b.len, NULL);
+	buf_deinit(&b);
+}
+
+static int sink_perfdata_say_failed(const struct sink_perfdata *p, struct err *e)
+{
+	const char *where = p->opt.passed_on ? p->tmp : p->path;
+	char kept[96];
+
+	if (!p->published)
+		return err_set(e, -p->failed,
+			       "%s: cannot write%s%s: %s: there is no profile; make room there, or "
+			       "%s",
+			       where, *p->at_fault ? " " : "", p->at_fault, strerror(-p->failed),
+			       p->opt.passed_on ? "set TMPDIR" : "name another place with -o");
+	if (p->w.kept_samples == p->w.samples)
+		snprintf(kept, sizeof(kept), "all %" PRIu64 " samples are", p->w.samples);
+	else
+		snprintf(kept, sizeof(kept), "only %" PRIu64 " of %" PRIu64 " samples are",
+			 p->w.kept_samples, p->w.samples);
+	if (p->opt.passed_on)
+		return err_set(e, -p->failed,
+			       "%s: cannot write: %s: %s in the profile on standard output; make "
+			       "room there, or set TMPDIR",
+			       where, strerror(-p->failed), kept);
+	return err_set(e, -p->failed,
+		       "%s: cannot write%s%s: %s: %s in it (`kvmprof report -i %s`); make room "
+		       "there, or name another place with -o",
+		       where, *p->at_fault ? " " : "", p->at_fault, strerror(-p->failed), kept,
+		       p->path);
+}
+
+static void tell_left_out(struct sink_perfdata *p)
+{
+	struct err left = { 0 };
+
+	if (p->modules_left_out)
+		err_set(&left, E2BIG,
+			"%s: %" PRIu64 " loads of modules are left out after the first %zu: there "
+			"addresses in modules have no names",
+			p->path, p->modules_left_out, p->nmodules);
+	else if (p->w.ids_left_out)
+		err_set(&left, E2BIG,
+			"%s: the list of build ids has the first %zu programs: for `perf "
+			"buildid-list` "
+			"the others are missing",
+			p->path, p->w.ids.n);
+	if (left.code)
+		perfdata_sink_note(p, &left);
+}
+
+/* Returns where the profile is after a publication that failed: by then it may have its final name, if only what was there cannot be removed. */
+static const char *name_after_failure(const struct sink_perfdata *p)
+{
+	cleanup_free char *data = NULL;
+	struct stat own, st;
+
+	if (asprintf(&data, "%s%s", p->path, p->opt.single_file ? "" : "/data") < 0)
+		data = NULL;
+	return data && file_fstat(p->w.fd, &own) == 0 && stat(data, &st) == 0 &&
+			       st.st_dev == own.st_dev && st.st_ino == own.st_ino
+		       ? p->path
+		       : p->tmp;
+}
+
+static int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *totals,
+			     struct err *e)
+{
+	const char *json = totals && totals->json ? totals->json : "{}";
+	struct err why = { 0 };
+	int ret;
+
+	perfdata_sink_failed(p, "", p->w.failed);
+	put_data(p, json);
+	/* A profile without any of its samples would only take the place of a better one. */
+	if (!p->w.readable || (p->failed && !p->w.kept_samples))
+		return sink_perfdata_say_failed(p, e);
+	put_totals(p, json);
+	tell_left_out(p);
+	ret = perfdata_sink_publish(p, &why);
+	p->published = true; /* or it stays where it is */
+	if (ret)
+		return err_set(e, -ret, "%s; the profile is %s", why.text, name_after_failure(p));
+	return p->failed ? sink_perfdata_say_failed(p, e) : 0;
+}
+
+static int sink_perfdata_abandon(struct sink_perfdata *p, enum sink_rest rest, struct err *e)
+{
+	struct err why = { 0 };
+	int ret;
+
+	/* As the last flush has left it: see leftover.h. */
+	if (rest == SINK_DROP || !p->w.told_size) {
+		ret = perfdata_sink_remove(p, e);
+		if (ret || rest == SINK_DROP)
+			return ret;
+		return err_set(e, ENODATA, "nothing was written so far");
+	}
+	ret = perfdata_sink_publish(p, &why);
+	return ret ? err_set(e, -ret, "%s; the profile is %s", why.text, name_after_failure(p)) : 0;
 }
 
 /* -- operations ------------------------------------------------------------------- */
@@ -53,7 +403,7 @@ static int op_result(struct sink_perfdata *p, int ret, struct err *e)
 {
 	if (!ret || p->w.samples)
 		return ret;
-	sink_perfdata_failed(p, "", p->w.failed);
+	perfdata_sink_failed(p, "", p->w.failed);
 	if (!p->failed)
 		return ret;
 	err_clear(e);
@@ -85,10 +435,10 @@ static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct
 	ret = perfdata_write_kernel(&p->w, &p->kernel, e);
 	/* Now and not at the end: a run that is killed leaves a readable temporary behind. */
 	if (!ret && !p->opt.single_file) {
-		ret = sink_perfdata_put_file(p, "kcore_dir/kallsyms", p->kallsyms.data,
+		ret = perfdata_sink_put_file(p, "kcore_dir/kallsyms", p->kallsyms.data,
 					     p->kallsyms.len, e);
 		if (!ret)
-			ret = sink_perfdata_put_file(p, "kcore_dir/modules", NULL, 0, e);
+			ret = perfdata_sink_put_file(p, "kcore_dir/modules", NULL, 0, e);
 		if (!ret)
 			perfdata_text_kernel(p->text, &p->kernel);
 	}
@@ -140,7 +490,7 @@ static int put_module_names(struct sink_perfdata *p, const struct profile_module
 	if (b.failed)
 		ret = err_set(e, ENOMEM, "%s: out of memory", p->path);
 	else if (b.len)
-		ret = sink_perfdata_append(p, "kcore_dir/kallsyms", b.data, b.len, e);
+		ret = perfdata_sink_append(p, "kcore_dir/kallsyms", b.data, b.len, e);
 	buf_deinit(&b);
 	return ret;
 }
@@ -177,7 +527,7 @@ static int put_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
 	char name[8 + BUILDID_HEX_MAX] = "dso/";
 	cleanup_free char *path = NULL;
 
-	sink_perfdata_cache(
+	perfdata_sink_cache(
 		p, &(struct buildid_file_entry){ dso->path, dso->build_id, PERFDATA_BUILD_ID_SIZE,
 						 buildid_file(dso->path), dso->elf, dso->elf_len });
 	if (p->opt.single_file)
@@ -189,7 +539,7 @@ static int put_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
 	}
 	if (access(path, F_OK) == 0)
 		return 0;
-	return sink_perfdata_put_file(p, name, dso->elf, dso->elf_len, e);
+	return perfdata_sink_put_file(p, name, dso->elf, dso->elf_len, e);
 }
 
 static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
@@ -268,7 +618,7 @@ static void op_destroy(struct sink *s)
 		return;
 	perfdata_writer_close(&p->w);
 	if (p->tmp && !p->published)
-		file_remove_tree(p->tmp, NULL);
+		perfdata_sink_remove(p, NULL);
 	for (size_t i = 0; i < p->nmodules; i++)
 		free((char *)(uintptr_t)p->module[i].name);
 	free(p->module);
@@ -358,7 +708,7 @@ static int open_directory(struct sink_perfdata *p, const struct sink_perfdata *o
 	    asprintf(&kcore_dir, "%s/kcore_dir", p->tmp) < 0 ||
 	    asprintf(&dso_dir, "%s/dso", p->tmp) < 0)
 		return err_set(e, ENOMEM, "%s: out of memory", p->tmp);
-	if (mkdir(kcore_dir, 0755) < 0 || mkdir(dso_dir, 0755) < 0)
+	if (mkdir(kcore_dir, 0700) < 0 || mkdir(dso_dir, 0700) < 0)
 		return err_set(e, errno, "%s: cannot write: %s", p->path, strerror(errno));
 	return open_data(p, of, data, e);
 }
@@ -374,12 +724,12 @@ static int create_temporary(struct sink_perfdata *p, const struct sink_perfdata 
 		if (asprintf(&p->tmp, i ? "%s.tmp-%d-%u" : "%s.tmp-%d", p->path, (int)getpid(), i) <
 		    0) {
 			p->tmp = NULL;
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 		}
 		if (p->opt.single_file)
 			ret = open_data(p, of, p->tmp, &why);
 		else
-			ret = mkdir(p->tmp, 0755) < 0 ? -errno : 0;
+			ret = mkdir(p->tmp, 0700) < 0 ? -errno : 0;
 		if (ret == -EEXIST)
 			continue;
 		if (ret) {
@@ -408,18 +758,28 @@ static int sink_prepare(struct sink_perfdata *p, const struct sink_perfdata_opti
 	p->path = outfile_target(path);
 	p->buildid_dir = opt->buildid_dir ? strdup(opt->buildid_dir) : buildid_default_dir();
 	if (!p->path || (opt->buildid_dir && !p->buildid_dir))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (len = strlen(p->path); len > 1 && p->path[len - 1] == '/'; len--)
 		p->path[len - 1] = '\0';
 	if (asprintf(&old, "%s.old", p->path) < 0) {
 		old = NULL;
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	ret = check_replaceable(p->path, e);
+	if (ret)
+		return ret;
 	/* Only when something would be moved there. */
-	if (!ret && access(p->path, F_OK) == 0)
+	if (access(p->path, F_OK) == 0) {
 		ret = check_replaceable(old, e);
-	return ret ? ret : create_temporary(p, of, e);
+		if (ret)
+			return ret;
+	}
+	ret = create_temporary(p, of, e);
+	if (ret || !p->opt.publisher)
+		return ret;
+	ret = opt->publisher->add(opt->publisher->ctx, p->tmp, p->path, p->opt.single_file, e);
+	p->registered = !ret;
+	return ret;
 }
 
 /* One that op_destroy() takes, whatever it came to; NULL: no memory. */
@@ -436,14 +796,14 @@ static struct sink_perfdata *sink_new(void)
 	return p;
 }
 
-int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e)
+int perfdata_sink_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e)
 {
 	struct sink_perfdata *p = sink_new();
 	struct err local = { 0 };
 	int ret;
 
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = sink_prepare(p, opt, NULL, e ? e : &local);
 	if (ret) {
 		op_destroy(&p->sink);
@@ -511,17 +871,18 @@ static int op_copy(struct sink *s, const char *path, struct sink **out, struct e
 	int ret;
 
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	opt.path = path;
 	opt.buildid_dir = of->buildid_dir;
 	opt.note = NULL;
+	opt.publisher = NULL;
 	ret = sink_prepare(p, &opt, of, e ? e : &local);
 	if (!ret && !copy_facts(p, of))
 		ret = err_set(e, ENOMEM, "%s: out of memory", path);
 	if (!ret && !p->opt.single_file && p->have_kernel) {
-		ret = sink_perfdata_put_file(p, "kcore_dir/kallsyms", p->kallsyms.data,
+		ret = perfdata_sink_put_file(p, "kcore_dir/kallsyms", p->kallsyms.data,
 					     p->kallsyms.len, e);
-		ret = ret ? ret : sink_perfdata_put_file(p, "kcore_dir/modules", NULL, 0, e);
+		ret = ret ? ret : perfdata_sink_put_file(p, "kcore_dir/modules", NULL, 0, e);
 		ret = ret ? ret : copy_dsos(p, of, e);
 	}
 	if (ret) {

@@ -26,11 +26,25 @@
 
 #include "profile/format/sink/sink.h"
 
+/*
+ * Renames and removes what a sink has written, in a process that still may (profile/record/publish/keeper.h). Each function returns
+ * 0 or -errno.
+ */
+struct sink_publisher {
+	/* Called once by the sink's creation. tmp is a regular file or a directory; name NULL: it is never renamed. */
+	int (*add)(void *ctx, const char *tmp, const char *name, bool is_file, struct err *e);
+	int (*publish)(void *ctx, struct err *e);
+	int (*remove)(void *ctx, struct err *e);
+	void *ctx;
+};
+
 struct sink_perfdata_options {
 	const char *path; /* NULL: "perf.data" */
 	bool single_file;
 	const char *buildid_dir; /* NULL: $HOME/.debug */
-	bool no_buildid_cache;	 /* write nothing outside PATH */
+	/* Where additions to the cache are written, for others to move into it; NULL: the cache itself. Borrowed. */
+	const char *cache_stage;
+	bool no_buildid_cache; /* write nothing outside PATH */
 	bool passed_on;	   /* path is not where a person will look for it, but goes on to a pipe */
 	bool late_samples; /* samples may come long after what has a later time */
 	/*
@@ -38,6 +52,8 @@ struct sink_perfdata_options {
 	 * build-id cache could not be written). May be NULL; set by end().
 	 */
 	struct err *note;
+	/* NULL: the sink renames and removes by itself. Borrowed for the life of the sink; a copy has none. */
+	const struct sink_publisher *publisher;
 };
 
 /*
@@ -46,6 +62,6 @@ struct sink_perfdata_options {
  * look like a profile, as end() would move or remove it. opt's strings are
  * copied; *out is freed by its destroy().
  */
-int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e);
+int perfdata_sink_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * sink_perfdata_files: the files beside the samples.
- */
-#include "profile/format/perfdata/sink_private.h"
+#include "profile/format/perfdata/sink_files.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -14,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int sink_perfdata_failed(struct sink_perfdata *p, const char *name, int ret)
+int perfdata_sink_failed(struct sink_perfdata *p, const char *name, int ret)
 {
 	if (ret < 0 && !p->failed) {
 		p->failed = ret;
@@ -33,17 +30,17 @@ static char *path_in(const struct sink_perfdata *p, const char *name, struct err
 	return NULL;
 }
 
-int sink_perfdata_create_in(struct sink_perfdata *p, const char *name, char **path, struct err *e)
+int perfdata_sink_create_in(struct sink_perfdata *p, const char *name, char **path, struct err *e)
 {
 	int fd;
 
 	*path = path_in(p, name, e);
 	if (!*path)
-		return sink_perfdata_failed(p, name, -ENOMEM);
-	fd = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		return perfdata_sink_failed(p, name, -ENOMEM);
+	fd = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		return fd;
-	sink_perfdata_failed(p, name, -errno);
+	perfdata_sink_failed(p, name, -errno);
 	return err_set(e, errno, "%s: cannot create %s: %s", p->path, name, strerror(errno));
 }
 
@@ -56,15 +53,15 @@ static int put_bytes(struct sink_perfdata *p, const char *name, int fd, const vo
 		ret = -errno;
 	if (!ret)
 		return 0;
-	sink_perfdata_failed(p, name, ret);
+	perfdata_sink_failed(p, name, ret);
 	return err_set(e, -ret, "%s: cannot write %s: %s", p->path, name, strerror(-ret));
 }
 
-int sink_perfdata_put_file(struct sink_perfdata *p, const char *name, const void *data, size_t len,
+int perfdata_sink_put_file(struct sink_perfdata *p, const char *name, const void *data, size_t len,
 			   struct err *e)
 {
 	cleanup_free char *path = NULL;
-	int fd = sink_perfdata_create_in(p, name, &path, e), ret;
+	int fd = perfdata_sink_create_in(p, name, &path, e), ret;
 
 	if (fd < 0)
 		return fd;
@@ -75,36 +72,36 @@ int sink_perfdata_put_file(struct sink_perfdata *p, const char *name, const void
 	return ret;
 }
 
-int sink_perfdata_append(struct sink_perfdata *p, const char *name, const void *data, size_t len,
+int perfdata_sink_append(struct sink_perfdata *p, const char *name, const void *data, size_t len,
 			 struct err *e)
 {
 	cleanup_free char *path = path_in(p, name, e);
 	int fd;
 
 	if (!path)
-		return sink_perfdata_failed(p, name, -ENOMEM);
+		return perfdata_sink_failed(p, name, -ENOMEM);
 	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 	if (fd < 0) {
-		sink_perfdata_failed(p, name, -errno);
+		perfdata_sink_failed(p, name, -errno);
 		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
 	}
 	return put_bytes(p, name, fd, data, len, e);
 }
 
-int sink_perfdata_rename_in(struct sink_perfdata *p, const char *from, const char *to,
+int perfdata_sink_rename_in(struct sink_perfdata *p, const char *from, const char *to,
 			    struct err *e)
 {
 	cleanup_free char *a = path_in(p, from, e), *b = path_in(p, to, e);
 
 	if (!a || !b)
-		return sink_perfdata_failed(p, to, -ENOMEM);
+		return perfdata_sink_failed(p, to, -ENOMEM);
 	if (rename(a, b) == 0)
 		return 0;
-	sink_perfdata_failed(p, to, -errno);
+	perfdata_sink_failed(p, to, -errno);
 	return err_set(e, errno, "%s: cannot rename: %s", a, strerror(errno));
 }
 
-void sink_perfdata_remove_in(struct sink_perfdata *p, const char *name)
+void perfdata_sink_remove_in(struct sink_perfdata *p, const char *name)
 {
 	cleanup_free char *path = path_in(p, name, NULL);
 
@@ -112,24 +109,37 @@ void sink_perfdata_remove_in(struct sink_perfdata *p, const char *name)
 		unlink(path);
 }
 
-void sink_perfdata_note(struct sink_perfdata *p, const struct err *ce)
+void perfdata_sink_note(struct sink_perfdata *p, const struct err *ce)
 {
 	if (p->opt.note)
 		err_set(p->opt.note, ce->code, "%s", ce->text);
 }
 
-void sink_perfdata_cache(struct sink_perfdata *p, const struct buildid_file_entry *x)
+void perfdata_sink_cache(struct sink_perfdata *p, const struct buildid_file_entry *x)
 {
 	struct err ce = { 0 };
 
-	if (p->opt.no_buildid_cache)
+	if (p->opt.no_buildid_cache ||
+	    (p->opt.cache_stage && p->buildid_dir && buildid_cache_has(p->buildid_dir, x)))
 		return;
 	if (!p->buildid_dir)
 		err_set(&ce, ENOENT,
 			"HOME is not set, or not there: %s was not put into perf's build-id cache",
 			x->name);
 	else
-		buildid_cache_add(p->buildid_dir, x, &ce);
+		buildid_cache_add(p->opt.cache_stage ? p->opt.cache_stage : p->buildid_dir, x, &ce);
 	if (ce.code)
-		sink_perfdata_note(p, &ce);
+		perfdata_sink_note(p, &ce);
+}
+
+int perfdata_sink_publish(struct sink_perfdata *p, struct err *e)
+{
+	return p->registered ? p->opt.publisher->publish(p->opt.publisher->ctx, e)
+			     : file_publish(p->tmp, p->path, e);
+}
+
+int perfdata_sink_remove(struct sink_perfdata *p, struct err *e)
+{
+	return p->registered ? p->opt.publisher->remove(p->opt.publisher->ctx, e)
+			     : file_remove_tree(p->tmp, e);
 }

@@ -6,7 +6,7 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "profile/format/perfdata/format.h"
-#include "profile/format/sink/forward.h"
+#include "profile/format/sink/sink.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,19 +40,29 @@ static void put_attr(struct buf *b, const struct cursor *file, struct cursor *en
 	buf_add(b, ids.base, ids.len);
 }
 
-/* The entries of the table are such records but for their type. */
+/*
+ * Copies the entries of the table, which are such records but for their type. Their size is
+ * no multiple of 8 there, which perf since 7.0 refuses in a pipe: the name gets more zeros.
+ */
 static void put_build_ids(struct buf *b, struct cursor c)
 {
 	while (cursor_left(&c) > PERFDATA_RECORD_HEADER) {
 		size_t start = b->len;
-		uint16_t size;
+		uint16_t size, pad;
 
 		memcpy(&size, c.base + c.pos + 6, sizeof(size));
-		buf_add(b, cursor_bytes(&c, size), c.bad ? 0 : size);
-		if (c.bad || size < PERFDATA_RECORD_HEADER)
+		pad = -size & 7;
+		if (size < PERFDATA_RECORD_HEADER || size > PERFDATA_RECORD_MAX - pad)
 			return;
-		if (!b->failed)
-			buf_put32(b, start, PERFDATA_RECORD_HEADER_BUILD_ID);
+		buf_add(b, cursor_bytes(&c, size), c.bad ? 0 : size);
+		if (c.bad)
+			return;
+		buf_add(b, NULL, pad);
+		if (b->failed)
+			return;
+		buf_put32(b, start, PERFDATA_RECORD_HEADER_BUILD_ID);
+		b->data[start + 6] = (uint8_t)(size + pad);
+		b->data[start + 7] = (uint8_t)((size + pad) >> 8);
 	}
 }
 
@@ -65,9 +75,7 @@ static void put_feature(struct buf *b, unsigned int feature, struct cursor c)
 		put_build_ids(b, c);
 		return;
 	}
-	/* perf gives up at numbers that it does not know. */
-	if (feature == PERFDATA_FEAT_KVMPROF_JSON ||
-	    c.len > PERFDATA_RECORD_MAX - PERFDATA_RECORD_HEADER - 16)
+	if (c.len > PERFDATA_RECORD_MAX - PERFDATA_RECORD_HEADER - 16)
 		return;
 	put_record_header(b, PERFDATA_RECORD_HEADER_FEATURE, 8 + padded);
 	buf_u64(b, feature);
@@ -136,12 +144,21 @@ int perfdata_write_pipe(int fd, const char *name, const uint8_t *file, size_t le
 struct sink_pipe {
 	struct sink_forward forward; /* to the file */
 	int fd;
-	char *dir, *path; /* of the file */
+	char *dir, *path; /* the temporary file, and the directory that it lies in */
+	const struct sink_publisher *publisher; /* removes dir; NULL: the sink does */
 };
 
 static struct sink_pipe *self(struct sink *s)
 {
 	return (struct sink_pipe *)s;
+}
+
+static void remove_dir(struct sink_pipe *p)
+{
+	if (p->publisher)
+		(void)p->publisher->remove(p->publisher->ctx, NULL);
+	else
+		file_remove_tree(p->dir, NULL);
 }
 
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
@@ -170,7 +187,7 @@ static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
 		ret = ret ? ret : perfdata_write_pipe(p->fd, NAME, m.data, m.len, e);
 		file_map_close(&m);
 	}
-	file_remove_tree(p->dir, NULL);
+	remove_dir(p);
 	return ret;
 }
 
@@ -182,7 +199,7 @@ static void op_destroy(struct sink *s)
 		return;
 	sink_forward_destroy(&p->forward);
 	if (p->path)
-		file_remove_tree(p->dir, NULL);
+		remove_dir(p);
 	free(p->path);
 	free(p->dir);
 	free(p);
@@ -215,19 +232,27 @@ static int sink_pipe_prepare(struct sink_pipe *p, const struct sink_perfdata_opt
 
 	if (asprintf(&p->dir, "%s/kvmprof.XXXXXX", tmp && *tmp ? tmp : "/tmp") < 0) {
 		p->dir = NULL;
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	if (!mkdtemp(p->dir))
 		return err_set(e, errno, "%s: cannot create: %s", p->dir, strerror(errno));
 	/* From here on the directory is removed with the sink. */
 	if (asprintf(&p->path, "%s/perf.data", p->dir) < 0) {
 		p->path = NULL;
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
+	}
+	if (opt->publisher) {
+		int ret = opt->publisher->add(opt->publisher->ctx, p->dir, NULL, false, e);
+
+		if (ret)
+			return ret;
+		p->publisher = opt->publisher;
 	}
 	file.path = p->path;
+	file.publisher = NULL; /* in a directory of its own it may rename */
 	file.single_file = true;
 	file.passed_on = true;
-	return sink_perfdata_create(&p->forward.to, &file, e);
+	return perfdata_sink_create(&p->forward.to, &file, e);
 }
 
 int sink_pipe_create(struct sink **out, int fd, const struct sink_perfdata_options *opt,
@@ -237,7 +262,7 @@ int sink_pipe_create(struct sink **out, int fd, const struct sink_perfdata_optio
 	int ret;
 
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	p->forward.sink.ops = &pipe_ops;
 	p->fd = fd;
 	ret = sink_pipe_prepare(p, opt, e);

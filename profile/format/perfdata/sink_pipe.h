@@ -6,7 +6,7 @@
  * and names of the kernel, its modules and programs from the build-id cache when it
  * sees the first sample: they must be complete by then. Until the end the profile is
  * a single file in $TMPDIR (sink.h, which says where names go), which is removed
- * by end() or destroy(). The totals do not travel: perf refuses features unknown to it.
+ * by end() or destroy(). The totals do not travel: perf refuses features and records unknown to it.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_PERFDATA_SINK_PIPE_H
 #define KVMPROF_PROFILE_FORMAT_PERFDATA_SINK_PIPE_H

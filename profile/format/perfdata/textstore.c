@@ -112,16 +112,6 @@ void textstore_destroy(struct textstore *t)
 	free(t);
 }
 
-size_t textstore_count(const struct textstore *t)
-{
-	return t->n;
-}
-
-const struct textstore_range *textstore_at(const struct textstore *t, size_t i)
-{
-	return &t->range[i];
-}
-
 /* One command asks a handful of times: no index. */
 const struct textstore_range *textstore_find(const struct textstore *t, const char *name,
 					     uint64_t addr)

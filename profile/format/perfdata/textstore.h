@@ -52,8 +52,6 @@ int textstore_parse(struct textstore **out, const char *name, const uint8_t *dat
 		    struct err *e);
 void textstore_destroy(struct textstore *t);
 
-size_t textstore_count(const struct textstore *t);
-const struct textstore_range *textstore_at(const struct textstore *t, size_t i);
 /* The latest range of this module ("" : the kernel) that holds addr, or NULL. */
 const struct textstore_range *textstore_find(const struct textstore *t, const char *name,
 					     uint64_t addr);

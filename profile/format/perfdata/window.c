@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * perfdata_window: records on their way to the file: held back, sorted, written.
- */
-#include "profile/format/perfdata/write_private.h"
+#include "profile/format/perfdata/window.h"
 
 #include "base/array.h"
 #include "base/file.h"
@@ -189,16 +186,19 @@ int perfdata_hold(struct perfdata_writer *w, size_t start, uint64_t time_ns, str
 int perfdata_write_flush(struct perfdata_writer *w, uint64_t before_ns, struct err *e)
 {
 	size_t n = 0;
-	int ret = 0;
+	int ret;
 
 	if (w->failed)
 		return perfdata_fail(w, -w->failed, e);
 	sort_held(w);
 	while (n < w->nidx && w->idx[n].time_ns < before_ns)
 		n++;
-	if (n)
+	if (n) {
 		ret = drain_oldest(w, n, e);
-	ret = ret ? ret : perfdata_push(w, e);
+		if (ret)
+			return ret;
+	}
+	ret = perfdata_push(w, e);
 	return ret ? ret : put_data_size(w, e);
 }
 
@@ -213,8 +213,9 @@ int perfdata_write_drain(struct perfdata_writer *w, struct err *e)
 	w->drained = true;
 	sort_held(w);
 	ret = drain_oldest(w, w->nidx, e);
-	if (!ret)
-		finish_round(w);
-	ret = ret ? ret : perfdata_push(w, e);
+	if (ret)
+		return ret;
+	finish_round(w);
+	ret = perfdata_push(w, e);
 	return ret ? ret : put_data_size(w, e);
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/format/perfdata/write.h"
 
-#include "profile/format/perfdata/write_feature.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/sample.h"
 #include "profile/format/perfdata/format.h"
-#include "profile/format/perfdata/write_private.h"
+#include "profile/format/perfdata/window.h"
+#include "profile/format/perfdata/write_feature.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,11 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/array.h"
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/sample.h"
 
 #define MAX_NAME 4000u /* longest map path or comm: what PATH_MAX and u16 sizes allow */
 
@@ -33,7 +33,7 @@ int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err
 {
 	memset(w, 0, sizeof(*w));
 	w->ids = TABLE_OF(struct perfdata_build_id, equal_build_id);
-	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (w->fd < 0)
 		return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
 	w->path = strdup(path);
@@ -157,17 +157,46 @@ static size_t kernel_map_size(const struct perfdata_writer *w, const char *name)
 	return PERFDATA_RECORD_HEADER + 32 + name_size(name) + sample_id_size(w);
 }
 
+static size_t module_map_size(const struct perfdata_writer *w, const char *name)
+{
+	return kernel_map_size(w, name) + 32;
+}
+
+/* Puts pid, tid and range of a map of kernel code. */
+static void put_kernel_range(struct buf *b, const struct profile_map *m)
+{
+	buf_u32(b, UINT32_MAX);
+	buf_u32(b, 0);
+	buf_u64(b, m->addr);
+	buf_u64(b, m->len);
+	buf_u64(b, m->pgoff);
+}
+
 /* A map of kernel code; path: the name that perf is to show. */
 static void put_kernel_map(struct buf *b, const struct perfdata_writer *w,
 			   const struct profile_map *m)
 {
 	put_record_header(b, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL,
 			  kernel_map_size(w, m->path));
-	buf_u32(b, UINT32_MAX);
-	buf_u32(b, 0);
-	buf_u64(b, m->addr);
-	buf_u64(b, m->len);
-	buf_u64(b, m->pgoff);
+	put_kernel_range(b, m);
+	put_name(b, m->path);
+	put_sample_id(b, w, UINT32_MAX, 0, m->time_ns, 0);
+}
+
+/*
+ * Puts a map of a module, whose path is the name that perf shows. It is an MMAP2, although
+ * a module has no device and inode: perf inject --buildid-all crashes at the second MMAP
+ * record of one name (dso_id__empty(NULL), perf 6.17 to 7.3).
+ */
+static void put_module_map(struct buf *b, const struct perfdata_writer *w,
+			   const struct profile_map *m)
+{
+	put_record_header(b, PERFDATA_RECORD_MMAP2, PERFDATA_MISC_KERNEL,
+			  module_map_size(w, m->path));
+	put_kernel_range(b, m);
+	buf_add(b, NULL, 24); /* device, inode, generation */
+	buf_u32(b, PROT_READ | PROT_EXEC);
+	buf_u32(b, MAP_PRIVATE);
 	put_name(b, m->path);
 	put_sample_id(b, w, UINT32_MAX, 0, m->time_ns, 0);
 }
@@ -281,7 +310,7 @@ int perfdata_write_module(struct perfdata_writer *w, const struct profile_module
 					      name, e);
 	if (ret)
 		return ret;
-	put_kernel_map(
+	put_module_map(
 		&w->held, w,
 		&(struct profile_map){
 			.addr = m->addr, .len = m->len, .path = name, .time_ns = m->time_ns });
@@ -306,9 +335,9 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 		char name[PROFILE_MODULE_NAME + 2];
 
 		module_map_name(name, m[i]);
-		if (b.len + kernel_map_size(w, name) > end)
+		if (b.len + module_map_size(w, name) > end)
 			break;
-		put_kernel_map(&b, w,
+		put_module_map(&b, w,
 			       &(struct profile_map){
 				       .addr = m[i]->addr, .len = m[i]->len, .path = name });
 	}
@@ -476,9 +505,9 @@ int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker
 	uint64_t v[SAMPLE_WORDS];
 	size_t start = w->held.len, fields = (size_t)(sample_fields(w, &s, v) - v) * sizeof(*v);
 	char text[MARKER_NAME + 32] = "";
-	size_t len =
-		(size_t)snprintf(text, sizeof(text), "%s: %s", marker_kind_name(m->kind), m->name) +
-		1;
+	size_t len = (size_t)snprintf(text, sizeof(text), "%s: %s", markers_kind_name(m->kind),
+				      m->name) +
+		     1;
 	/* The size in front of it counts, too. */
 	size_t raw = ((4 + len + 7) & ~(size_t)7) - 4;
 
@@ -552,4 +581,111 @@ int perfdata_write_build_id(struct perfdata_writer *w, uint16_t whose, const uin
 		return perfdata_no_memory(w, e);
 	}
 	return 0;
+}
+
+/* -- a copy of an unfinished file and its writer ---------------------------------------------- */
+
+#define CHUNK (1u << 20)
+
+/* For file systems between which the kernel does not copy. */
+static int copy_by_hand(int to, int from, uint64_t off, uint64_t end)
+{
+	cleanup_free uint8_t *chunk = malloc(CHUNK);
+
+	if (!chunk)
+		return -ENOMEM;
+	while (off < end) {
+		size_t want = end - off < CHUNK ? (size_t)(end - off) : CHUNK;
+		ssize_t n = pread(from, chunk, want, (off_t)off);
+		int ret;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		ret = file_write_all(to, chunk, (size_t)n);
+		if (ret)
+			return ret;
+		off += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* The first len bytes. `from` is written at its own position, which stays. */
+static int copy_bytes(int to, int from, uint64_t len)
+{
+	off_t in = 0;
+
+	while ((uint64_t)in < len) {
+		ssize_t n = copy_file_range(from, &in, to, NULL, len - (uint64_t)in, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return copy_by_hand(to, from, (uint64_t)in, len);
+	}
+	return 0;
+}
+
+static void copy_buf(struct buf *to, const struct buf *from)
+{
+	buf_init(to);
+	if (from->len)
+		buf_add(to, from->data, from->len);
+	to->failed |= from->failed;
+}
+
+static bool copy_tables(struct perfdata_writer *out, const struct perfdata_writer *w)
+{
+	copy_buf(&out->out, &w->out);
+	copy_buf(&out->held, &w->held);
+	copy_buf(&out->kept, &w->kept);
+	if (w->nidx) {
+		out->idx = malloc(w->idx_cap * sizeof(*w->idx));
+		if (!out->idx)
+			return false;
+		memcpy(out->idx, w->idx, w->nidx * sizeof(*w->idx));
+		out->nidx = w->nidx;
+		out->idx_cap = w->idx_cap;
+	}
+	for (size_t i = 0; i < w->ids.n; i++) {
+		const struct perfdata_build_id *id =
+			(const struct perfdata_build_id *)w->ids.item + i;
+
+		if (perfdata_write_build_id(out,
+					    id->kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER,
+					    id->id, id->len, id->name, NULL))
+			return false;
+	}
+	return !out->out.failed && !out->held.failed && !out->kept.failed;
+}
+
+int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writer *w,
+			 const char *path, struct err *e)
+{
+	struct perfdata_writer fresh;
+	int ret;
+
+	*out = (struct perfdata_writer){ .fd = -1 };
+	if (w->failed)
+		return err_set(e, -w->failed, "%s: cannot be copied, as writing it has failed: %s",
+			       w->path, strerror(-w->failed));
+	ret = perfdata_writer_open(&fresh, path, e);
+	/* All but what is owned, which copy_tables() fills in. */
+	*out = *w;
+	out->fd = fresh.fd;
+	out->path = fresh.path;
+	out->idx = NULL;
+	out->ids = TABLE_OF(struct perfdata_build_id, w->ids.equal);
+	out->nidx = out->idx_cap = 0;
+	buf_init(&out->out);
+	buf_init(&out->held);
+	buf_init(&out->spare);
+	buf_init(&out->kept);
+	if (ret)
+		return ret;
+	ret = copy_bytes(out->fd, w->fd, w->on_disk);
+	if (ret)
+		return err_set(e, -ret, "%s: cannot write: %s", path, strerror(-ret));
+	return copy_tables(out, w) ? 0 : err_set(e, ENOMEM, "%s: out of memory", path);
 }

@@ -31,7 +31,7 @@
 #include "base/table.h"
 #include "profile/format/sink/sink.h"
 
-#define PERFDATA_EARLY 65528u /* one record: some 700 module maps */
+#define PERFDATA_EARLY 65528u /* one record: some 580 module maps */
 #define PERFDATA_WRITE_MAX_IDS (256u << 10)
 #define PERFDATA_WINDOW (8u << 20) /* bytes held back: about 35,000 samples of 20 frames */
 
@@ -59,8 +59,9 @@ struct perfdata_writer {
 	uint64_t data_off;	   /* where the records begin */
 	unsigned int nevents;	   /* with that of markers, if there may be some */
 	unsigned int marker_event; /* its index */
-	bool mem;	/* samples, not markers, have PERFDATA_MEM_SAMPLE_TYPE's fields */
-	uint32_t exits; /* bits of the events whose samples have RAW of profile/sink/exittime.h */
+	bool mem; /* samples, not markers, have PERFDATA_MEM_SAMPLE_TYPE's fields */
+	uint32_t
+		exits; /* bits of the events whose samples have RAW of profile/format/sink/exittime.h */
 	uint64_t ids_off, attr_off;
 	uint64_t early_off;	   /* of the room for module maps; 0: none */
 	struct buf out;		   /* next write */
@@ -88,7 +89,6 @@ struct perfdata_writer {
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e);
 /*
  * Another writer with all that w has, in a new file at path; both go on by themselves.
- * write_copy.c
  */
 int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writer *w,
 			 const char *path, struct err *e);
@@ -139,32 +139,17 @@ enum perfdata_maps { PERFDATA_MAPS_BY_NAME, PERFDATA_MAPS_KEPT };
 int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
 			 enum perfdata_maps how, size_t *left, struct err *e);
 
-/*
- * Now and then, at least once a second: the records of before before_ns go to the file, and
- * the file can be read up to there.
- */
-int perfdata_write_flush(struct perfdata_writer *w, uint64_t before_ns, struct err *e);
-/* All records; nothing but perfdata_write_early() and _end() comes after it. */
-int perfdata_write_drain(struct perfdata_writer *w, struct err *e);
+/* The file's header; data_end 0: no records yet. */
+void perfdata_put_header(struct buf *b, const struct perfdata_writer *w, uint64_t data_end,
+			 const uint64_t features[4]);
+/* A LOST_SAMPLES record. */
+void perfdata_put_lost(struct buf *b, const struct perfdata_writer *w, uint32_t cpu, uint64_t count,
+		       uint64_t time_ns);
 
-/* What a file says about itself beside its records. */
-struct perfdata_about {
-	const struct profile_info *info;
-	const char *osrelease; /* NULL: not known */
-	const char *json;      /* one object; NULL: none */
-};
-
-/*
- * The held records, the features and the final header. After a failed write
- * now or before (disk full) the file is cut back to whole records, far enough that the
- * rest of the format has room, and the number of samples that are missing becomes a record of
- * lost samples: `readable` and `kept_samples` say what there is. The failure is returned all
- * the same: only 0 means that all is there.
- */
-int perfdata_write_end(struct perfdata_writer *w, const struct perfdata_about *about,
-		       struct err *e);
-
-/* json, which is one object or NULL, with what is missing, if anything is: a member "profile". */
-void perfdata_put_totals(struct buf *b, const struct perfdata_writer *w, const char *json);
+/* Which event a record belongs to is told only where there are several. */
+static inline bool perfdata_has_identifier(const struct perfdata_writer *w)
+{
+	return w->nevents > 1;
+}
 
 #endif

@@ -207,9 +207,6 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 		if (!info->virtual_clock)
 			put_clock_data(b);
 		break;
-	case PERFDATA_FEAT_KVMPROF_JSON:
-		perfdata_put_totals(b, w, about->json);
-		break;
 	}
 }
 
@@ -218,7 +215,7 @@ static const unsigned int our_features[] = {
 	PERFDATA_FEAT_VERSION,	     PERFDATA_FEAT_ARCH,	PERFDATA_FEAT_NRCPUS,
 	PERFDATA_FEAT_CPUDESC,	     PERFDATA_FEAT_CPUID,	PERFDATA_FEAT_CMDLINE,
 	PERFDATA_FEAT_EVENT_DESC,    PERFDATA_FEAT_SAMPLE_TIME, PERFDATA_FEAT_CLOCKID,
-	PERFDATA_FEAT_BPF_PROG_INFO, PERFDATA_FEAT_CLOCK_DATA,	PERFDATA_FEAT_KVMPROF_JSON,
+	PERFDATA_FEAT_BPF_PROG_INFO, PERFDATA_FEAT_CLOCK_DATA,
 };
 #define OUR_FEATURES (sizeof(our_features) / sizeof(our_features[0]))
 

@@ -10,6 +10,13 @@
 
 #define PERFDATA_EVENT_ID 1u /* our only event's */
 
+/* What a file says about itself beside its records. */
+struct perfdata_about {
+	const struct profile_info *info;
+	const char *osrelease; /* NULL: not known */
+	const char *json;      /* one object; NULL: none */
+};
+
 /* struct perf_event_attr, PERFDATA_ATTR_SIZE bytes. */
 void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned int event);
 

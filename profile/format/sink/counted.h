@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * counted: the events of exact counts (`kvmprof run --engine exact --call-counts`), by name.
- * What each has: profile/run/exact_counts.h.
+ * What each has: profile/record/run/exact_counts.h.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_SINK_COUNTED_H
 #define KVMPROF_PROFILE_FORMAT_SINK_COUNTED_H
 
 #define COUNTED_INSTRUCTIONS "instructions"
 #define COUNTED_CALLS "calls"
+#define COUNTED_ENTRIES "entries"
 #define COUNTED_EXEC "insn-exec"
 
 #endif

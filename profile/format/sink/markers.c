@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/err.h"
-#include "base/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,12 +15,12 @@ static const char *const kind_names[MARKER_KINDS] = {
 	[MARKER_SNAPSHOT] = "snapshot",
 };
 
-const char *marker_kind_name(enum marker_kind kind)
+const char *markers_kind_name(enum marker_kind kind)
 {
 	return kind < MARKER_KINDS ? kind_names[kind] : "unknown";
 }
 
-bool marker_kind_parse(const char *name, size_t len, enum marker_kind *out)
+bool markers_kind_parse(const char *name, size_t len, enum marker_kind *out)
 {
 	for (unsigned int i = 0; i < MARKER_KINDS; i++) {
 		if (strlen(kind_names[i]) == len && !memcmp(name, kind_names[i], len)) {
@@ -45,7 +44,7 @@ void markers_deinit(struct markers *m)
 	pthread_mutex_destroy(&m->lock);
 }
 
-void marker_clean_name(char out[MARKER_NAME], const char *name, size_t len)
+void markers_clean_name(char out[MARKER_NAME], const char *name, size_t len)
 {
 	while (len && (uint8_t)name[0] <= ' ') {
 		name++;
@@ -78,7 +77,7 @@ static struct marker markers_make(enum marker_kind kind, const char *name, size_
 {
 	struct marker x = { .kind = kind, .time_ns = time_ns, .cpu = cpu };
 
-	marker_clean_name(x.name, name, len);
+	markers_clean_name(x.name, name, len);
 	return x;
 }
 
@@ -133,21 +132,20 @@ static int compare_times(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-void markers_json(struct markers *m, uint64_t first_ns, struct buf *b)
+void markers_json(struct markers *m, uint64_t first_ns, struct json_writer *w)
 {
 	pthread_mutex_lock(&m->lock);
 	if (m->n)
 		qsort(m->list, m->n, sizeof(*m->list), compare_times);
-	buf_printf(b, ",\"markers\":[");
+	json_array_begin(w, "markers");
 	for (size_t i = 0; i < m->n; i++) {
 		const struct marker *x = &m->list[i];
 		uint64_t since = x->time_ns > first_ns ? x->time_ns - first_ns : 0;
 
-		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		json_quote(b, x->name);
-		buf_printf(b, ",\"kind\":\"%s\",\"time_ns\":%" PRIu64 ",\"mono_ns\":%" PRIu64 "}",
-			   kind_names[x->kind], since, x->time_ns);
+		json_put_object(w, NULL, "name", x->name, "kind", kind_names[x->kind], "time_ns",
+				since, "mono_ns", x->time_ns);
 	}
-	buf_printf(b, "],\"markers_beyond\":%" PRIu64, m->added - m->n);
+	json_array_end(w);
+	json_u64(w, "markers_beyond", m->added - m->n);
 	pthread_mutex_unlock(&m->lock);
 }

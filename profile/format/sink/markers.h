@@ -12,7 +12,7 @@
 #ifndef KVMPROF_PROFILE_FORMAT_SINK_MARKERS_H
 #define KVMPROF_PROFILE_FORMAT_SINK_MARKERS_H
 
-#include "base/buf.h"
+#include "base/json.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -68,17 +68,17 @@ void markers_note(struct markers *m, enum marker_kind kind, const char *name, si
 bool markers_take(struct markers *m, uint64_t before_ns, struct marker *out);
 
 /* "console", "start" */
-const char *marker_kind_name(enum marker_kind kind);
-bool marker_kind_parse(const char *name, size_t len, enum marker_kind *out);
+const char *markers_kind_name(enum marker_kind kind);
+bool markers_kind_parse(const char *name, size_t len, enum marker_kind *out);
 
 /* Bytes as a name: see markers_add(). */
-void marker_clean_name(char out[MARKER_NAME], const char *name, size_t len);
+void markers_clean_name(char out[MARKER_NAME], const char *name, size_t len);
 
 /*
- * ,"markers":[{"name":...,"kind":...,"time_ns":n,"mono_ns":n}...],"markers_beyond":n
- * by time. time_ns is since first_ns, the guest's first instruction, and 0 of what came
+ * Writes the members "markers", a list of {"name":...,"kind":...,"time_ns":n,"mono_ns":n} by time,
+ * and "markers_beyond". time_ns is since first_ns, the guest's first instruction, and 0 of what came
  * before it; mono_ns is CLOCK_MONOTONIC.
  */
-void markers_json(struct markers *m, uint64_t first_ns, struct buf *b);
+void markers_json(struct markers *m, uint64_t first_ns, struct json_writer *w);
 
 #endif

@@ -120,7 +120,7 @@ uint64_t memref_data_src(const struct mem_refs *m)
 
 /* -- for people -------------------------------------------------------------------------- */
 
-const char *mem_region_name(uint8_t region)
+const char *memref_region_name(uint8_t region)
 {
 	static const char *const name[MEM_REGION_COUNT] = {
 		[MEM_REGION_UNKNOWN] = "unknown",
@@ -146,7 +146,7 @@ const char *mem_region_name(uint8_t region)
 	return region < MEM_REGION_COUNT ? name[region] : "?";
 }
 
-const char *mem_status_text(uint8_t status)
+const char *memref_status_text(uint8_t status)
 {
 	static const char *const text[MEM_STATUS_COUNT] = {
 		[MEM_OK] = "",
@@ -158,7 +158,7 @@ const char *mem_status_text(uint8_t status)
 	return status < MEM_STATUS_COUNT ? text[status] : "?";
 }
 
-const char *mem_host_text(uint8_t host)
+const char *memref_host_text(uint8_t host)
 {
 	static const char *const text[MEM_HOST_COUNT] = {
 		[MEM_HOST_OK] = "",

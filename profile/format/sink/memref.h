@@ -102,8 +102,8 @@ bool memref_parse(const uint8_t *bytes, size_t len, struct mem_refs *out);
 /* The same as perf has it, of the first operand (union perf_mem_data_src). */
 uint64_t memref_data_src(const struct mem_refs *m);
 
-const char *mem_region_name(uint8_t region);
-const char *mem_status_text(uint8_t status);
-const char *mem_host_text(uint8_t host);
+const char *memref_region_name(uint8_t region);
+const char *memref_status_text(uint8_t status);
+const char *memref_host_text(uint8_t host);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/format/sink/ring.h"
 
-#include "profile/format/sink/forward.h"
+#include "profile/format/sink/sink.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
  * A sample in the buffer; n addresses, with has_mem a struct mem_refs, and n bytes of
  * `exact` follow. No sink needs more.
  */
-struct held {
+struct ring_held {
 	uint32_t len; /* of all, a multiple of 8 */
 	uint16_t n, n_kernel;
 	struct profile_sample sample; /* but for its stack and memory */
@@ -43,7 +43,7 @@ static struct sink_ring *self(struct sink *s)
 
 static void drop_oldest(struct sink_ring *r)
 {
-	struct held h;
+	struct ring_held h;
 
 	memcpy(&h, r->data + r->tail, sizeof(h));
 	atomic_fetch_add_explicit(&r->overwritten, 1, memory_order_relaxed);
@@ -78,8 +78,8 @@ static void ring_put(struct sink_ring *r, const struct profile_sample *s)
 {
 	const struct stack *st = s->stack;
 	size_t ips = st->n * sizeof(*st->ip), mem = s->mem ? sizeof(*s->mem) : 0;
-	size_t len = (sizeof(struct held) + ips + mem + st->n + 7) & ~(size_t)7;
-	struct held h = {
+	size_t len = (sizeof(struct ring_held) + ips + mem + st->n + 7) & ~(size_t)7;
+	struct ring_held h = {
 		.len = (uint32_t)len,
 		.n = st->n,
 		.n_kernel = st->n_kernel,
@@ -115,7 +115,7 @@ static int replay(struct sink_ring *r, struct sink *to, struct err *e)
 
 	for (size_t i = 0; !ret && i < r->n; i++) {
 		const uint8_t *p = r->data + at;
-		struct held h;
+		struct ring_held h;
 		size_t ips;
 
 		memcpy(&h, p, sizeof(h));
@@ -155,7 +155,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 
 	r->gone = calloc(info->vcpus, sizeof(*r->gone));
 	if (!r->gone)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	r->vcpus = info->vcpus;
 	return sink_forward_begin(s, info, e);
 }
@@ -240,7 +240,7 @@ int sink_ring_create(struct sink **out, struct sink *to, size_t size, struct err
 
 	if (!r) {
 		to->ops->destroy(to);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	r->forward = (struct sink_forward){ { &ring_ops }, to };
 	r->size = (size < SINK_RING_MIN ? SINK_RING_MIN : size) & ~(size_t)7;

@@ -11,7 +11,7 @@
  * Times are CLOCK_MONOTONIC in ns. Calls need not be in order of time, but what
  * a sample depends on (its task's name, its mappings) must not have a later
  * time than the sample. pids and tids are the guest's; pid 0 is its idle task. Those from 1,000,000,000 on are
- * the host's, of threads of the VMM (profile/live/host_threads.h).
+ * the host's, of threads of the VMM (profile/record/host/host_threads.h).
  */
 #ifndef KVMPROF_PROFILE_FORMAT_SINK_SINK_H
 #define KVMPROF_PROFILE_FORMAT_SINK_SINK_H
@@ -221,5 +221,37 @@ static inline int sink_snapshot(struct sink *s, const char *path,
 	copy->ops->destroy(copy);
 	return ret;
 }
+
+/*
+ * What a sink in front of another one does by itself: pass each call on. Such a sink begins with a
+ * struct sink_forward and takes into its table of operations sink_forward_* for all that it has nothing
+ * to do about.
+ */
+struct sink_forward {
+	struct sink sink;
+	struct sink *to; /* owned; NULL while it is being made */
+};
+
+int sink_forward_begin(struct sink *s, const struct profile_info *info, struct err *e);
+int sink_forward_kernel(struct sink *s, const struct profile_kernel *k, struct err *e);
+int sink_forward_fork(struct sink *s, const struct profile_fork *f, struct err *e);
+int sink_forward_exit(struct sink *s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e);
+int sink_forward_comm(struct sink *s, const struct profile_comm *c, struct err *e);
+int sink_forward_module(struct sink *s, const struct profile_module *m, struct err *e);
+int sink_forward_map(struct sink *s, const struct profile_map *map, struct err *e);
+int sink_forward_dso(struct sink *s, const struct profile_dso *dso, struct err *e);
+int sink_forward_sample(struct sink *s, const struct profile_sample *sample, struct err *e);
+int sink_forward_marker(struct sink *s, const struct profile_marker *m, struct err *e);
+int sink_forward_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns,
+		      struct err *e);
+int sink_forward_flush(struct sink *s, uint64_t before_ns, struct err *e);
+int sink_forward_end(struct sink *s, const struct profile_totals *totals, struct err *e);
+int sink_forward_copy(struct sink *s, const char *path, struct sink **out, struct err *e);
+int sink_forward_abandon(struct sink *s, enum sink_rest rest, struct err *e);
+/* Of the one behind. */
+void sink_forward_destroy(struct sink_forward *f);
+
+/* A profile that nobody keeps, for commands that show what happens as it does. */
+int sink_null_create(struct sink **out, struct err *e);
 
 #endif

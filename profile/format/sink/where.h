@@ -3,7 +3,7 @@
  * where: where a vCPU's thread was, as a frame of a profile's stacks (event host).
  *
  * A frame at one of these addresses stands above the guest's frames and below the host's. The places are in the last
- * 64 KiB of the address space, as those of profile/live/frame_vmm.h. Any thread.
+ * 64 KiB of the address space, as those of profile/record/host/frame.h. Any thread.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_SINK_WHERE_H
 #define KVMPROF_PROFILE_FORMAT_SINK_WHERE_H
@@ -28,7 +28,7 @@
 /* Tasks of the host that had the processor. */
 #define WHERE_TASK_BASE UINT64_C(0xffffffffffffe800)
 #define WHERE_TASKS 120u
-/* profile/live/frame_vmm.h: its devices. */
+/* profile/record/host/frame.h: its devices. */
 #define WHERE_VMM_BASE UINT64_C(0xffffffffffff0000)
 #define WHERE_VMM_END UINT64_C(0xffffffffffff1000)
 

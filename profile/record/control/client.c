@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "profile/record/control/path.h"
 
 #include <errno.h>
@@ -25,7 +26,15 @@ int control_client_open(struct control_client **out, const char *path, struct er
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	struct control_client *c;
+	char only[CONTROL_PATH_MAX];
 
+	if (!strcmp(path, CONTROL_PATH_AUTO)) {
+		int ret = control_path_only(only, e);
+
+		if (ret)
+			return ret;
+		path = only;
+	}
 	if (strlen(path) >= sizeof(sa.sun_path))
 		return err_set(e, ENAMETOOLONG,
 			       "%s: too long for a socket's path, which has %zu bytes at most",
@@ -33,9 +42,11 @@ int control_client_open(struct control_client **out, const char *path, struct er
 	strcpy(sa.sun_path, path);
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	buf_init(&c->in);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (c->fd >= 0)
+		control_limit_waits(c->fd);
 	if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
 		int cause = errno;
 
@@ -60,7 +71,7 @@ static int send_line(struct control_client *c, json_t *request, struct err *e)
 {
 	char *text = json_dumps(request, JSON_COMPACT);
 	size_t len = text ? strlen(text) : 0, sent = 0;
-	int ret = text ? 0 : err_set(e, ENOMEM, "out of memory");
+	int ret = text ? 0 : err_nomem(e);
 
 	if (text)
 		text[len++] = '\n'; /* in place of the end */
@@ -69,8 +80,12 @@ static int send_line(struct control_client *c, json_t *request, struct err *e)
 
 		if (n >= 0)
 			sent += (size_t)n;
+		else if (errno == EAGAIN)
+			ret = err_set(e, ETIMEDOUT, "the run does not read");
 		else if (errno != EINTR)
 			ret = err_set(e, errno, "the run has gone: %s", strerror(errno));
+		else if (signals_are_there())
+			ret = err_set(e, EINTR, "interrupted");
 	}
 	free(text);
 	return ret;
@@ -79,18 +94,23 @@ static int send_line(struct control_client *c, json_t *request, struct err *e)
 /* More of a reply, before the deadline. */
 static int client_receive(struct control_client *c, uint64_t deadline_ns, struct err *e)
 {
-	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	struct pollfd p[2] = { { .fd = c->fd, .events = POLLIN },
+			       { .fd = signals_fd(), .events = POLLIN } };
 	uint64_t now = clock_mono_ns();
 	uint8_t *room;
 	ssize_t n;
 
 	if (now >= deadline_ns)
 		return err_set(e, ETIMEDOUT, "the run does not answer");
-	if (poll(&p, 1, (int)((deadline_ns - now) / 1000000) + 1) <= 0)
+	if (poll(p, 2, (int)((deadline_ns - now) / 1000000) + 1) <= 0)
+		return 0;
+	if (signals_are_there())
+		return err_set(e, EINTR, "interrupted");
+	if (!p[0].revents)
 		return 0;
 	room = buf_reserve(&c->in, READ_CHUNK);
 	if (!room)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	n = recv(c->fd, room, READ_CHUNK, 0);
 	if (n > 0)
 		c->in.len += (size_t)n;
@@ -133,7 +153,7 @@ static int take_line(struct control_client *c, json_t **reply, struct err *e)
 int control_client_ask(struct control_client *c, json_t *request, json_t **reply, struct err *e)
 {
 	json_t *got = NULL;
-	int ret = request ? send_line(c, request, e) : err_set(e, ENOMEM, "out of memory");
+	int ret = request ? send_line(c, request, e) : err_nomem(e);
 
 	json_decref(request);
 	ret = ret ? ret : take_line(c, &got, e);

@@ -2,6 +2,7 @@
 #include "profile/record/control/path.h"
 
 #include "base/cleanup.h"
+#include "base/signals.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,10 +10,16 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #define BACKLOG 8
+#define CONNECT_S 5
 
-int control_dir(char out[CONTROL_PATH_MAX], enum control_missing missing, struct err *e)
+/*
+ * The directory of sockets without a path of their own. Fails where it is somebody else's,
+ * or others may write to it.
+ */
+static int control_dir(char out[CONTROL_PATH_MAX], enum control_missing missing, struct err *e)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR");
 	struct stat st;
@@ -110,14 +117,16 @@ int control_listen(struct control_listener *l, const char *path, struct err *e)
 	cleanup_close int fd = -1;
 	struct sockaddr_un a;
 	struct stat st;
-	int ret = 0;
+	int ret;
 
 	l->fd = -1;
 	if (!strcmp(path, CONTROL_PATH_AUTO)) {
 		ret = control_path_of(l->path, getpid(), CONTROL_MISSING_IS_MADE, e);
+		if (ret)
+			return ret;
 		path = l->path;
 	}
-	ret = ret ? ret : set_address(&a, path, e);
+	ret = set_address(&a, path, e);
 	if (ret)
 		return ret;
 	memmove(l->path, path, strlen(path) + 1);
@@ -133,11 +142,13 @@ int control_listen(struct control_listener *l, const char *path, struct err *e)
 	}
 	if (ret)
 		return err_set(e, -ret, "%s: cannot create a socket: %s", path, strerror(-ret));
+	l->file = signals_remove(path);
 	if (lstat(path, &st) < 0 || listen(fd, BACKLOG) < 0)
 		return err_set(e, errno, "%s: cannot listen: %s", path, strerror(errno));
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
-	l->fd = take_fd(&fd);
+	l->uid = geteuid();
+	l->fd = cleanup_take_fd(&fd);
 	return 0;
 }
 
@@ -149,6 +160,7 @@ void control_unlisten(struct control_listener *l)
 		return;
 	if (lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
 		unlink(l->path);
+	signals_keep(l->file);
 	close(l->fd);
 	l->fd = -1;
 }
@@ -166,7 +178,18 @@ int control_connect_failed(const char *path, int cause, struct err *e)
 		return err_set(e, ENOTSOCK, "%s: not a control socket", path);
 	if (cause == ECONNREFUSED)
 		return err_set(e, ECONNREFUSED, "%s: the run that listened there is gone", path);
+	if (cause == EAGAIN)
+		return err_set(e, ETIMEDOUT, "%s: the program that listens there does not answer",
+			       path);
 	return err_set(e, cause, "%s: cannot connect: %s", path, strerror(cause));
+}
+
+void control_limit_waits(int fd)
+{
+	const struct timeval most = { .tv_sec = CONNECT_S };
+
+	/* It counts for connect(2), too: a queue that is full is that of a program that does not listen. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 }
 
 int control_connect(const char *path, struct err *e)
@@ -180,8 +203,9 @@ int control_connect(const char *path, struct err *e)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set(e, errno, "cannot create a socket: %s", strerror(errno));
+	control_limit_waits(fd);
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
-		return take_fd(&fd);
+		return cleanup_take_fd(&fd);
 	return control_connect_failed(path, errno, e);
 }
 
@@ -212,4 +236,22 @@ unsigned int control_find(pid_t pid[CONTROL_MAX_FOUND])
 	if (list)
 		closedir(list);
 	return n;
+}
+
+int control_path_only(char path[CONTROL_PATH_MAX], struct err *e)
+{
+	pid_t pid[CONTROL_MAX_FOUND];
+	unsigned int n = control_find(pid);
+
+	if (!n)
+		return err_set(e, ENOENT,
+			       "no run was started with --control auto; for one with --control "
+			       "PATH give the same here");
+	if (n > 1)
+		return err_set(
+			e, EINVAL,
+			"%u runs can be controlled: choose one with --control PATH; `kvmprof ctl "
+			"list` shows them",
+			n);
+	return control_path_of(path, pid[0], CONTROL_MISSING_FAILS, e);
 }

@@ -19,11 +19,6 @@
 
 enum control_missing { CONTROL_MISSING_FAILS, CONTROL_MISSING_IS_MADE };
 
-/*
- * The directory of sockets without a path of their own. Fails where it is somebody else's,
- * or others may write to it.
- */
-int control_dir(char out[CONTROL_PATH_MAX], enum control_missing missing, struct err *e);
 /* The socket of a process in it. */
 int control_path_of(char out[CONTROL_PATH_MAX], pid_t pid, enum control_missing missing,
 		    struct err *e);
@@ -34,6 +29,8 @@ struct control_listener {
 	char path[CONTROL_PATH_MAX];
 	dev_t dev;
 	ino_t ino;
+	int file;  /* the result of signals_remove() */
+	uid_t uid; /* who may connect, beside root: a run may have another user later */
 };
 
 /*
@@ -47,10 +44,15 @@ void control_unlisten(struct control_listener *l);
 /* Records why connecting to path failed; cause: positive errno value. Returns -errno. */
 int control_connect_failed(const char *path, int cause, struct err *e);
 
-/* A connected socket, or -errno. */
-int control_connect(const char *path, struct err *e);
+/* Returns the path of the only run that was started with --control auto; -ENOENT, -EINVAL: none, several. */
+int control_path_only(char path[CONTROL_PATH_MAX], struct err *e);
 
-/* Runs with a socket in control_dir() that answer; how many, CONTROL_MAX_FOUND at most. */
+/* A connected socket, or -errno. -ETIMEDOUT: somebody listens, who does not answer. */
+int control_connect(const char *path, struct err *e);
+/* Connecting and sending take seconds at most from now on: then they fail with EAGAIN. */
+void control_limit_waits(int fd);
+
+/* Runs with a socket in the default directory that answer; how many, CONTROL_MAX_FOUND at most. */
 unsigned int control_find(pid_t pid[CONTROL_MAX_FOUND]);
 
 #endif

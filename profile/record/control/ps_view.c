@@ -11,7 +11,7 @@
 
 #define NS_PER_S 1000000000u
 
-struct row {
+struct ps_view_row {
 	uint64_t pid, tid, ppid;
 	uint64_t cpu_ns; /* UINT64_MAX unknown */
 	double percent;	 /* negative: unknown */
@@ -23,7 +23,7 @@ struct row {
 
 static const char *const sort_name[] = { "pid", "cpu", "time", "comm", "state", "wchan" };
 
-bool ps_sort_find(const char *name, enum ps_sort *out)
+bool ps_view_sort_find(const char *name, enum ps_sort *out)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(sort_name); i++)
 		if (!strcmp(name, sort_name[i])) {
@@ -105,7 +105,8 @@ static int compare_numbers(double a, double b)
 	return a > b ? -1 : a < b;
 }
 
-static int ps_view_compare(const struct row *a, const struct row *b, enum ps_sort by)
+static int ps_view_compare(const struct ps_view_row *a, const struct ps_view_row *b,
+			   enum ps_sort by)
 {
 	switch (by) {
 	case PS_SORT_CPU:
@@ -126,7 +127,7 @@ static int ps_view_compare(const struct row *a, const struct row *b, enum ps_sor
 
 static int by_order(const void *x, const void *y, void *by)
 {
-	const struct row *a = x, *b = y;
+	const struct ps_view_row *a = x, *b = y;
 	int ret = ps_view_compare(a, b, *(const enum ps_sort *)by);
 
 	if (ret)
@@ -136,11 +137,11 @@ static int by_order(const void *x, const void *y, void *by)
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-static struct row row_of(const json_t *t)
+static struct ps_view_row row_of(const json_t *t)
 {
 	const json_t *percent = json_object_get(t, "cpu_percent");
 
-	return (struct row){
+	return (struct ps_view_row){
 		.pid = ps_view_number(t, "pid", 0),
 		.tid = ps_view_number(t, "tid", 0),
 		.ppid = ps_view_number(t, "ppid", 0),
@@ -156,7 +157,7 @@ static struct row row_of(const json_t *t)
 	};
 }
 
-static void put_row(struct buf *out, const struct row *r, bool stacks)
+static void put_row(struct buf *out, const struct ps_view_row *r, bool stacks)
 {
 	char time[32] = "-", percent[16] = "-";
 
@@ -200,14 +201,14 @@ int ps_view_text(struct buf *out, json_t *now, const json_t *before,
 {
 	const json_t *tasks = json_object_get(now, "tasks");
 	size_t all = json_array_size(tasks), n = 0;
-	cleanup_free struct row *row = NULL;
+	cleanup_free struct ps_view_row *row = NULL;
 	enum ps_sort sort = opt->sort;
 
 	if (!json_is_array(tasks) || all > PS_VIEW_MAX_TASKS)
 		return err_set(e, EINVAL, "the reply has no list of tasks");
 	row = calloc(all + 1, sizeof(*row));
 	if (!row)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (before)
 		ps_view_add_cpu(now, before);
 	for (size_t i = 0; i < all; i++) {
@@ -221,5 +222,5 @@ int ps_view_text(struct buf *out, json_t *now, const json_t *before,
 	for (size_t i = 0; i < n; i++)
 		put_row(out, &row[i], opt->stacks);
 	put_notes(out, now);
-	return out->failed ? err_set(e, ENOMEM, "out of memory") : 0;
+	return out->failed ? err_nomem(e) : 0;
 }

@@ -25,7 +25,7 @@ struct ps_view_options {
 };
 
 /* "pid", "cpu", ...; false: none of them. */
-bool ps_sort_find(const char *name, enum ps_sort *out);
+bool ps_view_sort_find(const char *name, enum ps_sort *out);
 
 /*
  * now: an object with what ps_json() puts; before: an earlier one, by which the shares of a

@@ -159,9 +159,9 @@ static int take_len(struct control_request *r, const char *key, const json_t *v,
 
 #define MAX_MEMBERS 3
 
-static const struct command {
+static const struct request_command {
 	const char *name;
-	struct member {
+	struct request_member {
 		const char *key;
 		take_fn *take;
 		bool optional;
@@ -211,7 +211,7 @@ static int find_command(struct control_request *r, const json_t *root, struct er
 	return WRONG(e, "there is no command '%.*s'", SHOWN, name);
 }
 
-static const struct member *find_member(const struct command *c, const char *key)
+static const struct request_member *find_member(const struct request_command *c, const char *key)
 {
 	for (unsigned int i = 0; i < MAX_MEMBERS && c->member[i].key; i++)
 		if (!strcmp(key, c->member[i].key))
@@ -221,14 +221,14 @@ static const struct member *find_member(const struct command *c, const char *key
 
 static int take_members(struct control_request *r, json_t *root, struct err *e)
 {
-	const struct command *c = &commands[r->cmd];
+	const struct request_command *c = &commands[r->cmd];
 	const char *key;
 	json_t *v;
 	int ret;
 
 	json_object_foreach(root, key, v)
 	{
-		const struct member *m = find_member(c, key);
+		const struct request_member *m = find_member(c, key);
 
 		if (!strcmp(key, "cmd") || !strcmp(key, "id"))
 			continue;
@@ -276,4 +276,35 @@ int control_request_parse(struct control_request *out, const char *line, size_t 
 	ret = parse_object(out, root, e);
 	json_decref(root);
 	return ret;
+}
+
+/* -- replies -------------------------------------------------------------------------- */
+
+static void reply_begin(struct json_writer *w, struct buf *b, const struct control_request *r,
+			bool ok)
+{
+	buf_u8(b, '{');
+	json_begin_members(w, b);
+	json_bool(w, "ok", ok);
+	if (r->has_id)
+		json_i64(w, "id", r->id);
+}
+
+void control_reply_begin(struct json_writer *w, struct buf *b, const struct control_request *r)
+{
+	reply_begin(w, b, r, true);
+}
+
+void control_reply_end(struct json_writer *w)
+{
+	buf_u8(w->b, '}');
+}
+
+void control_reply_error(struct buf *b, const struct control_request *r, const char *text)
+{
+	struct json_writer w;
+
+	reply_begin(&w, b, r, false);
+	json_str(&w, "error", text);
+	control_reply_end(&w);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * control_request: one line from a client of the control socket -> a checked request.
+ * control_request: one line from a client of the control socket -> a checked request; and the form of replies.
  *
  * Form: docs/control.md. The line comes from another process and is not believed: what
  * is too long, unknown, missing or of the wrong type is an error with a reason. No I/O,
@@ -9,7 +9,9 @@
 #ifndef KVMPROF_PROFILE_RECORD_CONTROL_REQUEST_H
 #define KVMPROF_PROFILE_RECORD_CONTROL_REQUEST_H
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +79,17 @@ int control_request_parse(struct control_request *out, const char *line, size_t 
 
 /* "stack-size" */
 const char *control_cmd_name(enum control_cmd cmd);
+
+/*
+ * A reply is begun, gets its members through w, and is ended; or it is an error as a whole. Whether memory
+ * sufficed is in b->failed.
+ */
+
+/* Begins {"ok":true,"id":ID in b. */
+void control_reply_begin(struct json_writer *w, struct buf *b, const struct control_request *r);
+/* Writes the closing brace; no line feed. */
+void control_reply_end(struct json_writer *w);
+/* Writes a whole reply that says no. r may be one that could not be parsed. */
+void control_reply_error(struct buf *b, const struct control_request *r, const char *text);
 
 #endif

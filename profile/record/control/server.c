@@ -3,9 +3,10 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "profile/record/control/reply.h"
+#include "profile/record/control/request.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -209,13 +210,13 @@ static void read_in(struct control_server *s, struct client *c, uint64_t now)
 
 /* -- clients -------------------------------------------------------------------------- */
 
-static bool is_allowed(int fd)
+static bool is_allowed(const struct control_listener *l, int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid());
+	       (peer.uid == 0 || peer.uid == l->uid);
 }
 
 /* One line, if the socket takes it; nothing is kept for such a client. */
@@ -242,7 +243,7 @@ static void take_client(struct control_server *s, uint64_t now)
 			s->accept_after_ns = now + ACCEPT_PAUSE_NS;
 		return;
 	}
-	if (!is_allowed(fd)) {
+	if (!is_allowed(s->listener, fd)) {
 		server_refuse(fd, "only the user who started the run, and root, may control it");
 		return;
 	}
@@ -420,13 +421,14 @@ int control_server_start(struct control_server **out, const struct control_liste
 	int ret;
 
 	if (!s)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	s->listener = l;
 	s->ops = ops;
 	s->ctx = ctx;
 	s->limits = limits ? *limits : usual;
 	for (unsigned int i = 0; i < CONTROL_MAX_CLIENTS; i++)
 		s->client[i].fd = -1;
+	json_object_seed(0); /* reads /dev/urandom, which the thread may not open */
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->event_fd < 0) {
 		ret = err_set(e, errno, "eventfd: %s", strerror(errno));

@@ -4,19 +4,132 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "profile/record/control/reply.h"
-#include "symbolizer/core/display_name.h"
-#include "profile/record/control/view_names.h"
+#include "profile/record/control/request.h"
+#include "symbolizer/core/demangle.h"
 #include "profile/record/control/view_stacks.h"
-#include "profile/format/sink/forward.h"
+#include "profile/format/names/tasks.h"
+#include "profile/format/names/names.h"
+#include "base/table.h"
+#include "profile/format/sink/sink.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define USUAL_STACKS 1000u
 #define USUAL_DEPTH 64u
+
+/* -- names of tasks and functions while the guest runs ----------------------------------- */
+
+/* A function, or an address without one. */
+struct live_func {
+	const char *name; /* "": none */
+	const char *dso;
+	uint64_t addr, size;
+};
+
+struct live_names {
+	struct profile_kernel kernel;
+	bool have_kernel;
+	struct names *names;
+	struct tasks *tasks;
+	struct table func; /* struct live_func; a deinit forgets them: indexes are new then */
+	struct display_names display;
+};
+
+/* Names are of tables that stay, so equal ones are one pointer. */
+static bool equal_func(const void *a, const void *b, const void *ctx)
+{
+	const struct live_func *x = a, *y = b;
+
+	(void)ctx;
+	return x->name == y->name && x->dso == y->dso && x->addr == y->addr;
+}
+
+static bool live_names_init(struct live_names *n)
+{
+	*n = (struct live_names){ .names = names_create_live(), .tasks = tasks_create() };
+	n->func = TABLE_OF(struct live_func, equal_func);
+	demangle_names_init(&n->display, DEMANGLE_PROGRAMS);
+	return n->names && n->tasks;
+}
+
+static void live_names_deinit(struct live_names *n)
+{
+	demangle_names_deinit(&n->display);
+	table_deinit(&n->func);
+	tasks_destroy(n->tasks);
+	names_destroy(n->names);
+}
+
+static void live_names_kernel(struct live_names *n, const struct profile_kernel *k)
+{
+	n->kernel = *k;
+	n->have_kernel = true;
+	names_kernel(n->names, k);
+}
+
+static bool has_room(const struct live_names *n, uint32_t tid)
+{
+	return tasks_threads(n->tasks) < LIVE_MAX_THREADS || tasks_known(n->tasks, tid);
+}
+
+static void live_names_fork(struct live_names *n, uint32_t pid, uint32_t tid, uint32_t ppid,
+			    uint32_t ptid)
+{
+	if (pid == tid)
+		(void)names_fork(n->names, pid, ppid, NULL);
+	if (has_room(n, tid))
+		(void)tasks_fork(n->tasks, tid, ptid, NULL);
+}
+
+static void live_names_comm(struct live_names *n, const struct profile_comm *c)
+{
+	if (c->exec)
+		(void)names_exec(n->names, c->pid, NULL);
+	if (has_room(n, c->tid))
+		(void)tasks_comm(n->tasks, c->tid, c->name, NULL);
+}
+
+/* Returns the symbol at a kernel address, a module's too; NULL: none. *dso is set in any case. */
+static const struct symbol *live_names_kernel_symbol(const struct live_names *n, uint64_t addr,
+						     const char **dso)
+{
+	struct name name;
+
+	names_lookup(n->names, 0, NAMES_KERNEL, addr, &name);
+	*dso = name.dso;
+	return name.symbol;
+}
+
+/* Returns an index in func, or UINT32_MAX beyond LIVE_MAX_FUNCS. NAMES_KERNEL: addr is of the kernel's mode. */
+static uint32_t live_names_func(struct live_names *n, uint32_t pid, enum names_of whose,
+				uint64_t addr)
+{
+	struct live_func f = { "", NULL, addr, 0 };
+	struct name name;
+	uint32_t index;
+	bool fresh;
+
+	names_lookup(n->names, pid, whose, addr, &name);
+	f.dso = name.dso;
+	if (name.symbol) {
+		f.name = demangle_shown(&n->display, name.symbol, whose);
+		f.addr = name.symbol->addr;
+		f.size = name.symbol->size;
+	}
+	if (n->func.n >= LIVE_MAX_FUNCS)
+		return UINT32_MAX;
+	return table_add(&n->func,
+			 table_mix(f.addr, table_mix((uintptr_t)f.name, (uintptr_t)f.dso)), &f,
+			 &index, &fresh)
+		       ? UINT32_MAX
+		       : index;
+}
+
+/* -- the sink ---------------------------------------------------------------------------- */
 
 struct sink_live {
 	struct sink_forward forward;
@@ -56,15 +169,15 @@ static void gather(struct sink_live *l, const struct profile_sample *s)
 		frame[i] = live_names_func(&l->names, s->pid,
 					   i < st->n_kernel ? NAMES_KERNEL : NAMES_PROGRAM, addr);
 	}
-	live_stacks_add(&l->stacks, &like, frame, s->period, s->time_ns);
+	view_stacks_add(&l->stacks, &like, frame, s->period, s->time_ns);
 	/* A bare-metal kernel's own program has its names in the kernel's image, too. */
 	if (!s->event && (st->n_kernel || live_names_kernel_symbol(&l->names, st->ip[0], &dso)))
-		live_stacks_hit(&l->stacks, st->ip[0], s->period);
+		view_stacks_hit(&l->stacks, st->ip[0], s->period);
 }
 
 static void view_forget(struct sink_live *l)
 {
-	live_stacks_end(&l->stacks);
+	view_stacks_end(&l->stacks);
 	table_deinit(&l->names.func);
 	l->active = false;
 }
@@ -78,7 +191,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 	l->info = *info;
 	l->lost = calloc(info->vcpus, sizeof(*l->lost));
 	if (!l->lost)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	return sink_forward_begin(s, info, e);
 }
 
@@ -158,7 +271,7 @@ static void op_destroy(struct sink *s)
 	if (!l)
 		return;
 	sink_forward_destroy(&l->forward);
-	live_stacks_end(&l->stacks);
+	view_stacks_end(&l->stacks);
 	live_names_deinit(&l->names);
 	free(l->lost);
 	free(l);
@@ -183,18 +296,18 @@ static const struct sink_ops live_ops = {
 	.destroy = op_destroy,
 };
 
-int sink_live_create(struct sink **out, struct sink *to, struct err *e)
+int view_sink_create(struct sink **out, struct sink *to, struct err *e)
 {
 	struct sink_live *l = calloc(1, sizeof(*l));
 
 	if (!l) {
 		to->ops->destroy(to);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	l->forward = (struct sink_forward){ { &live_ops }, to };
 	if (!live_names_init(&l->names)) {
 		op_destroy(&l->forward.sink);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	*out = &l->forward.sink;
 	return 0;
@@ -203,7 +316,7 @@ int sink_live_create(struct sink **out, struct sink *to, struct err *e)
 /* -- the reply to `profile` ----------------------------------------------------------- */
 
 /* What is put out, and which numbers things have in it. */
-struct view {
+struct view_view {
 	struct sink_live *l;
 	const struct live_mark *from; /* NULL: from the beginning */
 	uint32_t depth;
@@ -232,7 +345,7 @@ static int compare_shown(const void *a, const void *b)
 }
 
 /* The stacks that changed, heaviest first; what is beyond max goes into the rest. */
-static void view_choose(struct view *v, size_t max)
+static void view_choose(struct view_view *v, size_t max)
 {
 	const struct live_stacks *s = &v->l->stacks;
 
@@ -262,10 +375,13 @@ static void view_choose(struct view *v, size_t max)
 	}
 }
 
-static void put_counts(struct view *v, struct buf *b, bool rest)
+static void put_counts(struct view_view *v, struct json_writer *w, bool rest)
 {
+	static const char *const key[2][2] = { { "weight", "count" },
+					       { "rest_weight", "rest_count" } };
+
 	for (unsigned int what = 0; what < 2; what++) {
-		buf_printf(b, ",\"%s%s\":[", rest ? "rest_" : "", what ? "count" : "weight");
+		json_array_begin(w, key[rest][what]);
 		for (unsigned int i = 0; i < v->l->info.nevents; i++) {
 			struct live_count c = v->l->stacks.totals.all[i];
 
@@ -273,31 +389,29 @@ static void put_counts(struct view *v, struct buf *b, bool rest)
 				c = v->rest[i];
 			else if (v->from)
 				c = minus(c, v->from->totals.all[i]);
-			buf_printf(b, "%s%" PRIu64, i ? "," : "", what ? c.count : c.weight);
+			json_u64(w, NULL, what ? c.count : c.weight);
 		}
-		buf_u8(b, ']');
+		json_array_end(w);
 	}
 }
 
-static void put_cpus(struct view *v, struct buf *b)
+static void put_cpus(struct view_view *v, struct json_writer *w)
 {
-	static const char *const name[4] = { NULL, "kernel", "user", "idle" };
 	const struct live_stacks *s = &v->l->stacks;
 	uint64_t lost = 0;
 
-	buf_printf(b, ",\"cpus\":[");
+	json_array_begin(w, "cpus");
 	for (unsigned int i = 0; i < s->vcpus; i++) {
 		const struct live_cpu none = { 0 }, *old = v->from ? &v->from->cpu[i] : &none;
+		const struct live_cpu *now = &s->cpu[i];
 
-		buf_printf(b, "%s{\"cpu\":%u", i ? "," : "", i);
-		for (unsigned int m = 1; m < 4; m++)
-			control_put_u64(b, name[m], s->cpu[i].mode[m] - old->mode[m]);
-		control_put_u64(b, "lost", s->cpu[i].lost - old->lost);
-		lost += s->cpu[i].lost - old->lost;
-		buf_u8(b, '}');
+		json_put_object(w, NULL, "cpu", i, "kernel", now->mode[1] - old->mode[1], "user",
+				now->mode[2] - old->mode[2], "idle", now->mode[3] - old->mode[3],
+				"lost", now->lost - old->lost);
+		lost += now->lost - old->lost;
 	}
-	buf_u8(b, ']');
-	control_put_u64(b, "lost", lost);
+	json_array_end(w);
+	json_u64(w, "lost", lost);
 }
 
 static bool is_same_task(const struct live_stack *x, const struct live_stack *y)
@@ -306,17 +420,17 @@ static bool is_same_task(const struct live_stack *x, const struct live_stack *y)
 }
 
 /* task[i] becomes the number of shown[i]'s. Few are shown, and fewer tasks among them. */
-static void put_tasks(struct view *v, struct buf *b, uint32_t *task)
+static void put_tasks(struct view_view *v, struct json_writer *w, uint32_t *task)
 {
 	const struct live_stack *s = v->l->stacks.stack;
 	cleanup_free uint32_t *first = malloc((v->n + 1) * sizeof(*first));
 	uint32_t n = 0;
 
 	if (!first) {
-		b->failed = true;
+		w->b->failed = true;
 		return;
 	}
-	buf_printf(b, ",\"tasks\":[");
+	json_array_begin(w, "tasks");
 	for (size_t i = 0; i < v->n; i++) {
 		const struct live_stack *x = &s[v->shown[i].index];
 		uint32_t k;
@@ -327,15 +441,14 @@ static void put_tasks(struct view *v, struct buf *b, uint32_t *task)
 		if (k < n)
 			continue;
 		first[n++] = v->shown[i].index;
-		buf_printf(b, "%s{\"pid\":%u,\"tid\":%u,\"comm\":", k ? "," : "", x->pid, x->tid);
-		json_quote(b, x->tid ? tasks_text(v->l->names.tasks, x->comm) : "swapper");
-		buf_u8(b, '}');
+		json_put_object(w, NULL, "pid", x->pid, "tid", x->tid, "comm",
+				x->tid ? tasks_text(v->l->names.tasks, x->comm) : "swapper");
 	}
-	buf_u8(b, ']');
+	json_array_end(w);
 }
 
 /* The number of a function of live_names in the reply, which v->func keeps. */
-static void put_func(struct view *v, struct buf *b, uint32_t func)
+static void put_func(struct view_view *v, struct json_writer *w, uint32_t func)
 {
 	const struct live_func beyond = { "", "[unknown]", 0, 0 };
 	const struct live_names *n = &v->l->names;
@@ -345,77 +458,69 @@ static void put_func(struct view *v, struct buf *b, uint32_t func)
 
 	if (v->func[at] != UINT32_MAX)
 		return;
-	v->func[at] = v->nfuncs;
-	buf_printf(b, "%s{\"name\":", v->nfuncs++ ? "," : "");
-	json_quote(b, f->name);
-	control_put_text(b, "dso", f->dso);
-	control_put_addr(b, "addr", f->addr);
-	control_put_u64(b, "size", f->size);
-	buf_u8(b, '}');
+	v->func[at] = v->nfuncs++;
+	json_put_object(w, NULL, "name", f->name, "dso", f->dso, "addr", json_address(f->addr),
+			"size", f->size);
 }
 
-static uint32_t frames_of(const struct view *v, const struct live_stack *x)
+static uint32_t frames_of(const struct view_view *v, const struct live_stack *x)
 {
 	return x->n < v->depth ? x->n : v->depth;
 }
 
-static void put_stack(struct view *v, struct buf *b, const struct shown *shown, uint32_t task)
+static void put_stack(struct view_view *v, struct json_writer *w, const struct shown *shown,
+		      uint32_t task)
 {
 	static const char *const mode[4] = { "", "kernel", "user", "idle" };
 	const struct live_stack *x = &v->l->stacks.stack[shown->index];
 	const uint32_t *frame = v->l->stacks.frame + x->first;
 
-	buf_printf(b,
-		   "{\"task\":%u,\"mode\":\"%s\",\"cpu\":%u,\"event\":%u,\"weight\":%" PRIu64
-		   ",\"count\":%" PRIu64 ",\"frames\":[",
-		   task, mode[x->mode & 3], x->cpu, x->event, shown->count.weight,
-		   shown->count.count);
+	json_object_begin(w, NULL);
+	json_put(w, "task", task, "mode", mode[x->mode & 3], "cpu", x->cpu, "event", x->event,
+		 "weight", shown->count.weight, "count", shown->count.count);
+	json_array_begin(w, "frames");
 	for (uint32_t i = 0; i < frames_of(v, x); i++) {
 		size_t n = v->l->names.func.n, at = frame[i] < n ? frame[i] : n;
 
-		buf_printf(b, "%s%u", i ? "," : "", v->func[at]);
+		json_u64(w, NULL, v->func[at]);
 	}
-	buf_printf(b, "]}");
+	json_array_end(w);
+	json_object_end(w);
 }
 
-static void put_stacks(struct view *v, struct buf *b)
+static void put_stacks(struct view_view *v, struct json_writer *w)
 {
 	const struct live_stacks *s = &v->l->stacks;
 	cleanup_free uint32_t *task = malloc((v->n + 1) * sizeof(*task));
 
 	if (!task) {
-		b->failed = true;
+		w->b->failed = true;
 		return;
 	}
-	put_tasks(v, b, task);
-	buf_printf(b, ",\"funcs\":[");
+	put_tasks(v, w, task);
+	json_array_begin(w, "funcs");
 	for (size_t i = 0; i < v->n; i++) {
 		const struct live_stack *x = &s->stack[v->shown[i].index];
 
 		for (uint32_t k = 0; k < frames_of(v, x); k++)
-			put_func(v, b, s->frame[x->first + k]);
+			put_func(v, w, s->frame[x->first + k]);
 	}
-	buf_printf(b, "],\"stacks\":[");
-	for (size_t i = 0; i < v->n; i++) {
-		if (i)
-			buf_u8(b, ',');
-		put_stack(v, b, &v->shown[i], task[i]);
-	}
-	buf_u8(b, ']');
+	json_array_end(w);
+	json_array_begin(w, "stacks");
+	for (size_t i = 0; i < v->n; i++)
+		put_stack(v, w, &v->shown[i], task[i]);
+	json_array_end(w);
 }
 
-static void put_events(const struct sink_live *l, struct buf *b)
+static void put_events(const struct sink_live *l, struct json_writer *w)
 {
-	buf_printf(b, ",\"events\":[");
-	for (unsigned int i = 0; i < l->info.nevents; i++) {
-		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		json_quote(b, l->info.event[i].name);
-		buf_u8(b, '}');
-	}
-	buf_u8(b, ']');
+	json_array_begin(w, "events");
+	for (unsigned int i = 0; i < l->info.nevents; i++)
+		json_put_object(w, NULL, "name", l->info.event[i].name);
+	json_array_end(w);
 }
 
-static void put_view(struct view *v, size_t max_stacks, uint64_t now_ns, struct buf *b)
+static void put_view(struct view_view *v, size_t max_stacks, uint64_t now_ns, struct json_writer *w)
 {
 	struct sink_live *l = v->l;
 	size_t nfunc = l->names.func.n + 1;
@@ -423,22 +528,20 @@ static void put_view(struct view *v, size_t max_stacks, uint64_t now_ns, struct 
 	cleanup_free uint32_t *func = malloc(nfunc * sizeof(*func));
 
 	if (!shown || !func) {
-		b->failed = true;
+		w->b->failed = true;
 		return;
 	}
 	memset(func, 0xff, nfunc * sizeof(*func));
 	v->shown = shown;
 	v->func = func;
 	view_choose(v, max_stacks);
-	control_put_u64(b, "seq", l->stacks.seq + 1);
-	control_put_u64(b, "since", v->from ? v->from->seq : 0);
-	control_put_u64(b, "from_ns", v->from ? v->from->time_ns : l->stacks.began_ns);
-	control_put_u64(b, "to_ns", now_ns);
-	put_events(l, b);
-	put_cpus(v, b);
-	put_stacks(v, b);
-	put_counts(v, b, false);
-	put_counts(v, b, true);
+	json_put(w, "seq", l->stacks.seq + 1, "since", v->from ? v->from->seq : 0, "from_ns",
+		 v->from ? v->from->time_ns : l->stacks.began_ns, "to_ns", now_ns);
+	put_events(l, w);
+	put_cpus(v, w);
+	put_stacks(v, w);
+	put_counts(v, w, false);
+	put_counts(v, w, true);
 }
 
 /* Also anew, when what is gathered has been full for long. */
@@ -455,52 +558,52 @@ static bool view_begin(struct sink_live *l, uint64_t now_ns)
 	if (l->active)
 		return true;
 	memset(l->lost, 0, l->info.vcpus * sizeof(*l->lost));
-	l->active = live_stacks_begin(&l->stacks, l->info.vcpus, now_ns);
+	l->active = view_stacks_begin(&l->stacks, l->info.vcpus, now_ns);
 	return l->active;
 }
 
-void sink_live_profile(struct sink *s, const struct live_query *q, struct buf *reply)
+void view_sink_profile(struct sink *s, const struct live_query *q, struct buf *reply)
 {
 	struct sink_live *l = self(s);
-	struct view v = { .l = l, .depth = q->max_depth ? q->max_depth : USUAL_DEPTH };
+	struct view_view v = { .l = l, .depth = q->max_depth ? q->max_depth : USUAL_DEPTH };
+	struct json_writer w;
 
 	if (!view_begin(l, q->now_ns)) {
 		reply->failed = true;
 		return;
 	}
+	json_begin_members(&w, reply);
 	for (unsigned int i = 0; i < l->info.vcpus; i++)
 		l->stacks.cpu[i].lost = l->lost[i];
-	v.from = live_stacks_find_mark(&l->stacks, q->since);
-	put_view(&v, q->max_stacks ? q->max_stacks : USUAL_STACKS, q->now_ns, reply);
+	v.from = view_stacks_find_mark(&l->stacks, q->since);
+	put_view(&v, q->max_stacks ? q->max_stacks : USUAL_STACKS, q->now_ns, &w);
 	/* Last: it may take the place of the one that was asked for. */
-	live_stacks_mark(&l->stacks, q->now_ns);
+	view_stacks_mark(&l->stacks, q->now_ns);
 }
 
 /* -- the reply to `text` -------------------------------------------------------------- */
 
-static void put_hits(const struct sink_live *l, uint64_t addr, size_t len, struct buf *b)
+static void put_hits(const struct sink_live *l, uint64_t addr, size_t len, struct json_writer *w)
 {
-	const char *sep = "";
-
-	buf_printf(b, ",\"hits\":[");
+	json_array_begin(w, "hits");
 	for (size_t i = 0; l->active && i < l->stacks.hits.n; i++) {
 		const struct live_hit *h = (const struct live_hit *)l->stacks.hits.item + i;
 
-		if (h->addr < addr || h->addr - addr >= len)
-			continue;
-		buf_printf(b, "%s{\"addr\":\"0x%" PRIx64 "\",\"weight\":%" PRIu64 "}", sep, h->addr,
-			   h->weight);
-		sep = ",";
+		if (h->addr >= addr && h->addr - addr < len)
+			json_put_object(w, NULL, "addr", json_address(h->addr), "weight",
+					h->weight);
 	}
-	buf_u8(b, ']');
+	json_array_end(w);
 }
 
-int sink_live_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *reply, struct err *e)
+int view_sink_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *reply, struct err *e)
 {
 	struct sink_live *l = self(s);
 	const struct profile_kernel *k = &l->names.kernel;
 	const struct symbol *sym;
 	cleanup_free uint8_t *code = NULL;
+	cleanup_free char *hex = NULL;
+	struct json_writer w;
 	const char *dso;
 	size_t n;
 
@@ -520,21 +623,20 @@ int sink_live_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *repl
 	}
 	code = malloc(len + 1);
 	if (!code)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	n = k->read_text(k->read_ctx, addr, code, len);
 	if (!n)
 		return err_set(e, EFAULT, "0x%" PRIx64 ": nothing is mapped there", addr);
-	control_put_addr(reply, "addr", addr);
-	buf_printf(reply, ",\"code\":\"");
+	hex = malloc(2 * n + 1);
+	if (!hex)
+		return err_nomem(e);
 	for (size_t i = 0; i < n; i++)
-		buf_printf(reply, "%02x", code[i]);
-	buf_u8(reply, '"');
-	control_put_text(reply, "symbol", sym ? sym->name : "");
-	if (sym) {
-		control_put_addr(reply, "symbol_addr", sym->addr);
-		control_put_u64(reply, "symbol_size", sym->size);
-	}
-	control_put_text(reply, "dso", dso);
-	put_hits(l, addr, n, reply);
+		snprintf(hex + 2 * i, 3, "%02x", code[i]);
+	json_begin_members(&w, reply);
+	json_put(&w, "addr", json_address(addr), "code", hex, "symbol", sym ? sym->name : "");
+	if (sym)
+		json_put(&w, "symbol_addr", json_address(sym->addr), "symbol_size", sym->size);
+	json_str(&w, "dso", dso);
+	put_hits(l, addr, n, &w);
 	return 0;
 }

@@ -4,7 +4,7 @@
  *
  * All calls go on to the other sink. While somebody asks (LIVE_ASKED_NS) samples are also
  * counted by task, mode, vCPU, event and stack of named functions; else a sample costs
- * nothing here, and the memory is given back. Caps: LIVE_MAX_* here and in view_names.h.
+ * nothing here, and the memory is given back. Caps: LIVE_MAX_* here.
  * What fails here costs the view, not the profile.
  *
  * One thread: the pipeline's consumer, for all functions. Form of replies: docs/control.md.
@@ -16,6 +16,8 @@
 #include "profile/format/sink/sink.h"
 
 #define LIVE_ASKED_NS (15 * UINT64_C(1000000000))
+#define LIVE_MAX_FUNCS 65536u
+#define LIVE_MAX_THREADS (1u << 18)
 #define LIVE_MAX_STACKS 16384u
 #define LIVE_MAX_FRAMES (1u << 20)		 /* of all stacks */
 #define LIVE_MAX_DEPTH 127u			 /* frames of one stack that are looked at */
@@ -29,11 +31,11 @@ struct live_query {
 };
 
 /* Takes `to` over, also when it fails. */
-int sink_live_create(struct sink **out, struct sink *to, struct err *e);
+int view_sink_create(struct sink **out, struct sink *to, struct err *e);
 
-/* Members of a reply to `profile`, each with a comma in front. */
-void sink_live_profile(struct sink *s, const struct live_query *q, struct buf *reply);
-/* The same for `text`; len 0: the function at addr. */
-int sink_live_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *reply, struct err *e);
+/* Appends the members of a reply to `profile`, which has others already. */
+void view_sink_profile(struct sink *s, const struct live_query *q, struct buf *reply);
+/* Appends those of a reply to `text`; len 0: the function at addr. */
+int view_sink_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *reply, struct err *e);
 
 #endif

@@ -13,7 +13,7 @@ static void drop_mark(struct live_mark *m)
 	*m = (struct live_mark){ 0 };
 }
 
-void live_stacks_end(struct live_stacks *s)
+void view_stacks_end(struct live_stacks *s)
 {
 	uint64_t seq = s->seq;
 
@@ -42,9 +42,9 @@ static bool equal_hit(const void *a, const void *b, const void *ctx)
 	return ((const struct live_hit *)a)->addr == ((const struct live_hit *)b)->addr;
 }
 
-bool live_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_ns)
+bool view_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_ns)
 {
-	live_stacks_end(s);
+	view_stacks_end(s);
 	/* Pages that are not written take no memory. */
 	s->frame = malloc((LIVE_MAX_FRAMES + LIVE_MAX_DEPTH) * sizeof(*s->frame));
 	s->cpu = calloc(vcpus, sizeof(*s->cpu));
@@ -55,7 +55,7 @@ bool live_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_n
 	s->began_ns = now_ns;
 	if (s->frame && s->cpu)
 		return true;
-	live_stacks_end(s);
+	view_stacks_end(s);
 	return false;
 }
 
@@ -98,7 +98,7 @@ static void view_stacks_count(struct live_count *c, uint64_t weight)
 	c->count++;
 }
 
-void live_stacks_add(struct live_stacks *s, const struct live_stack *like, const uint32_t *frame,
+void view_stacks_add(struct live_stacks *s, const struct live_stack *like, const uint32_t *frame,
 		     uint64_t weight, uint64_t time_ns)
 {
 	struct live_stack *x;
@@ -119,7 +119,7 @@ void live_stacks_add(struct live_stacks *s, const struct live_stack *like, const
 		s->full_ns = time_ns;
 }
 
-void live_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight)
+void view_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight)
 {
 	const struct live_hit like = { .addr = addr };
 	uint64_t hash = table_mix(addr, 0);
@@ -131,14 +131,14 @@ void live_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight)
 		((struct live_hit *)s->hits.item)[index].weight += weight;
 }
 
-const struct live_mark *live_stacks_find_mark(const struct live_stacks *s, uint64_t seq)
+const struct live_mark *view_stacks_find_mark(const struct live_stacks *s, uint64_t seq)
 {
 	const struct live_mark *m = &s->mark[seq % LIVE_MARKS];
 
 	return seq && m->seq == seq ? m : NULL;
 }
 
-void live_stacks_mark(struct live_stacks *s, uint64_t now_ns)
+void view_stacks_mark(struct live_stacks *s, uint64_t now_ns)
 {
 	struct live_mark *m = &s->mark[++s->seq % LIVE_MARKS];
 

@@ -65,20 +65,20 @@ struct live_stacks {
 };
 
 /* All zero is none. False: no memory, and nothing is kept. */
-bool live_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_ns);
+bool view_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_ns);
 /* Give all memory back; seq stays. */
-void live_stacks_end(struct live_stacks *s);
+void view_stacks_end(struct live_stacks *s);
 
 /* like: without first and total; frame has like->n functions. */
-void live_stacks_add(struct live_stacks *s, const struct live_stack *like, const uint32_t *frame,
+void view_stacks_add(struct live_stacks *s, const struct live_stack *like, const uint32_t *frame,
 		     uint64_t weight, uint64_t time_ns);
 
 /* A sample was taken there. */
-void live_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight);
+void view_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight);
 
 /* The mark of that number, or NULL. */
-const struct live_mark *live_stacks_find_mark(const struct live_stacks *s, uint64_t seq);
+const struct live_mark *view_stacks_find_mark(const struct live_stacks *s, uint64_t seq);
 /* Keep how things are, under the next number. Without memory the mark cannot be found. */
-void live_stacks_mark(struct live_stacks *s, uint64_t now_ns);
+void view_stacks_mark(struct live_stacks *s, uint64_t now_ns);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/counters/cost.h"
 
-#include <inttypes.h>
+#include "vmm/control.h"
+#include "vmm/vm.h"
+
 #include <string.h>
 
 /* Looks are as far apart as this, and longer until there are so many samples. */
@@ -10,54 +12,6 @@
 /* A little below the bound, so that it is kept and not just met. */
 #define MARGIN 1.1
 #define PERIOD_MAX (100 * UINT64_C(1000000000))
-
-static double cost_us(uint64_t ns)
-{
-	return (double)ns / 1e3;
-}
-
-void cost_print(struct vm *vm, FILE *out)
-{
-	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
-		const struct vcpu_stats s = vm_stats(vm, i);
-
-		fprintf(out,
-			"kvmprof: vCPU %u: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
-			" periods missed; stopped p50 %.1f us, p99 %.1f us, max %.1f us; kick "
-			"latency p50 %.1f us, p99 %.1f us\n",
-			i, s.samples, ring_dropped(vm_ring(vm, i)), s.overruns,
-			cost_us(hist_quantile(&s.stop_ns, 500)),
-			cost_us(hist_quantile(&s.stop_ns, 990)), cost_us(s.stop_ns.max),
-			cost_us(hist_quantile(&s.latency_ns, 500)),
-			cost_us(hist_quantile(&s.latency_ns, 990)));
-	}
-}
-
-void cost_json_hist(struct buf *b, const char *key, const struct hist *h)
-{
-	buf_printf(b,
-		   ",\"%s\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
-		   ",\"max\":%" PRIu64 "}",
-		   key, h->count, hist_quantile(h, 500), hist_quantile(h, 990), h->max);
-}
-
-void cost_json(struct vm *vm, struct buf *b)
-{
-	buf_printf(b, ",\"cost\":[");
-	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
-		const struct vcpu_stats s = vm_stats(vm, i);
-
-		buf_printf(b,
-			   "%s{\"vcpu\":%u,\"samples\":%" PRIu64 ",\"lost\":%" PRIu64
-			   ",\"overruns\":%" PRIu64 ",\"stopped_total_ns\":%" PRIu64,
-			   i ? "," : "", i, s.samples, ring_dropped(vm_ring(vm, i)), s.overruns,
-			   s.stop_ns.sum);
-		cost_json_hist(b, "stopped_ns", &s.stop_ns);
-		cost_json_hist(b, "kick_latency_ns", &s.latency_ns);
-		buf_printf(b, "}");
-	}
-	buf_printf(b, "]");
-}
 
 double cost_share(const struct vcpu_stats *s, uint64_t stop_ns, uint64_t n, uint64_t elapsed_ns)
 {
@@ -137,17 +91,4 @@ bool cost_bound_look(struct cost_bound *b, uint64_t now_ns)
 	if (!b->changes)
 		b->worst = share;
 	return b->changes++ == 0;
-}
-
-void cost_bound_json(const struct cost_bound *b, struct buf *out)
-{
-	if (!b->limit)
-		return;
-	buf_printf(out,
-		   ",\"max_overhead\":{\"limit_percent\":%g,\"changes\":%u,\"first_percent\":%.4f,"
-		   "\"last_percent\":%.4f,\"periods\":[",
-		   100 * b->limit, b->changes, 100 * b->worst, 100 * b->last);
-	for (unsigned int i = 0; i < b->nevents; i++)
-		buf_printf(out, "%s%" PRIu64, i ? "," : "", vm_period(b->vm, i));
-	buf_printf(out, "]}");
 }

@@ -5,18 +5,11 @@
 #ifndef KVMPROF_PROFILE_RECORD_COUNTERS_COST_H
 #define KVMPROF_PROFILE_RECORD_COUNTERS_COST_H
 
-#include "base/buf.h"
-#include "vmm/layout.h"
-#include "vmm/vm.h"
+#include "base/event.h"
+#include "base/limits.h"
+#include "base/vcpu_stats.h"
 
-#include <stdio.h>
-
-/* A line for each vCPU. */
-void cost_print(struct vm *vm, FILE *out);
-/* As a member `"cost":[...]` with a comma in front. */
-void cost_json(struct vm *vm, struct buf *out);
-/* `"key":{"count":...}` with a comma in front. */
-void cost_json_hist(struct buf *out, const char *key, const struct hist *h);
+struct vm;
 
 /*
  * A bound on it. Sampling is taken to cost what a vCPU is stopped for a sample, by our own
@@ -43,8 +36,6 @@ void cost_bound_init(struct cost_bound *b, struct vm *vm, const struct vm_event 
  * spent since the last look all events' periods are made longer. True the first time.
  */
 bool cost_bound_look(struct cost_bound *b, uint64_t now_ns);
-/* As a member `"max_overhead":{...}` with a comma in front; nothing without a bound. */
-void cost_bound_json(const struct cost_bound *b, struct buf *out);
 
 /* Share of its time that sampling took: one vCPU, stopped so long for n samples. */
 double cost_share(const struct vcpu_stats *s, uint64_t stop_ns, uint64_t n, uint64_t elapsed_ns);

@@ -2,6 +2,7 @@
 #include "profile/record/counters/event_name.h"
 
 #include "vmm/vm.h"
+#include "base/event.h"
 
 #include <errno.h>
 #include <linux/kvm.h>

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/counters/events.h"
 
-#include "profile/record/counters/tracefs.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "vmm/capture/counter.h"
 #include "vmm/quirks.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KERNEL_EXIT "kvm:kvm_exit"
 #define STAT_HINT "; `kvmprof stat` counts such exits"
@@ -100,6 +106,92 @@ static void set_period(const struct event_name *n, const struct events_rate *rat
 	}
 }
 
+/* -- the host's tracepoints (Documentation/trace/events.rst) ----------------------------- */
+
+/* Where it is mounted since Linux 4.1, and before. */
+static const char *const tracefs_roots[] = { "/sys/kernel/tracing/events",
+					     "/sys/kernel/debug/tracing/events" };
+
+static const char *tracefs_root(struct err *why)
+{
+	int err = ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tracefs_roots); i++) {
+		if (access(tracefs_roots[i], R_OK | X_OK) == 0)
+			return tracefs_roots[i];
+		if (errno == EACCES)
+			err = EACCES;
+	}
+	err_set(why, err, "%s",
+		err == EACCES
+			? "/sys/kernel/tracing can't be read by this user"
+			: "tracefs is not mounted (mount -t tracefs nodev /sys/kernel/tracing)");
+	return NULL;
+}
+
+/* The number of a tracepoint for perf_event_open; name is "subsystem:event". err says why not. */
+static int tracepoint_id(const char *name, uint64_t *id, struct err *why)
+{
+	const char *root = tracefs_root(why), *colon = strchr(name, ':');
+	cleanup_fclose FILE *f = NULL;
+	char path[PATH_MAX];
+	unsigned long long v;
+
+	if (!root)
+		return -why->code;
+	if (!colon)
+		return err_set(why, EINVAL, "%s: no tracepoint", name);
+	snprintf(path, sizeof(path), "%s/%.*s/%s/id", root, (int)(colon - name), name, colon + 1);
+	f = fopen(path, "re");
+	if (!f)
+		return err_set(why, errno,
+			       errno == ENOENT ? "the host's kernel has no tracepoint %s"
+					       : "the tracepoint %s can't be read by this user",
+			       name);
+	if (fscanf(f, "%llu", &v) != 1)
+		return err_set(why, EINVAL, "%s has no number", path);
+	*id = v;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+size_t events_tracepoints(const char *subsystem, char ***names, struct err *why)
+{
+	const char *root = tracefs_root(why);
+	char path[PATH_MAX];
+	struct dirent *d;
+	size_t n = 0, cap = 0;
+	DIR *dir;
+
+	*names = NULL;
+	if (!root)
+		return 0;
+	snprintf(path, sizeof(path), "%s/%s", root, subsystem);
+	dir = opendir(path);
+	if (!dir) {
+		err_set(why, errno, "%s: %s", path, strerror(errno));
+		return 0;
+	}
+	while ((d = readdir(dir))) {
+		if (d->d_name[0] == '.' || d->d_type != DT_DIR)
+			continue;
+		if (ARRAY_ROOM(*names, n, cap) ||
+		    asprintf(&(*names)[n], "%s:%s", subsystem, d->d_name) < 0)
+			break;
+		n++;
+	}
+	closedir(dir);
+	if (n)
+		qsort(*names, n, sizeof(**names), by_name);
+	return n;
+}
+
+/* -- what an event is on this host ---------------------------------------------------- */
+
 /* Not every KVM reports its exits: does the guest that is tried at the start of each run have any? */
 static int try_kernel_exits(const struct kvm_host *host, const struct vm_counter *c,
 			    struct err *why)
@@ -111,10 +203,9 @@ static int try_kernel_exits(const struct kvm_host *host, const struct vm_counter
 	int ret;
 
 	all.filter = NULL;
-	ret = counter_open(&counter, &all, &(struct trigger_rule){ .period_ns = NEVER }, SIGIO,
-			   why);
-	ret = ret ? ret : counter_start(&counter, why);
-	if (ret)
+	if ((ret = counter_open(&counter, &all, &(struct trigger_rule){ .period_ns = NEVER }, SIGIO,
+				why)) ||
+	    (ret = counter_start(&counter, why)))
 		return ret;
 	quirks_probe(host, &q);
 	quirks_release(&q);
@@ -129,7 +220,7 @@ static int probe_tracepoint(const struct event_name *n, const struct kvm_host *h
 			    struct vm_event *out, struct err *why)
 {
 	bool exits = n->class == EVENT_KERNEL_EXIT;
-	int ret = tracefs_id(exits ? KERNEL_EXIT : n->text, &out->counter.config, why);
+	int ret = tracepoint_id(exits ? KERNEL_EXIT : n->text, &out->counter.config, why);
 
 	out->counter.type = PERF_TYPE_TRACEPOINT;
 	out->counter.filter = n->filter;
@@ -165,8 +256,8 @@ static int probe_cpu(struct vm_event *out, struct err *why)
 	return 0;
 }
 
-int event_probe(const struct event_name *n, const struct events_rate *rate,
-		const struct kvm_host *host, struct vm_event *out, struct err *why)
+int events_probe(const struct event_name *n, const struct events_rate *rate,
+		 const struct kvm_host *host, struct vm_event *out, struct err *why)
 {
 	bool alone;
 	int ret;
@@ -253,7 +344,7 @@ static void fall_back(struct events *ev, unsigned int i, const struct events_rat
 		return;
 	}
 	(void)event_name_parse(&s->name, "cpu", 3, &why);
-	(void)event_probe(&s->name, rate, host, &s->vm, &why);
+	(void)events_probe(&s->name, rate, host, &s->vm, &why);
 	s->vm.jitter = rate->jitter;
 	snprintf(s->why, sizeof(s->why), "%.200s; cpu stands in for it%s", cause->text,
 		 s->vm.timer ? ", by a timer that expires in the host's ticks only" : "");
@@ -264,7 +355,7 @@ static int prepare_one(struct events *ev, unsigned int i, const struct events_ra
 {
 	struct event_state *s = &ev->at[i];
 	struct err why = { 0 };
-	int ret = event_probe(&s->name, rate, host, &s->vm, &why);
+	int ret = events_probe(&s->name, rate, host, &s->vm, &why);
 
 	s->vm.jitter = rate->jitter;
 	if (ret && rate->strict)

@@ -11,9 +11,11 @@
 #include "base/err.h"
 #include "profile/record/counters/event_name.h"
 #include "profile/format/sink/sink.h"
-#include "vmm/vm.h"
+#include "base/event.h"
 
 #include <stdio.h>
+
+struct kvm_host;
 
 /* The event of tasks that do not run, and the periods that it may have. */
 #define OFFCPU_EVENT "off-cpu"
@@ -78,7 +80,13 @@ const struct event_state *events_of_vm(const struct events *ev, unsigned int i);
  * What is an event here? Fills in *out, but for jitter. *host may have no descriptor: then it is
  * not tried whether KVM reports its exits. Returns 0, or -errno with the reason.
  */
-int event_probe(const struct event_name *name, const struct events_rate *rate,
-		const struct kvm_host *host, struct vm_event *out, struct err *why);
+int events_probe(const struct event_name *name, const struct events_rate *rate,
+		 const struct kvm_host *host, struct vm_event *out, struct err *why);
+
+/*
+ * Names of a subsystem's tracepoints of this host, in order; freed by the caller, each and the list. Returns
+ * how many; 0 with why set when they can't be listed.
+ */
+size_t events_tracepoints(const char *subsystem, char ***names, struct err *why);
 
 #endif

@@ -6,6 +6,8 @@
 #include "profile/record/counters/stat.h"
 
 #include "base/clock.h"
+#include "vmm/vm.h"
+#include "vmm/vcpu_thread.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -13,24 +15,25 @@
 #include <string.h>
 #include <unistd.h>
 
-struct stat {
+struct stat_reader {
 	struct vm *vm;
 	struct kvmstats kvm[VM_MAX_VCPUS];
 	uint8_t *data[VM_MAX_VCPUS];	     /* owned; NULL: no statistics */
 	struct vcpu_stats own[VM_MAX_VCPUS]; /* as stat_read() saw them last */
-	struct threadstat last[VM_MAX_VCPUS];
+	struct stat_thread last[VM_MAX_VCPUS];
+	struct stat_thread_files files[VM_MAX_VCPUS];
 	atomic_bool ended[VM_MAX_VCPUS]; /* last is final */
 };
 
-int stat_open(struct stat **out, struct vm *vm, struct err *e)
+int stat_open(struct stat_reader **out, struct vm *vm, struct err *e)
 {
-	struct stat *s = calloc(1, sizeof(*s));
+	struct stat_reader *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	s->vm = vm;
 	for (unsigned int i = 0; i < VM_MAX_VCPUS; i++)
-		s->kvm[i].fd = -1;
+		s->kvm[i].fd = s->files[i].sched = s->files[i].times = -1;
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
 		int fd = vm_stats_fd(vm, i);
 
@@ -40,32 +43,38 @@ int stat_open(struct stat **out, struct vm *vm, struct err *e)
 		s->data[i] = calloc(1, s->kvm[i].data_len);
 		if (!s->data[i]) {
 			stat_close(s);
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 		}
 	}
 	*out = s;
 	return 0;
 }
 
-void stat_close(struct stat *s)
+void stat_close(struct stat_reader *s)
 {
 	if (!s)
 		return;
 	for (unsigned int i = 0; i < VM_MAX_VCPUS; i++) {
 		kvmstats_close(&s->kvm[i]);
+		stat_thread_close(&s->files[i]);
 		free(s->data[i]);
 	}
 	free(s);
 }
 
-void stat_vcpu_ends(struct stat *s, unsigned int vcpu)
+void stat_vcpu_begins(struct stat_reader *s, unsigned int vcpu)
 {
-	threadstat_read(&s->last[vcpu], gettid());
+	stat_thread_open(&s->files[vcpu], gettid());
+}
+
+void stat_vcpu_ends(struct stat_reader *s, unsigned int vcpu)
+{
+	stat_thread_read_files(&s->last[vcpu], &s->files[vcpu]);
 	atomic_store_explicit(&s->ended[vcpu], true, memory_order_release);
 }
 
 /* Up to now: what its thread had of a processor since its last exit is asked from outside. */
-static void account_up_to(struct account *a, uint64_t now, const struct threadstat *th, int tid)
+static void account_up_to(struct account *a, uint64_t now, const struct stat_thread *th, int tid)
 {
 	enum account_span span = (enum account_span)a->span;
 	uint64_t len = now > a->now_ns ? now - a->now_ns : 0;
@@ -83,7 +92,7 @@ static void account_up_to(struct account *a, uint64_t now, const struct threadst
 		account_look(a, &t, span, len);
 }
 
-void stat_read(struct stat *s, struct stat_table *out)
+void stat_read(struct stat_reader *s, struct stat_table *out)
 {
 	struct stat_vcpu v[VM_MAX_VCPUS] = { 0 };
 	uint64_t first = UINT64_MAX, end = 0;
@@ -99,7 +108,7 @@ void stat_read(struct stat *s, struct stat_table *out)
 		if (ended)
 			v[i].thread = s->last[i];
 		else if (tid)
-			threadstat_read(&v[i].thread, tid);
+			stat_thread_read(&v[i].thread, tid);
 		vm_account(s->vm, i, a);
 		if (!ended && tid)
 			account_up_to(a, clock_mono_ns(), &v[i].thread, tid);

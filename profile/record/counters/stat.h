@@ -3,106 +3,27 @@
  * stat: where a machine's time went and why it left the guest, as counters by name.
  *
  * Three sources are joined: our own counts and clock (vcpu_stats), KVM's statistics
- * (kvmstats.h) and the host's accounting of the vCPU's thread (threadstat.h). What each
+ * (kvmstats.h) and the host's accounting of the vCPU's thread (stat_thread.h). What each
  * counter is computed from stands in docs/man/kvmprof-stat.1. A counter that this host cannot give
  * is there, but not supported: never 0.
  */
 #ifndef KVMPROF_PROFILE_RECORD_COUNTERS_STAT_H
 #define KVMPROF_PROFILE_RECORD_COUNTERS_STAT_H
 
-#include "base/buf.h"
-#include "profile/record/counters/threadstat.h"
-#include "vmm/kvmstats.h"
-#include "vmm/layout.h"
-#include "vmm/vm.h"
+#include "profile/record/counters/stat_table.h"
 
-#include <stdio.h>
+struct vm;
 
-#define STAT_MAX_ROWS 192u
-#define STAT_NAME 80u
-
-enum stat_unit { STAT_COUNT, STAT_NS };
-
-struct stat_row {
-	char name[STAT_NAME];
-	enum stat_unit unit;
-	bool supported;
-	bool always; /* to be shown when it is 0, too */
-	uint64_t v[VM_MAX_VCPUS];
-};
-
-/*
- * What the rows of one vCPU's time are made of, ns. They are of different clocks, so that rows are made
- * of what has come together since: an interval's are no differences of rows.
- */
-struct stat_time {
-	uint64_t wall[ACCOUNT_SPANS], delay[ACCOUNT_SPANS], blocked[ACCOUNT_SPANS], elsewhere;
-	uint64_t guest, halted, polled;
-	bool have_guest, have_halted, have_delay;
-};
-
-/* Values since the machine's first instruction, or of an interval. */
-struct stat_table {
-	uint64_t elapsed_ns;
-	unsigned int vcpus, n;
-	struct stat_time time[VM_MAX_VCPUS];
-	struct stat_row row[STAT_MAX_ROWS];
-};
-
-/* What is known of one vCPU. */
-struct stat_vcpu {
-	const struct vcpu_stats *own;
-	struct account account; /* as of the end of elapsed_ns */
-	struct threadstat thread;
-	const struct kvmstats *kvm; /* NULL: this KVM has none */
-	const uint8_t *kvm_data;
-};
-
-/* The table of these; vm gives the devices' names. */
-void stat_build(struct stat_table *t, const struct vm *vm, const struct stat_vcpu *vcpu,
-		unsigned int vcpus, uint64_t elapsed_ns);
-/* t -= before, where before is an earlier table of the same machine. */
-void stat_since(struct stat_table *t, const struct stat_table *before);
-uint64_t stat_sum(const struct stat_table *t, const struct stat_row *r);
-
-/* stat_time.c: the rows whose sum is the time that has passed. */
-enum stat_where {
-	STAT_GUEST,
-	STAT_KVM,
-	STAT_VMM,
-	STAT_RUNNABLE,
-	STAT_HALTED,
-	STAT_STOPPED,
-	STAT_WAITING,
-	STAT_UNTOLD,
-	STAT_WHERES
-};
-extern const char *const stat_where_name[STAT_WHERES]; /* "guest", ... */
-void stat_time_of(struct stat_time *t, const struct stat_vcpu *v);
-void stat_time_since(struct stat_time *t, const struct stat_time *before);
-/* out and supported have STAT_WHERES members; what a host can't tell is not supported, and 0. */
-void stat_time_rows(const struct stat_time *t, uint64_t elapsed_ns, uint64_t *out,
-		    bool *supported);
-
-struct stat;
+struct stat_reader;
 
 /* Between vm_create() and vm_start(). A KVM without statistics is no error. -ENOMEM. */
-int stat_open(struct stat **out, struct vm *vm, struct err *e);
-void stat_close(struct stat *s); /* NULL is fine */
+int stat_open(struct stat_reader **out, struct vm *vm, struct err *e);
+void stat_close(struct stat_reader *s); /* NULL is fine */
+/* For vm_config.vcpu_begins: opens the files of the vCPU's thread, which calls it. */
+void stat_vcpu_begins(struct stat_reader *s, unsigned int vcpu);
 /* For vm_config.vcpu_ends: on the vCPU's thread, whose times are gone afterwards. */
-void stat_vcpu_ends(struct stat *s, unsigned int vcpu);
+void stat_vcpu_ends(struct stat_reader *s, unsigned int vcpu);
 /* Everything up to now. Not from several threads at once. */
-void stat_read(struct stat *s, struct stat_table *out);
-
-/* stat_text.c: for people, for spreadsheets and for programs. */
-struct stat_style {
-	const char *sep;  /* NULL: aligned columns; else fields with this between them */
-	bool per_vcpu;	  /* a line for each vCPU; else their sum */
-	bool interval;	  /* lines begin with the time at its end */
-	uint64_t time_ns; /* that */
-};
-void stat_print(const struct stat_table *t, const struct stat_style *style, FILE *out);
-/* One JSON object, no newline. */
-void stat_json(const struct stat_table *t, struct buf *out);
+void stat_read(struct stat_reader *s, struct stat_table *out);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "symbolizer/linux/image.h"
+#include "symbolizer/linux/mm.h"
 #include "symbolizer/program/userelf_cfi.h"
 
 #include <errno.h>
@@ -43,12 +43,11 @@ struct cfi_near {
 struct guest_cfi {
 	const struct linux_mm_layout *layout;
 	const struct memory *memory;
-	struct guest_maps *maps;
 	struct guest_dsos *dsos;
 	struct cfi_cache *cache;
 	struct cfi_file **file; /* by the number of its dso; NULL: not asked for yet */
 	size_t nfiles, nhost;
-	const struct guest_task *task;
+	struct guest_owner owner;
 	uint64_t space, time_ns; /* of the sample */
 	struct cfi_near near[NEAR];
 	unsigned int nnear; /* ever added since guest_cfi_begin() */
@@ -63,11 +62,10 @@ int guest_cfi_create(struct guest_cfi **out, const struct guest_cfi_parts *parts
 		g->cache = cfi_cache_create();
 	if (!g || !g->cache) {
 		free(g);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	g->layout = parts->layout;
 	g->memory = parts->memory;
-	g->maps = parts->maps;
 	g->dsos = parts->dsos;
 	*out = g;
 	return 0;
@@ -94,9 +92,9 @@ void guest_cfi_destroy(struct guest_cfi *g)
 	free(g);
 }
 
-void guest_cfi_begin(struct guest_cfi *g, const struct guest_task *task, const struct sample *s)
+void guest_cfi_begin(struct guest_cfi *g, const struct guest_owner *owner, const struct sample *s)
 {
-	g->task = task;
+	g->owner = owner ? *owner : (struct guest_owner){ .task = NULL };
 	g->space = s->regs.cr3;
 	g->time_ns = s->time_ns;
 	g->nnear = 0;
@@ -168,7 +166,7 @@ static enum cfi_found file_ask_debug(struct guest_cfi *g, struct cfi_file *f,
 	if (!guest_dso_on_host(g->dsos, dso, GUEST_DSO_DEBUG, &f->debug))
 		return CFI_NONE;
 	f->debug_bytes = (struct file_bytes){ f->debug.map.data, f->debug.map.len };
-	src = file_source_of_bytes(&f->debug_bytes);
+	src = filepiece_source_of_bytes(&f->debug_bytes);
 	if (userelf_open(&u, "", &src, &e) == 0)
 		found = userelf_cfi_open(&cfi, &u);
 	if (found == CFI_FOUND)
@@ -243,9 +241,10 @@ static const struct guest_dso *mapped_dso(const struct guest_cfi *g, const struc
 	if (mark->dso)
 		return guest_dsos_at(g->dsos, mark->dso - 1);
 	/* Without a file and not to grow: what the kernel made. */
-	dso = v->file			       ? guest_dso_known(g->dsos, &mark->file)
-	      : v->flags & LINUX_VM_DONTEXPAND ? guest_dso_of_vdso(g->dsos, g->task->mm, g->space)
-					       : NULL;
+	dso = v->file ? guest_dso_known(g->dsos, &mark->file)
+	      : v->flags & LINUX_VM_DONTEXPAND
+		      ? guest_dso_of_vdso(g->dsos, g->owner.task->mm, g->space)
+		      : NULL;
 	if (dso)
 		mark->dso = dso->number + 1;
 	return dso;
@@ -255,7 +254,8 @@ static void read_vdso(const struct guest_cfi *g, struct cfi_file *f)
 {
 	f->vdso = malloc(LINUX_VDSO_MAX);
 	if (f->vdso)
-		f->vdso_len = linux_vdso_read(g->layout, g->memory, g->task->mm, g->space, f->vdso);
+		f->vdso_len =
+			linux_vdso_read(g->layout, g->memory, g->owner.task->mm, g->space, f->vdso);
 }
 
 static struct cfi_file *file_of(struct guest_cfi *g, const struct guest_dso *dso)
@@ -318,7 +318,7 @@ static const struct cfi_near *cfi_file_at(struct guest_cfi *g, uint64_t va, bool
 	if (known)
 		return known;
 	*found = false;
-	n.vma = g->task ? guest_maps_at(g->maps, g->task, va, &mark) : NULL;
+	n.vma = guest_maps_at(&g->owner, va, &mark);
 	if (!n.vma)
 		return NULL;
 	n.dso = mapped_dso(g, n.vma, mark);

@@ -36,17 +36,16 @@ struct guest_cfi;
 struct guest_cfi_parts {
 	const struct linux_mm_layout *layout;
 	const struct memory *memory;
-	struct guest_maps *maps;
 	struct guest_dsos *dsos;
 };
 int guest_cfi_create(struct guest_cfi **out, const struct guest_cfi_parts *parts, struct err *e);
 void guest_cfi_destroy(struct guest_cfi *g);
 
 /*
- * The samples that are unwound from now on are like s, of this task; NULL: nobody knows whose.
+ * The samples that are unwound from now on are like s, of this owner, which is copied; NULL: nobody knows whose.
  * Call it again after the mappings were read: what is found until then is remembered by them.
  */
-void guest_cfi_begin(struct guest_cfi *g, const struct guest_task *task, const struct sample *s);
+void guest_cfi_begin(struct guest_cfi *g, const struct guest_owner *owner, const struct sample *s);
 /* For the unwinder; valid as long as g. */
 struct unwind_cfi guest_cfi_unwind(struct guest_cfi *g);
 

@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "base/table.h"
 #include "symbolizer/program/elfsynth.h"
-#include "symbolizer/linux/image.h"
 #include "symbolizer/program/userelf.h"
 
 #include <errno.h>
@@ -37,7 +36,7 @@ int guest_dsos_create(struct guest_dsos **out, const struct linux_mm_layout *mm,
 	struct guest_dsos *d = calloc(1, sizeof(*d));
 
 	if (!d)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	d->mm = mm;
 	d->file = file;
 	d->memory = memory;
@@ -251,7 +250,7 @@ struct host_elf {
 static bool parse_host(struct host_elf *h, struct err *e)
 {
 	h->bytes = (struct file_bytes){ .data = h->file.map.data, .len = h->file.map.len };
-	h->src = file_source_of_bytes(&h->bytes);
+	h->src = filepiece_source_of_bytes(&h->bytes);
 	return userelf_open(&h->elf, h->file.path, &h->src, e) == 0;
 }
 
@@ -463,7 +462,7 @@ struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t 
 	o = b.len ? dso_add(d, &id, "[vdso]") : NULL;
 	if (!o)
 		return NULL;
-	src = file_source_of_bytes(&b);
+	src = filepiece_source_of_bytes(&b);
 	dso_load(d, o, &src);
 	return o;
 }

@@ -18,6 +18,7 @@
 #include "profile/format/sink/sink.h"
 #include "symbolizer/linux/file.h"
 #include "symbolizer/linux/mm.h"
+#include "symbolizer/linux/mm_path.h"
 
 #define GUEST_DSO_MAX 16384u
 /* A file of the guest that is carried as it is; of larger ones only the names. */

@@ -2,62 +2,82 @@
 #include "profile/record/guest/guest.h"
 
 #include "base/clock.h"
-#include "profile/record/guest/guest_private.h"
-#include "symbolizer/unwind/orc_memo.h"
+#include "profile/record/guest/private.h"
+#include "symbolizer/unwind/orc.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of a guest whose tasks can't be told apart: see docs/perf-data.md. */
-#define GUEST_PID 1u
-#define GUEST_TID(vcpu) (1u + (vcpu))
+/* Threads of such a guest. */
+#define GUEST_TID(vcpu) (GUEST_PID + (vcpu))
 /* How often tasks that are gone are looked for. */
 #define SWEEP_NS 1000000000u
 
 /* -- life ---------------------------------------------------------------------------- */
 
-int guest_create(struct guest **out, struct target *target, struct vm *vm, struct sink *sink,
-		 const struct guest_options *opt, struct err *e)
+/* What needs memory or files. Unless the kernel has to be found first, all begins here. */
+static int create_parts(struct guest *g, struct err *e)
 {
-	struct guest *g = calloc(1, sizeof(*g));
-	int ret = 0;
+	const struct guest_options *opt = &g->opt;
+	struct target *t = g->target;
+	int ret;
 
-	if (!g)
-		return err_set(e, ENOMEM, "out of memory");
-	g->target = target;
-	g->vm = vm;
-	g->sink = sink;
-	g->opt = *opt;
-	guest_memory_init(&g->memory, vm_memory(vm));
-	g->memory.stands = vm_is_exact(vm);
-	g->reader = guest_memory_reader(&g->memory);
-	g->is_linux = target->image.is_linux;
 	if (g->is_linux) {
 		ret = userfile_finder_init(&g->finder, &opt->files, e);
-		g->have_finder = !ret;
+		if (ret)
+			return ret;
+		g->have_finder = true;
 	}
-	if (!ret && opt->host)
-		ret = guest_host_create(&g->host, opt->host_names, opt->host_switches, e);
-	if (!ret && opt->mem)
-		ret = memprobe_create(&g->mem, vm_memory(vm), e);
-	if (!ret && opt->moves && opt->placed && !target->live) {
-		ret = guest_place(g, e);
-	} else if (!ret && opt->moves && !target->live) {
-		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
-		if (g->slide_ref)
-			kslide_prepare(g->slide_ref, &target->kernel, target->symbols);
-		else
-			ret = err_set(e, ENOMEM, "out of memory");
-	} else if (!ret && !target->live) {
-		ret = guest_begin(g, true, e);
+	if (opt->host_frames) {
+		ret = frame_host_create(&g->host_frames, opt->host_names, opt->host_switches,
+					g->host.exit_name, e);
+		if (ret)
+			return ret;
 	}
-	if (ret)
+	if (opt->mem) {
+		ret = memprobe_create(&g->mem, g->host.memory, e);
+		if (ret)
+			return ret;
+	}
+	if (t->live)
+		return 0;
+	if (!opt->moves)
+		return guest_begin(g, true, e);
+	if (opt->placed)
+		return guest_place(g, e);
+	g->slide_ref = calloc(1, sizeof(*g->slide_ref));
+	if (!g->slide_ref)
+		return err_nomem(e);
+	kslide_prepare(g->slide_ref, &t->kernel, t->symbols);
+	return 0;
+}
+
+int guest_create(struct guest **out, struct target *target, const struct guest_host *host,
+		 struct sink *sink, const struct guest_options *opt, struct err *e)
+{
+	struct guest *g = calloc(1, sizeof(*g));
+	int ret;
+
+	if (!g)
+		return err_nomem(e);
+	g->target = target;
+	g->host = *host;
+	g->sink = sink;
+	g->opt = *opt;
+	guest_memory_init(&g->memory, host->memory);
+	g->memory.stands = host->stands;
+	g->frames.devices = (struct frame_devices){ host->device_name, host->ctx };
+	g->reader = guest_memory_reader(&g->memory);
+	g->is_linux = target->is_linux;
+	ret = create_parts(g, e);
+	if (ret) {
 		guest_destroy(g);
-	else
-		*out = g;
-	return ret;
+		return ret;
+	}
+	*out = g;
+	return 0;
 }
 
 void guest_destroy(struct guest *g)
@@ -66,8 +86,7 @@ void guest_destroy(struct guest *g)
 		return;
 	memprobe_destroy(g->mem);
 	guest_vmas_destroy(g->vmas);
-	guest_dyncode_destroy(g->dyncode);
-	guest_modules_destroy(g->modules);
+	guest_code_destroy(g->code);
 	guest_cfi_destroy(g->cfi);
 	guest_python_destroy(g->python);
 	guest_maps_destroy(g->maps);
@@ -78,9 +97,8 @@ void guest_destroy(struct guest *g)
 		userfile_finder_deinit(&g->finder);
 	symtab_destroy(g->boot_symbols);
 	orc_memo_destroy(g->unwinder.memo);
-	guest_vmm_deinit(&g->vmm);
-	guest_state_deinit(&g->states);
-	guest_host_destroy(g->host);
+	frame_names_deinit(&g->frames);
+	frame_host_destroy(g->host_frames);
 	free(g->slide_ref);
 	free(g);
 }
@@ -102,7 +120,7 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 	if (g->told_pseudo)
 		return 0;
 	g->told_pseudo = true;
-	for (unsigned int i = 0; !ret && i < vm_vcpus(g->vm); i++) {
+	for (unsigned int i = 0; !ret && i < g->host.vcpus; i++) {
 		char comm[16];
 
 		snprintf(comm, sizeof(comm), i ? "vcpu%u" : "guest", i);
@@ -170,13 +188,13 @@ static bool is_on_other_stack(const struct sample *s, uint64_t stack_size)
 	return false;
 }
 
-static bool owns_user_frames(struct guest *g, const struct sample *s, const struct guest_task *task)
+static bool owns_user_frames(struct guest *g, const struct sample *s, struct guest_owner *owner)
 {
 	/* The idle task has no program; where tasks can't be told apart nobody can say. */
-	if (!task)
+	if (!owner->task)
 		return s->task.state != SAMPLE_TASK_FOUND;
 	return !is_on_other_stack(s, target_stack_size(g->target)) &&
-	       (!g->maps || guest_maps_owns(g->maps, task, s));
+	       (!g->maps || guest_maps_owns(g->maps, owner, s));
 }
 
 /* Code beside the kernel's own: modules, and what the kernel has made. */
@@ -188,21 +206,15 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 				      : GUEST_IP_ELSEWHERE;
 	struct target_linux *l = &g->target->linux_facts;
 	uint64_t changes;
-	int ret = 0;
+	int ret;
 
+	if (!g->code)
+		return 0;
 	if (guest_search_modules(&g->search, l, &g->reader, s))
-		ret = guest_modules_create(&g->modules, &l->modules, &g->reader, g->sink, e);
-	if (!ret && g->modules) {
-		ret = guest_modules_see(g->modules, ip, where, s->time_ns, e);
-		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
-	}
-	if (!ret && g->dyncode)
-		ret = guest_dyncode_see(g->dyncode, ip, where, s->time_ns, e);
-	if (g->dyncode)
-		g->unwinder.region =
-			guest_dyncode_join(g->dyncode, g->modules, &g->unwinder.nregions);
-	changes = (g->modules ? guest_modules_changes(g->modules) : 0) +
-		  (g->dyncode ? guest_dyncode_changes(g->dyncode) : 0);
+		guest_code_use_modules(g->code, &l->modules);
+	ret = guest_code_see(g->code, ip, where, s->time_ns, e);
+	g->unwinder.region = guest_code_regions(g->code, &g->unwinder.nregions);
+	changes = guest_code_changes(g->code);
 	if (changes != g->code_changes) {
 		orc_memo_clear(g->unwinder.memo);
 		memset(g->named, 0, sizeof(g->named));
@@ -212,11 +224,11 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 }
 
 /* The mappings that a sample's user frames lie in; *fresh: they were read anew for it. */
-static int see_maps(struct guest *g, const struct sample *s, const struct guest_task *task,
+static int see_maps(struct guest *g, const struct sample *s, struct guest_owner *owner,
 		    const struct stack *stack, bool *fresh, struct err *e)
 {
 	uint64_t reads = guest_maps_stats(g->maps)->reads;
-	int ret = guest_maps_see(g->maps, task, s, stack->ip + stack->n_kernel,
+	int ret = guest_maps_see(g->maps, owner, s, stack->ip + stack->n_kernel,
 				 stack->n - stack->n_kernel, e);
 
 	*fresh = guest_maps_stats(g->maps)->reads != reads;
@@ -227,6 +239,7 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 			struct profile_sample *out, struct err *e)
 {
 	const struct guest_task *task;
+	struct guest_owner owner;
 	bool fresh;
 	int ret;
 
@@ -240,18 +253,19 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		.exit_ns = s->reason == SAMPLE_EXIT ? s->exit_ns : 0,
 	};
 	ret = see_task(g, s, out, &task, e);
-	if (guest_vmm_nested(s, stack))
+	if (frame_nested(s, stack))
 		return ret;
 	if (!ret && (s->regs.rip & KERNEL_HALF))
 		ret = see_code(g, s, e);
+	owner = guest_maps_owner(g->maps, task);
 	if (g->cfi)
-		guest_cfi_begin(g->cfi, task, s);
+		guest_cfi_begin(g->cfi, &owner, s);
 	unwind(&g->unwinder, s, stack);
 	if (!ret && g->mem)
-		out->mem = memprobe_take(g->mem, s, &g->reader, g->vmas, task);
+		out->mem = memprobe_take(g->mem, s, &g->reader, g->vmas, &owner);
 	if (ret || stack->n == stack->n_kernel)
 		return ret;
-	if (!owns_user_frames(g, s, task)) {
+	if (!owns_user_frames(g, s, &owner)) {
 		if (stack->n_kernel) {
 			stack->n = stack->n_kernel;
 			stack->user_end = 0;
@@ -260,14 +274,14 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 	}
 	if (!g->maps || !task)
 		return 0;
-	ret = see_maps(g, s, task, stack, &fresh, e);
+	ret = see_maps(g, s, &owner, stack, &fresh, e);
 	if (!ret && fresh) {
 		/* What is mapped says which tables count: with what is known now it may go further. */
-		guest_cfi_begin(g->cfi, task, s);
+		guest_cfi_begin(g->cfi, &owner, s);
 		unwind(&g->unwinder, s, stack);
-		ret = see_maps(g, s, task, stack, &fresh, e);
+		ret = see_maps(g, s, &owner, stack, &fresh, e);
 	}
-	return ret || !g->python ? ret : guest_python_see(g->python, task, s, stack, e);
+	return ret || !g->python ? ret : guest_python_see(g->python, &owner, s, stack, e);
 }
 
 int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
@@ -275,10 +289,16 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 {
 	int ret = guest_frames(g, s, stack, out, e);
 
-	ret = ret ? ret : guest_state_see(&g->states, g->sink, s, stack, e);
-	ret = ret ? ret : guest_host_where(g->host, g->sink, s, stack, e);
-	ret = ret ? ret : guest_vmm_see(&g->vmm, g->vm, g->sink, s, stack, e);
-	return ret ? ret : guest_host_functions(g->host, g->sink, s, stack, e);
+	if (ret)
+		return ret;
+	ret = frame_add_state(&g->frames, g->sink, s, stack, e);
+	if (ret)
+		return ret;
+	ret = frame_host_where(g->host_frames, g->sink, s, stack, e);
+	if (ret)
+		return ret;
+	ret = frame_add_device(&g->frames, g->sink, s, stack, e);
+	return ret ? ret : frame_host_functions(g->host_frames, g->sink, s, stack, e);
 }
 
 int guest_process_thread(struct guest *g, const struct sample *s, struct stack *stack,
@@ -294,7 +314,7 @@ int guest_process_thread(struct guest *g, const struct sample *s, struct stack *
 		.mode = s->mode,
 		.stack = stack,
 	};
-	return guest_host_thread(g->host, g->sink, s, stack, e);
+	return frame_host_thread(g->host_frames, g->sink, s, stack, e);
 }
 
 int guest_finish(struct guest *g, struct err *e)
@@ -302,11 +322,20 @@ int guest_finish(struct guest *g, struct err *e)
 	int ret;
 
 	guest_memory_renew(&g->memory);
-	ret = g->dsos ? guest_dsos_finish(g->dsos, g->sink, e) : 0;
-
-	ret = ret ? ret : guest_host_finish(g->host, g->sink, e);
-	ret = ret || !g->jit ? ret : guest_jit_finish(g->jit, e);
-	return ret || !g->python ? ret : guest_python_finish(g->python, e);
+	if (g->dsos) {
+		ret = guest_dsos_finish(g->dsos, g->sink, e);
+		if (ret)
+			return ret;
+	}
+	ret = frame_host_finish(g->host_frames, g->sink, e);
+	if (ret)
+		return ret;
+	if (g->jit) {
+		ret = guest_jit_finish(g->jit, e);
+		if (ret)
+			return ret;
+	}
+	return g->python ? guest_python_finish(g->python, e) : 0;
 }
 
 void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack)
@@ -314,4 +343,134 @@ void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack)
 	if (g->cfi)
 		guest_cfi_begin(g->cfi, NULL, s);
 	unwind(&g->unwinder, s, stack);
+}
+
+/* -- what is known, for those who ask ---------------------------------------------------- */
+
+bool guest_is_known_linux(const struct guest *g)
+{
+	return g->is_linux && g->ready && g->known;
+}
+
+const struct symbol *guest_function(const struct guest *g, const char *name)
+{
+	return g->target->symbols ? symtab_find(g->target->symbols, name) : NULL;
+}
+
+bool guest_variable(const struct guest *g, const char *name, uint64_t *gpa)
+{
+	const struct symbol *s = guest_is_known_linux(g) ? guest_function(g, name) : NULL;
+
+	return s && guest_memory_walk(&g->memory, s->addr, gpa);
+}
+
+bool guest_address(const struct guest *g, uint64_t va, uint64_t *gpa)
+{
+	return guest_memory_walk(&g->memory, va, gpa);
+}
+
+const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
+{
+	const struct unwind_region *r;
+
+	if (frame_vmm_owns(va) || frame_state_owns(va))
+		return frame_names_at(&g->frames, va, off);
+	if (frame_host_owns(va))
+		return frame_host_symbol(g->host_frames, va, off);
+	if (!(va & KERNEL_HALF)) {
+		const struct symbol *s =
+			g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
+
+		/* A 32-bit kernel, or one without paging, is linked low. */
+		if (s || g->target->live || g->target->kernel.text & KERNEL_HALF)
+			return s;
+	}
+	r = unwind_region_at(g->unwinder.region, g->unwinder.nregions, va);
+	if (r)
+		return r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
+	return g->unwinder.symbols ? symtab_lookup(g->unwinder.symbols, va, off) : NULL;
+}
+
+bool guest_kernel_is_named(struct guest *g, uint64_t va)
+{
+	uint64_t *slot = &g->named[va * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (NAMED_SLOTS - 1)];
+	uint64_t off;
+
+	/* The host's have names, or an address in place of one, also before the sink is told of them. */
+	if ((va && *slot == va) || frame_host_owns(va))
+		return true;
+	if (!guest_kernel_symbol(g, va, &off))
+		return false;
+	*slot = va;
+	return true;
+}
+
+void guest_stats(const struct guest *g, struct guest_stats *out)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+
+	memset(out, 0, sizeof(*out));
+	if (g->tasks)
+		out->tasks = *guest_tasks_stats(g->tasks);
+	if (g->dsos)
+		out->dsos = *guest_dsos_stats(g->dsos);
+	if (g->maps)
+		out->maps = *guest_maps_stats(g->maps);
+	if (g->cfi)
+		guest_cfi_stats(g->cfi, &out->cfi);
+	if (g->jit)
+		out->jit = *guest_jit_stats(g->jit);
+	out->want_python = g->opt.python;
+	if (g->python)
+		guest_python_stats(g->python, &out->python);
+	if (g->code) {
+		out->modules = *guest_code_module_stats(g->code);
+		out->dyncode = *guest_code_made_stats(g->code);
+	}
+	if (g->mem)
+		out->mem = *memprobe_stats(g->mem);
+	out->slide = g->slide;
+	out->is_linux = g->is_linux;
+	out->moves = g->opt.moves && !g->target->live;
+	out->have_tasks = l->have_task && g->tasks;
+	out->found_late = g->found_late;
+	out->unknown_before = g->unknown_before;
+	out->have_maps = g->maps != NULL;
+	out->have_modules = g->code && l->have_modules;
+	if (!out->have_tasks)
+		snprintf(out->no_tasks, sizeof(out->no_tasks), "%.199s", l->task_note.text);
+	if (!out->have_maps)
+		snprintf(out->no_maps, sizeof(out->no_maps), "%.199s", l->mm_note.text);
+	if (!out->have_modules)
+		snprintf(out->no_modules, sizeof(out->no_modules), "%.199s", l->module_note.text);
+}
+
+bool guest_view(struct guest *g, struct guest_view *out, struct err *e)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+
+	if (!g->is_linux || !g->ready || !g->known) {
+		err_set(e, EAGAIN, "%s",
+			!g->is_linux ? "the guest is not Linux"
+			: !g->ready  ? "where the kernel is is not known yet"
+				     : "where the kernel is could not be found");
+		return false;
+	}
+	if (!g->tasks || !l->have_task || !g->memory.root.cr3) {
+		/* Without types they may be found later; without a current task they never are. */
+		err_set(e, EAGAIN, "%s: %.200s",
+			l->have_current ? "the guest's tasks are not found yet"
+					: "the guest's tasks cannot be told apart",
+			l->task_note.code ? l->task_note.text : "it has not run");
+		return false;
+	}
+	guest_memory_renew(&g->memory);
+	*out = (struct guest_view){
+		.target = g->target,
+		.memory = &g->reader,
+		.pages = &g->memory,
+		.vcpus = g->host.vcpus,
+		.have_mm = l->have_mm,
+	};
+	return true;
 }

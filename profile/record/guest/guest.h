@@ -11,19 +11,21 @@
 #define KVMPROF_PROFILE_RECORD_GUEST_GUEST_H
 
 #include "profile/record/guest/cfi.h"
+#include "profile/record/guest/code.h"
+#include "profile/record/guest/guest_host.h"
 #include "profile/record/host/host_names.h"
 #include "profile/record/guest/jit.h"
 #include "profile/record/guest/maps.h"
 #include "profile/record/guest/memory.h"
-#include "profile/record/guest/dyncode.h"
-#include "profile/record/guest/modules.h"
 #include "profile/record/guest/memprobe.h"
 #include "profile/format/sink/sink.h"
 #include "profile/record/guest/python.h"
 #include "profile/record/guest/target.h"
 #include "symbolizer/kernel/kslide.h"
 #include "symbolizer/unwind/unwind.h"
-#include "vmm/vm.h"
+
+/* The one process of a guest whose tasks cannot be told apart (docs/perf-data.md), its programs' mappings included. */
+#define GUEST_PID 1u
 
 struct guest_options {
 	bool python; /* show frames of Python's interpreter */
@@ -34,7 +36,7 @@ struct guest_options {
 	bool placed;
 	uint64_t slide, pa_slide;
 	struct userfile_options files;
-	bool host;			     /* there are samples of the event host ... */
+	bool host_frames;		     /* there are samples of the event host ... */
 	const struct host_names *host_names; /* ... with these names; borrowed, NULL: none */
 	struct host_switches *host_switches; /* ... and who had the processor; the same */
 };
@@ -48,8 +50,7 @@ struct guest_stats {
 	struct guest_jit_stats jit;
 	bool want_python; /* it was asked for */
 	struct guest_python_stats python;
-	struct guest_modules_stats modules;
-	struct guest_dyncode_stats dyncode;
+	struct guest_code_stats modules, dyncode; /* dyncode: made at run time */
 	struct memprobe_stats mem;
 	struct kslide slide; /* when it was looked for */
 	bool is_linux, moves;
@@ -62,9 +63,12 @@ struct guest_stats {
 
 struct guest;
 
-/* target, vm and sink must outlive it. The sink's kernel() is called here or later. */
-int guest_create(struct guest **out, struct target *target, struct vm *vm, struct sink *sink,
-		 const struct guest_options *opt, struct err *e);
+/*
+ * target, sink and what host leads to must outlive it; *host is copied. The sink's kernel() is
+ * called here or later.
+ */
+int guest_create(struct guest **out, struct target *target, const struct guest_host *host,
+		 struct sink *sink, const struct guest_options *opt, struct err *e);
 void guest_destroy(struct guest *g);
 
 /*
@@ -88,6 +92,16 @@ int guest_process_thread(struct guest *g, const struct sample *s, struct stack *
 
 /* After the last sample: what is told to the sink at the end. Errors are the sink's. */
 int guest_finish(struct guest *g, struct err *e);
+
+/* Returns whether the guest is a Linux kernel whose place in memory was found. */
+bool guest_is_known_linux(const struct guest *g);
+/* Returns the kernel's symbol of this name, with its run-time address; NULL: none. */
+const struct symbol *guest_function(const struct guest *g, const char *name);
+/* Returns false while the guest-physical address of the kernel's variable is not known. */
+bool guest_variable(const struct guest *g, const char *name, uint64_t *gpa);
+
+/* Translates any address in the kernel's space. Returns false if it is not mapped. */
+bool guest_address(const struct guest *g, uint64_t va, uint64_t *gpa);
 
 /* Names of run-time kernel addresses; NULL: none. */
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * guest_begin: where the kernel is in the guest's memory, and what is known of it from then on.
- */
-#include "profile/record/guest/guest_private.h"
+#include "profile/record/guest/guest_begin.h"
 
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "profile/record/guest/private.h"
 #include "symbolizer/kernel/livekernel.h"
-#include "symbolizer/unwind/orc_memo.h"
+#include "symbolizer/linux/file_find.h"
+#include "symbolizer/linux/module_find.h"
+#include "symbolizer/linux/task_find.h"
+#include "symbolizer/unwind/orc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -45,12 +48,6 @@ static uint64_t kernel_address(const struct guest *g, const char *name)
 	return s ? s->addr : 0;
 }
 
-/* Mappings are read while the guest stands at the sample. */
-static uint64_t exact_now(void *vm)
-{
-	return vm_now_ns(vm);
-}
-
 int guest_create_maps(struct guest *g, struct err *e)
 {
 	const struct target_linux *l = &g->target->linux_facts;
@@ -58,46 +55,56 @@ int guest_create_maps(struct guest *g, struct err *e)
 	int ret = guest_dsos_create(&g->dsos, &l->mm, l->have_file ? &l->file : NULL, &g->reader,
 				    finder, e);
 
-	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
-	if (!ret && g->tasks) {
+	if (ret)
+		return ret;
+	ret = guest_jit_create(&g->jit, finder, g->sink, e);
+	if (ret)
+		return ret;
+	if (g->tasks) {
 		g->jit_source = (struct jit_source){ l, &g->reader };
 		guest_jit_use_guest(g->jit, &g->jit_source);
 	}
-	if (!ret && g->mem)
+	if (g->mem) {
 		ret = guest_vmas_create(&g->vmas, &l->mm, &g->reader, g->tasks, e);
-	ret = ret ? ret
-		  : guest_maps_create(&g->maps,
-				      &(struct guest_maps_parts){ &l->mm, &g->reader, g->tasks,
-								  g->dsos, g->jit, g->sink },
-				      e);
-	if (!ret && vm_is_exact(g->vm)) {
-		guest_maps_set_clock(g->maps, exact_now, g->vm);
+		if (ret)
+			return ret;
+	}
+	ret = guest_maps_create(&g->maps,
+				&(struct guest_maps_parts){ &l->mm, &g->reader, g->tasks, g->dsos,
+							    g->jit, g->sink },
+				e);
+	if (ret)
+		return ret;
+	if (g->host.stands) {
+		/* Mappings are read while the guest stands at the sample. */
+		guest_maps_set_clock(g->maps, g->host.now_ns, g->host.ctx);
 		guest_maps_set_retry(g->maps, EXACT_RETRY_NS);
 	}
-	ret = ret ? ret
-		  : guest_cfi_create(
-			    &g->cfi,
-			    &(struct guest_cfi_parts){ &l->mm, &g->reader, g->maps, g->dsos }, e);
-	if (!ret)
-		g->unwinder.cfi = guest_cfi_unwind(g->cfi);
-	if (!ret && g->opt.python)
-		ret = guest_python_create(&g->python,
-					  &(struct guest_python_parts){ &g->reader, g->maps,
-									g->dsos, g->vm, g->sink },
-					  e);
-	return ret;
+	ret = guest_cfi_create(&g->cfi, &(struct guest_cfi_parts){ &l->mm, &g->reader, g->dsos },
+			       e);
+	if (ret)
+		return ret;
+	g->unwinder.cfi = guest_cfi_unwind(g->cfi);
+	if (!g->opt.python || !g->host.add_python_layout || !g->host.add_python_thread)
+		return 0;
+	return guest_python_create(
+		&g->python, &(struct guest_python_parts){ &g->reader, g->dsos, &g->host, g->sink },
+		e);
 }
 
 static int create_tasks(struct guest *g, struct err *e)
 {
 	const struct target_linux *l = &g->target->linux_facts;
-	int ret = 0;
+	int ret;
 
+	ret = guest_code_create(&g->code, &g->reader, g->sink, e);
+	if (ret)
+		return ret;
 	if (l->have_modules)
-		ret = guest_modules_create(&g->modules, &l->modules, &g->reader, g->sink, e);
-	if (!ret && l->have_dyncode)
-		ret = guest_dyncode_create(&g->dyncode, &l->dyncode, &g->reader, g->sink, e);
-	if (!ret && l->have_current)
+		guest_code_use_modules(g->code, &l->modules);
+	if (l->have_dyncode)
+		guest_code_use_made(g->code, &l->dyncode);
+	if (l->have_current)
 		ret = guest_tasks_create(&g->tasks, &l->task, &g->reader, g->sink, e);
 	if (g->tasks && (g->opt.runs || g->opt.placed))
 		guest_tasks_joined(g->tasks);
@@ -113,37 +120,225 @@ void guest_set_late_plan(struct guest *g)
 	const struct target *t = g->target;
 	struct capture_task_plan plan;
 
-	if (!t->linux_facts.have_current)
+	if (!t->linux_facts.have_current || !g->host.set_task_plan)
 		return;
 	plan = target_task_plan(&t->linux_facts);
 	plan.stack_align = target_stack_size(t);
 	/* It counts from linked addresses. */
 	if (plan.current >= t->kernel.text + t->slide && plan.current < t->kernel.end + t->slide)
 		plan.current -= t->slide;
-	vm_set_task_plan(g->vm, &plan);
+	g->host.set_task_plan(g->host.ctx, &plan);
+}
+
+/* -- what runs before the kernel ------------------------------------------------------------- */
+
+/*
+ * Places of a PC whose firmware is SeaBIOS, and which QEMU loads a bzImage into (QEMU hw/i386/x86.c, x86_load_linux();
+ * SeaBIOS src/malloc.c, src/post.c): option ROMs and firmware below 1 MiB, the ROM below 4 GiB, and the firmware's own
+ * copy, which it makes below the area that it keeps at the end of low memory: 16 MiB, or 256 KiB of a small machine.
+ */
+#define LOW_ROM UINT64_C(0xc0000)
+#define LOW_END UINT64_C(0x100000)
+#define HIGH_ROM UINT64_C(0xfff00000)
+#define HIGH_END UINT64_C(0x100000000)
+#define PCI_HOLE UINT64_C(0xc0000000)
+#define COPY_SIZE UINT64_C(0x20000)
+#define SETUP_CODE UINT64_C(0x10000)
+#define SETUP_END UINT64_C(0x20000)
+#define CR0_PG (UINT64_C(1) << 31)
+
+#define FIRMWARE "firmware"
+#define FIRMWARE_COPY FIRMWARE "_copy"
+#define DECOMPRESSOR "decompressor"
+#define DECOMPRESSOR_STEP UINT64_C(0x10000)
+#define BOOT_MAX_RANGES 12u
+
+struct guest_boot_range {
+	uint64_t from, to;
+	const char *name, *symbol; /* of the module, and of all of it */
+};
+
+struct guest_boot_ranges {
+	struct guest_boot_range at[BOOT_MAX_RANGES];
+	unsigned int n;
+};
+
+/* Adds [from, to) without what other ranges and the kernel's own code have of it. */
+static void add_range(struct guest_boot_ranges *r, const struct guest_boot_range *kernel,
+		      const struct guest_boot_range *add)
+{
+	uint64_t from = add->from, to = add->to, next;
+
+	for (; from < to && r->n < BOOT_MAX_RANGES; from = next) {
+		uint64_t end = to;
+
+		next = 0;
+		for (unsigned int i = 0; i <= r->n; i++) {
+			const struct guest_boot_range *x = i < r->n ? &r->at[i] : kernel;
+
+			if (x->to <= from || x->from >= end)
+				continue;
+			end = x->from > from ? x->from : from;
+			next = x->to;
+		}
+		if (end > from)
+			r->at[r->n++] =
+				(struct guest_boot_range){ from, end, add->name, add->symbol };
+		if (!next)
+			return;
+	}
 }
 
 /*
- * The decompressor runs where it was loaded, without names: one for all of it tells
- * where the time before the kernel went.
+ * Finds the guest-physical addresses of the kernel's code: a decompressor never lies there, as it would overwrite
+ * itself, but the kernel's first instructions run there before it has its own page tables.
  */
-static int name_decompressor(struct guest *g, struct err *e)
+static struct guest_boot_range kernel_code(const struct guest *g)
 {
-	struct profile_module m = { .name = "decompressor", .time_ns = 1 };
-	uint64_t high;
-	int ret;
+	const struct kimage *k = &g->target->kernel;
+	struct guest_boot_range r = { 0 };
 
-	vm_boot_memory(g->vm, &m.addr, &high);
-	m.len = high - m.addr;
+	for (unsigned int i = 0; i < k->nseg && g->known; i++)
+		if (k->seg[i].va == k->text)
+			r.from = k->seg[i].pa + g->target->pa_slide;
+	if (r.from)
+		r.to = r.from + (k->etext - k->text);
+	return r;
+}
+
+/* The firmware's copy of itself: where it was seen, or else where it may be. */
+static void add_firmware_copy(const struct guest *g, struct guest_boot_ranges *r,
+			      const struct guest_boot_range *kernel)
+{
+	static const uint64_t kept[] = { UINT64_C(16) << 20, UINT64_C(256) << 10 };
+	const struct guest_seen_code *seen = &g->seen_code[GUEST_CODE_FIRMWARE];
+	const struct gmem *m = g->host.memory;
+	uint64_t top = m && m->n ? m->region[0].gpa + m->region[0].size : 0;
+	struct guest_boot_range x = { .name = FIRMWARE, .symbol = FIRMWARE_COPY };
+
+	if (top > PCI_HOLE)
+		top = PCI_HOLE;
+	for (size_t i = 0; !seen->high && i < ARRAY_SIZE(kept); i++) {
+		/* A small machine has no such area. */
+		if (top < 4 * kept[i])
+			continue;
+		x.to = top - kept[i];
+		x.from = x.to - COPY_SIZE;
+		add_range(r, kernel, &x);
+	}
+	if (!seen->high)
+		return;
+	x.from = seen->low & ~(COPY_SIZE - 1);
+	x.to = (seen->high | (COPY_SIZE - 1)) + 1;
+	add_range(r, kernel, &x);
+}
+
+static void find_boot_ranges(const struct guest *g, struct guest_boot_ranges *r)
+{
+	static const struct guest_boot_range firmware[] = {
+		{ LOW_ROM, LOW_END, FIRMWARE, FIRMWARE },
+		{ HIGH_ROM, HIGH_END, FIRMWARE, FIRMWARE "_rom" },
+	};
+	static const struct guest_boot_range setup = { SETUP_CODE, SETUP_END, DECOMPRESSOR,
+						       "setup" };
+	const struct guest_boot_range kernel = kernel_code(g);
+	const struct guest_seen_code *seen = &g->seen_code[GUEST_CODE_DECOMPRESSOR];
+	bool decompressor = g->opt.moves && !g->opt.placed;
+	struct guest_boot_range all = { g->host.boot_low, g->host.boot_high, DECOMPRESSOR,
+					DECOMPRESSOR };
+
+	r->n = 0;
+	if (!g->host.firmware) {
+		if (decompressor)
+			add_range(r, &(struct guest_boot_range){ 0 }, &all);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(firmware); i++)
+		add_range(r, &kernel, &firmware[i]);
+	add_firmware_copy(g, r, &kernel);
+	if (!decompressor)
+		return;
+	add_range(r, &kernel, &setup);
+	/* As it was loaded, with its compressed kernel. */
+	all.symbol = DECOMPRESSOR "_start";
+	add_range(r, &kernel, &all);
+	/* Its copy of itself behind the buffer that it unpacks into. */
+	all = (struct guest_boot_range){ LOW_END, PCI_HOLE, DECOMPRESSOR, DECOMPRESSOR };
+	if (seen->high) {
+		all.from = (seen->low & ~(DECOMPRESSOR_STEP - 1)) - DECOMPRESSOR_STEP;
+		all.to = (seen->high | (DECOMPRESSOR_STEP - 1)) + 1 + DECOMPRESSOR_STEP;
+	}
+	add_range(r, &kernel, &all);
+}
+
+/*
+ * Names all of a range. The list of symbols in a profile has no sizes: its readers, perf among them, take a symbol to
+ * reach to the next one if that is near, and the last one to the end of its page. So the last byte has the name, too.
+ */
+static int name_range(struct symtab *t, const struct guest_boot_range *r)
+{
+	uint64_t last = r->to - 1, next;
+	int ret = 0;
+
+	for (uint64_t at = r->from; at < last && !ret; at = next) {
+		next = last - at > SYMTAB_MAX_GAP ? at + SYMTAB_MAX_GAP : last;
+		ret = symtab_add(t, at, next - at, 'T', r->symbol);
+	}
+	return ret ? ret : symtab_add(t, last, 1, 'T', r->symbol);
+}
+
+/*
+ * Firmware and decompressor have no symbols: one name for all of each tells where the time before the kernel went. A
+ * module each for every piece, as they are not in the kernel's half.
+ */
+static int name_boot_code(struct guest *g, struct err *e)
+{
+	struct guest_boot_ranges r;
+	int ret = 0;
+
+	find_boot_ranges(g, &r);
+	if (!r.n)
+		return 0;
 	g->boot_symbols = symtab_create();
 	if (!g->boot_symbols)
-		return err_set(e, ENOMEM, "out of memory");
-	ret = symtab_add(g->boot_symbols, m.addr, m.len, 'T', "decompressor");
+		return err_nomem(e);
+	for (unsigned int i = 0; i < r.n && !ret; i++)
+		ret = name_range(g->boot_symbols, &r.at[i]);
 	if (ret)
-		return err_set(e, -ret, "the decompressor's name: %s", strerror(-ret));
+		return err_set(e, -ret, "the names of firmware and decompressor: %s",
+			       strerror(-ret));
 	ret = symtab_freeze(g->boot_symbols, e);
-	m.symbols = g->boot_symbols;
-	return ret ? ret : g->sink->ops->module(g->sink, &m, e);
+	for (unsigned int i = 0; i < r.n && !ret; i++) {
+		const struct profile_module m = {
+			.name = r.at[i].name,
+			.addr = r.at[i].from,
+			.len = r.at[i].to - r.at[i].from,
+			.time_ns = 1,
+			.symbols = g->boot_symbols,
+		};
+
+		ret = g->sink->ops->module(g->sink, &m, e);
+	}
+	return ret;
+}
+
+/*
+ * Notes where firmware and decompressor run above 1 MiB, before the kernel does: without paging it is the firmware, as
+ * a decompressor runs so only where it was loaded (arch/x86/boot/compressed/head_64.S).
+ */
+static void see_boot_code(struct guest *g, const struct sample *s)
+{
+	struct guest_seen_code *seen =
+		&g->seen_code[s->regs.cr0 & CR0_PG ? GUEST_CODE_DECOMPRESSOR : GUEST_CODE_FIRMWARE];
+	uint64_t ip = s->regs.rip;
+
+	if (!g->host.firmware || !g->opt.moves || ip < LOW_END || ip >= PCI_HOLE ||
+	    (ip >= g->host.boot_low && ip < g->host.boot_high))
+		return;
+	if (!seen->low || ip < seen->low)
+		seen->low = ip;
+	if (ip > seen->high)
+		seen->high = ip;
 }
 
 /* Where the kernel is has been settled, whatever came out. */
@@ -184,18 +379,17 @@ int guest_begin(struct guest *g, bool known, struct err *e)
 	if (g->mem) {
 		struct mem_layout *l = memprobe_layout(g->mem);
 
-		mem_layout_init(l, g->is_linux ? MEM_LAYOUT_LINUX : MEM_LAYOUT_UNKNOWN, k.symbols,
-				k.text, k.end);
+		memregion_layout_init(l, g->is_linux ? MEM_LAYOUT_LINUX : MEM_LAYOUT_UNKNOWN,
+				      k.symbols, k.text, k.end);
 		l->stack_size = target_stack_size(t);
 		l->user_text = g->unwinder.user_start;
 		l->user_end = g->unwinder.user_end;
 	}
 	ret = g->sink->ops->kernel(g->sink, &k, e);
-	if (!ret && g->opt.moves && !g->opt.placed) {
-		/* It may lie where the kernel came to lie afterwards. */
+	/* A decompressor may lie where the kernel came to lie afterwards. */
+	if (g->opt.moves && !g->opt.placed)
 		g->unwinder.load_len = 0;
-		ret = name_decompressor(g, e);
-	}
+	ret = ret ? ret : name_boot_code(g, e);
 	/* What is read of the image is read by now. */
 	target_settle(t);
 	if (known)
@@ -211,7 +405,7 @@ static int read_live(struct guest *g, uint64_t inside, struct err *e)
 	int ret = livekernel_read(&l, &g->reader, inside, &why);
 
 	if (ret == -ENOMEM)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (ret < 0) {
 		g->target->symbol_note = why;
 		return guest_begin(g, false, e);
@@ -222,6 +416,14 @@ static int read_live(struct guest *g, uint64_t inside, struct err *e)
 	return guest_begin(g, true, e);
 }
 
+/* The target was moved to where g->slide says. */
+static int guest_begin_moved(struct guest *g, struct err *e)
+{
+	if (g->host.set_slide)
+		g->host.set_slide(g->host.ctx, g->slide.slide);
+	return guest_begin(g, true, e);
+}
+
 int guest_place(struct guest *g, struct err *e)
 {
 	int ret = target_move(g->target, g->opt.slide, g->opt.pa_slide, e);
@@ -229,8 +431,7 @@ int guest_place(struct guest *g, struct err *e)
 	if (ret)
 		return ret;
 	g->slide = (struct kslide){ .status = KSLIDE_SOLVED, .slide = g->opt.slide };
-	vm_set_slide(g->vm, g->opt.slide);
-	return guest_begin(g, true, e);
+	return guest_begin_moved(g, e);
 }
 
 static int move(struct guest *g, struct err *e)
@@ -247,8 +448,7 @@ static int move(struct guest *g, struct err *e)
 	ret = target_move(g->target, g->slide.slide, gpa - text_pa, e);
 	if (ret)
 		return ret;
-	vm_set_slide(g->vm, g->slide.slide);
-	return guest_begin(g, true, e);
+	return guest_begin_moved(g, e);
 }
 
 /*
@@ -273,6 +473,7 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 	guest_memory_see(&g->memory, s);
 	if (g->ready)
 		return true;
+	see_boot_code(g, s);
 	if (!g->memory.root.cr3 || !(s->regs.rip & KERNEL_HALF))
 		return false;
 	if (g->target->live) {
@@ -293,4 +494,85 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 int guest_give_up(struct guest *g, struct err *e)
 {
 	return g->ready ? 0 : guest_begin(g, false, e);
+}
+
+/* -- kernels without type information ------------------------------------------------ */
+
+bool guest_search_tasks(struct guest_search *g, struct target_linux *l, const struct memory *m,
+			const struct sample *s)
+{
+	struct linux_task_layout found = l->task;
+
+	if (l->have_task || !l->have_current || s->task.state != SAMPLE_TASK_POINTER ||
+	    !clock_is_due(s->time_ns, g->tasks_ns, GUEST_SEARCH_NS))
+		return false;
+	g->tasks_ns = s->time_ns;
+	if (linux_task_from_content(&found, m, &l->task_note) < 0)
+		return false;
+	l->task = found;
+	l->have_task = true;
+	return true;
+}
+
+/* A process that ran: the more are known, the surer is what is found. */
+static void search_remember(struct guest_search *g, const struct sample *s)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->known[i].mm == s->task.mm)
+			return;
+	if (g->n < LINUX_MM_MAX_KNOWN)
+		g->known[g->n++] = (struct linux_mm_known){ s->task.mm, s->regs.cr3 };
+}
+
+static size_t files_of(const struct guest_search *g, const struct target_linux *l,
+		       const struct memory *m, struct linux_file_known *out)
+{
+	struct linux_vmas vmas = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		if (linux_mm_vmas(&l->mm, m, g->known[i].mm, 0, &vmas) != LINUX_OK)
+			continue;
+		for (size_t k = 0; k < vmas.n && n < GUEST_SEARCH_MAX_FILES; k++)
+			if (vmas.v[k].file && !vmas.v[k].file_off)
+				out[n++] = (struct linux_file_known){ vmas.v[k], g->known[i].cr3 };
+	}
+	linux_vmas_deinit(&vmas);
+	return n;
+}
+
+bool guest_search_maps(struct guest_search *g, struct target_linux *l, const struct memory *m,
+		       const struct symtab *symbols, const struct sample *s)
+{
+	struct linux_file_known files[GUEST_SEARCH_MAX_FILES];
+	size_t n;
+
+	/* In the kernel the task's tables may be lent to another. */
+	if (l->have_mm || !symbols || s->task.state != SAMPLE_TASK_FOUND || !s->task.mm ||
+	    s->mode != SAMPLE_USER)
+		return false;
+	search_remember(g, s);
+	if (!clock_is_due(s->time_ns, g->maps_ns, GUEST_SEARCH_NS))
+		return false;
+	g->maps_ns = s->time_ns;
+	if (!g->mm_found && linux_mm_layout_find(&l->mm, m, g->known, g->n, &l->mm_note) < 0)
+		return false;
+	g->mm_found = true;
+	n = files_of(g, l, m, files);
+	if (linux_file_layout_find(&l->file, &l->mm, m, symbols,
+				   (struct linux_files_known){ files, n }, &l->mm_note) < 0)
+		return false;
+	l->have_mm = l->have_file = true;
+	return true;
+}
+
+bool guest_search_modules(struct guest_search *g, struct target_linux *l, const struct memory *m,
+			  const struct sample *s)
+{
+	if (l->have_modules || !l->modules.modules ||
+	    !clock_is_due(s->time_ns, g->modules_ns, GUEST_SEARCH_NS))
+		return false;
+	g->modules_ns = s->time_ns;
+	l->have_modules = linux_module_find(&l->modules, m, &l->module_note) == 0;
+	return l->have_modules;
 }

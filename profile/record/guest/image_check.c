@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "symbolizer/unwind/orc_format.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static void check_names(const struct target *t, struct image_check *c)
 	}
 	image_check_say(c, IMAGE_CHECK_NAMES, IMAGE_CHECK_YES, "%zu from %s",
 			symtab_count(t->symbols), t->symbol_source);
-	if (t->image.is_linux && !has_variables(t->symbols))
+	if (t->is_linux && !has_variables(t->symbols))
 		image_check_but(c, IMAGE_CHECK_NAMES, IMAGE_CHECK_PARTLY,
 				"of functions only, as without CONFIG_KALLSYMS_ALL", "");
 }
@@ -97,7 +98,7 @@ static void check_stacks(const struct target *t, struct image_check *c)
 		image_check_but(c, IMAGE_CHECK_STACKS, IMAGE_CHECK_YES,
 				"its ORC table is not used: ", t->orc_note.text);
 	}
-	if (t->image.is_linux && way > UNWIND_INNERMOST && !t->irq_stack_ptr)
+	if (t->is_linux && way > UNWIND_INNERMOST && !t->irq_stack_ptr)
 		image_check_but(c, IMAGE_CHECK_STACKS, IMAGE_CHECK_PARTLY,
 				"where its interrupt stack is is not known, and stacks end there",
 				"");
@@ -224,10 +225,10 @@ static void check_off_cpu(const struct target_linux *l, struct image_check *c)
 void image_check(const struct target *t, struct image_check *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->n = t->image.is_linux ? IMAGE_CHECK_COUNT : IMAGE_CHECK_TASKS;
+	out->n = t->is_linux ? IMAGE_CHECK_COUNT : IMAGE_CHECK_TASKS;
 	check_names(t, out);
 	check_stacks(t, out);
-	if (!t->image.is_linux)
+	if (!t->is_linux)
 		return;
 	check_tasks(&t->linux_facts, out);
 	check_modules(t, out);
@@ -252,11 +253,6 @@ const char *image_check_title(enum image_check_what what)
 	return image_check_names[what].title;
 }
 
-const char *image_check_key(enum image_check_what what)
-{
-	return image_check_names[what].key;
-}
-
 const char *image_check_answer_name(enum image_check_answer a)
 {
 	static const char *const name[] = {
@@ -269,17 +265,11 @@ const char *image_check_answer_name(enum image_check_answer a)
 	return name[a];
 }
 
-void image_check_json(const struct image_check *c, struct buf *out)
+void image_check_json(struct json_writer *w, const char *key, const struct image_check *c)
 {
-	buf_printf(out, "{");
-	for (unsigned int i = 0; i < c->n; i++) {
-		const struct image_check_row *r = &c->row[i];
-
-		buf_printf(out, "%s\"%s\":{\"answer\":\"%s\",\"text\":", i ? "," : "",
-			   image_check_key((enum image_check_what)i),
-			   image_check_answer_name(r->answer));
-		json_quote(out, r->text);
-		buf_printf(out, "}");
-	}
-	buf_printf(out, "}");
+	json_object_begin(w, key);
+	for (unsigned int i = 0; i < c->n; i++)
+		json_put_object(w, image_check_names[i].key, "answer",
+				image_check_answer_name(c->row[i].answer), "text", c->row[i].text);
+	json_object_end(w);
 }

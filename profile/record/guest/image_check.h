@@ -10,7 +10,7 @@
 #ifndef KVMPROF_PROFILE_RECORD_GUEST_IMAGE_CHECK_H
 #define KVMPROF_PROFILE_RECORD_GUEST_IMAGE_CHECK_H
 
-#include "base/buf.h"
+#include "base/json.h"
 #include "profile/record/guest/target.h"
 
 enum image_check_what {
@@ -46,13 +46,12 @@ struct image_check {
 /* t: as target_open() leaves it. */
 void image_check(const struct target *t, struct image_check *out);
 
-/* "names", "off-CPU": for people; "names", "off_cpu": for JSON. */
+/* "names", "off-CPU" */
 const char *image_check_title(enum image_check_what what);
-const char *image_check_key(enum image_check_what what);
 /* "yes", "partly", "searched", "no" */
 const char *image_check_answer_name(enum image_check_answer a);
 
 /* {"names":{"answer":"yes","text":"..."},...}, appended. */
-void image_check_json(const struct image_check *c, struct buf *out);
+void image_check_json(struct json_writer *w, const char *key, const struct image_check *c);
 
 #endif

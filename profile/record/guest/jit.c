@@ -5,7 +5,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
+#include "profile/format/files/userfile.h"
 #include "profile/record/guest/dso.h"
+#include "symbolizer/linux/tree.h"
 #include "symbolizer/program/elfsynth.h"
 #include "symbolizer/program/perfmap.h"
 
@@ -25,7 +27,7 @@ struct region {
 };
 
 /* One program in one process: another one with the same pid has another mm. */
-struct process {
+struct jit_process {
 	uint32_t pid;
 	uint32_t turn; /* how many programs of this pid had such code before */
 	uint64_t mm;
@@ -40,7 +42,7 @@ struct guest_jit {
 	struct sink *sink;
 	const struct jit_source *source; /* NULL: none */
 	uint64_t run;			 /* tells this run's build ids from another's */
-	struct process *process;
+	struct jit_process *process;
 	struct idmap last; /* by pid: the last process that has it */
 	size_t n, cap, nregions;
 	struct guest_jit_stats stats;
@@ -52,7 +54,7 @@ int guest_jit_create(struct guest_jit **out, struct userfile_finder *finder, str
 	struct guest_jit *j = calloc(1, sizeof(*j));
 
 	if (!j)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	j->finder = finder;
 	j->sink = sink;
 	if (getrandom(&j->run, sizeof(j->run), 0) != sizeof(j->run)) {
@@ -83,12 +85,95 @@ const struct guest_jit_stats *guest_jit_stats(const struct guest_jit *j)
  * perf knows a DSO by its name alone, so that what has names of its own is called by
  * one: a second program of a pid is `[jit:PID#2]`.
  */
-static void dso_name(char name[NAME_MAX_LEN], const struct process *p)
+static void dso_name(char name[NAME_MAX_LEN], const struct jit_process *p)
 {
 	if (p->turn)
 		snprintf(name, NAME_MAX_LEN, "[jit:%" PRIu32 "#%" PRIu32 "]", p->pid, p->turn + 1);
 	else
 		snprintf(name, NAME_MAX_LEN, "[jit:%" PRIu32 "]", p->pid);
+}
+
+/* -- maps out of the guest's memory ------------------------------------------------------ */
+
+#define CHUNK 65536u
+
+/* Of a task of that process; of pid 1 where there is none. 0: of none. */
+static uint64_t find_task(const struct jit_source *s, uint32_t pid, uint64_t mm)
+{
+	struct linux_task_list list = { 0 };
+	struct err ignored = { 0 };
+	uint64_t found = 0;
+
+	if (linux_task_list(&s->facts->task, s->memory, &list, &ignored) < 0)
+		return 0;
+	for (size_t i = 0; i < list.n; i++) {
+		const struct linux_task *t = &list.task[i];
+
+		if (t->tgid == 1 && t->pid == 1 && !found)
+			found = t->task;
+		if (t->tgid == pid && t->mm == mm) {
+			found = t->task;
+			break;
+		}
+	}
+	linux_task_list_deinit(&list);
+	return found;
+}
+
+static int read_all(const struct linux_file *f, struct buf *out, const char *path, struct err *e)
+{
+	uint64_t size = linux_file_size(f), off = 0;
+	uint8_t chunk[CHUNK];
+
+	if (size > USERFILE_MAX_PERFMAP)
+		return err_set(e, EFBIG, "the guest's /%s has %" PRIu64 " bytes", path, size);
+	while (off < size) {
+		size_t n = linux_file_read(f, off, chunk, sizeof(chunk));
+
+		buf_add(out, chunk, n);
+		off += n;
+		if (n < sizeof(chunk))
+			break;
+	}
+	/* The meaning of an incomplete line is unknown. */
+	while (out->len && off < size && out->data[out->len - 1] != '\n')
+		out->len--;
+	if (out->failed)
+		return err_nomem(e);
+	return out->len ? 0
+			: err_set(e, ENODATA, "nothing of the guest's /%s is in its memory", path);
+}
+
+/*
+ * Append the map of process pid, whose mm_struct is mm, as far as its lines are in memory.
+ * -ENOENT: there is none, or it can't be found; -ENODATA: none of it is in memory. e has the reason.
+ */
+static int jit_source_read(const struct jit_source *s, uint32_t pid, uint64_t mm, struct buf *out,
+			   struct err *e)
+{
+	const struct linux_tree tree = { &s->facts->tree, &s->facts->mm, s->memory };
+	struct linux_place root;
+	struct linux_file file;
+	enum linux_why why = LINUX_NOT_THERE;
+	uint64_t mapping, task;
+	char path[32];
+
+	if (!s->facts->have_tree || !s->facts->have_file)
+		return err_set(e, ENOENT, "the guest's files cannot be found in its memory: %s",
+			       s->facts->have_file ? s->facts->tree_note.text
+						   : s->facts->file_note.text);
+	snprintf(path, sizeof(path), "tmp/perf-%" PRIu32 ".map", pid);
+	task = find_task(s, pid, mm);
+	if (task)
+		why = linux_tree_root(&tree, task, &root);
+	if (task && why == LINUX_OK)
+		why = linux_tree_find(&tree, &root, path, &mapping);
+	if (why == LINUX_OK)
+		why = linux_file_of_mapping(&file, &s->facts->file, s->memory, mapping);
+	if (why != LINUX_OK)
+		return err_set(e, ENOENT, "no /%s is in the guest's memory (%s)", path,
+			       linux_why_text(why));
+	return read_all(&file, out, path, e);
 }
 
 /* -- names ----------------------------------------------------------------------------- */
@@ -118,7 +203,7 @@ static int add_name(struct guest_jit *j, const struct perfmap *m, const struct s
 }
 
 /* What the map says of the regions; both are in order of address. */
-static int take_names(struct guest_jit *j, struct process *p, const struct perfmap *m,
+static int take_names(struct guest_jit *j, struct jit_process *p, const struct perfmap *m,
 		      struct symtab *out)
 {
 	size_t r = 0;
@@ -146,7 +231,7 @@ static int take_names(struct guest_jit *j, struct process *p, const struct perfm
 }
 
 /* An ELF file whose offsets are the process's addresses. */
-static int write_elf(struct buf *out, const struct process *p, const char *name,
+static int write_elf(struct buf *out, const struct jit_process *p, const char *name,
 		     const struct symtab *symbols, struct err *e)
 {
 	uint64_t start = p->region[0].start, len = p->region[p->n - 1].end - start;
@@ -165,7 +250,7 @@ static int write_elf(struct buf *out, const struct process *p, const char *name,
 	return elfsynth_write(out, &u, p->build_id, GUEST_BUILD_ID, symbols, e);
 }
 
-static int tell_names(struct guest_jit *j, struct process *p, const struct symtab *symbols,
+static int tell_names(struct guest_jit *j, struct jit_process *p, const struct symtab *symbols,
 		      struct err *e)
 {
 	char name[NAME_MAX_LEN];
@@ -198,8 +283,8 @@ struct jit_text {
 };
 
 /* Names out of a map's text. */
-static int take_map(struct guest_jit *j, struct process *p, struct symtab *out, const char *path,
-		    const struct jit_text *text, struct err *e)
+static int take_map(struct guest_jit *j, struct jit_process *p, struct symtab *out,
+		    const char *path, const struct jit_text *text, struct err *e)
 {
 	struct perfmap *m = NULL;
 	const uint64_t before = j->stats.names;
@@ -223,7 +308,7 @@ static int take_map(struct guest_jit *j, struct process *p, struct symtab *out, 
 	return ret;
 }
 
-static int read_guests_map(struct guest_jit *j, struct process *p, struct symtab *out,
+static int read_guests_map(struct guest_jit *j, struct jit_process *p, struct symtab *out,
 			   struct err *e)
 {
 	char path[NAME_MAX_LEN];
@@ -241,7 +326,7 @@ static int read_guests_map(struct guest_jit *j, struct process *p, struct symtab
 	return ret;
 }
 
-static int read_map(struct guest_jit *j, struct process *p, struct symtab *out, struct err *e)
+static int read_map(struct guest_jit *j, struct jit_process *p, struct symtab *out, struct err *e)
 {
 	struct userfile file = { 0 };
 	struct err why = { 0 };
@@ -263,7 +348,7 @@ static int read_map(struct guest_jit *j, struct process *p, struct symtab *out, 
 }
 
 /* Once for each program. That there are no names is no error. */
-static int jit_settle(struct guest_jit *j, struct process *p, struct err *e)
+static int jit_settle(struct guest_jit *j, struct jit_process *p, struct err *e)
 {
 	struct symtab *symbols;
 	struct err why = { 0 };
@@ -274,7 +359,7 @@ static int jit_settle(struct guest_jit *j, struct process *p, struct err *e)
 	p->settled = true;
 	symbols = symtab_create();
 	if (!symbols)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	qsort(p->region, p->n, sizeof(*p->region), by_start);
 	if (read_map(j, p, symbols, &why) == 0) {
 		if (symtab_count(symbols))
@@ -299,7 +384,7 @@ int guest_jit_finish(struct guest_jit *j, struct err *e)
 
 /* -- regions --------------------------------------------------------------------------- */
 
-static void make_build_id(const struct guest_jit *j, struct process *p, uint64_t addr)
+static void make_build_id(const struct guest_jit *j, struct jit_process *p, uint64_t addr)
 {
 	char text[96];
 
@@ -312,7 +397,7 @@ static int add_process(struct guest_jit *j, uint32_t pid, uint32_t turn, uint64_
 {
 	if (ARRAY_ROOM(j->process, j->n, j->cap) || idmap_set(&j->last, pid, (uint32_t)j->n))
 		return -ENOMEM;
-	j->process[j->n] = (struct process){ .pid = pid, .turn = turn, .mm = mm };
+	j->process[j->n] = (struct jit_process){ .pid = pid, .turn = turn, .mm = mm };
 	make_build_id(j, &j->process[j->n++], addr);
 	j->stats.processes++;
 	return 0;
@@ -323,14 +408,14 @@ static int add_process(struct guest_jit *j, uint32_t pid, uint32_t turn, uint64_
  * former one's map is about to be overwritten: now or never.
  */
 static int find_process(struct guest_jit *j, const struct profile_map *map, uint64_t mm,
-			struct process **out, struct err *e)
+			struct jit_process **out, struct err *e)
 {
 	uint32_t turn = 0, i;
 	int ret;
 
 	*out = NULL;
 	if (idmap_get(&j->last, map->pid, &i)) {
-		struct process *p = &j->process[i];
+		struct jit_process *p = &j->process[i];
 
 		if (p->mm == mm) {
 			*out = p;
@@ -344,13 +429,13 @@ static int find_process(struct guest_jit *j, const struct profile_map *map, uint
 	if (j->n >= GUEST_JIT_MAX_PROCESSES)
 		return 0;
 	if (add_process(j, map->pid, turn, mm, map->addr) < 0)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	*out = &j->process[j->n - 1];
 	return 0;
 }
 
 /* Joined with those that it overlaps: they are the same one, that has grown. */
-static int add_region(struct guest_jit *j, struct process *p, uint64_t start, uint64_t end)
+static int add_region(struct guest_jit *j, struct jit_process *p, uint64_t start, uint64_t end)
 {
 	struct region fresh = { start, end, false };
 	size_t n = 0;
@@ -384,7 +469,7 @@ int guest_jit_map(struct guest_jit *j, uint64_t mm, const struct profile_map *ma
 	char name[NAME_MAX_LEN] = "[jit]";
 	uint8_t no_process_id[GUEST_BUILD_ID];
 	struct profile_map m = *map;
-	struct process *p;
+	struct jit_process *p;
 	int ret = find_process(j, map, mm, &p, e);
 
 	if (ret)
@@ -402,7 +487,7 @@ int guest_jit_map(struct guest_jit *j, uint64_t mm, const struct profile_map *ma
 		dso_name(name, p);
 		m.build_id = p->build_id;
 		if (!p->settled && add_region(j, p, m.addr, m.addr + m.len) < 0)
-			return err_set(e, ENOMEM, "out of memory");
+			return err_nomem(e);
 	}
 	return j->sink->ops->map(j->sink, &m, e);
 }

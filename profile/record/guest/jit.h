@@ -17,9 +17,24 @@
 #ifndef KVMPROF_PROFILE_RECORD_GUEST_JIT_H
 #define KVMPROF_PROFILE_RECORD_GUEST_JIT_H
 
-#include "profile/record/guest/jit_source.h"
 #include "profile/format/sink/sink.h"
+#include "base/buf.h"
+#include "base/err.h"
 #include "profile/format/files/userfile.h"
+#include "symbolizer/linux/facts.h"
+
+/*
+ * A JIT compiler's /tmp/perf-PID.map out of the guest's own memory.
+ *
+ * The file is found by the names that the guest's kernel keeps (symbolizer/linux/tree.h), from
+ * the root directory of the process on, or of the first process where that one has ended;
+ * its bytes are in the page cache. What a program has not written yet is not there. The
+ * consumer's thread.
+ */
+struct jit_source {
+	const struct target_linux *facts;
+	const struct memory *memory;
+};
 
 #define GUEST_JIT_MAX_PROCESSES 16384u
 #define GUEST_JIT_MAX_REGIONS 65536u /* of all processes */

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/idmap.h"
 
 #include <errno.h>
@@ -12,10 +13,150 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* -- one process's mappings ---------------------------------------------------------- */
+
+/*
+ * One process's mappings with code, and whether they are still those.
+ *
+ * The kernel hands out the addresses of structures again. So a mapping is the one it
+ * was when its file is, and a file is told by what is in its inode (linux_file_id),
+ * in kernels without types by its inode's address and its path. Used by the
+ * consumer's thread alone.
+ */
+struct guest_mapped {
+	struct linux_vmas vmas;
+	struct guest_mark *mark; /* one for each of vmas */
+	size_t cap;		 /* of mark */
+	bool counted;		 /* the kernel had this number of changes before they were read */
+	uint32_t changes;
+};
+
+/* Its mark; v is one of m->vmas. */
+static struct guest_mark *mapped_mark(const struct guest_mapped *m, const struct linux_vma *v)
+{
+	return &m->mark[v - m->vmas.v];
+}
+
+static void mapped_deinit(struct guest_mapped *m)
+{
+	linux_vmas_deinit(&m->vmas);
+	free(m->mark);
+	*m = (struct guest_mapped){ 0 };
+}
+
+/* Never 0. */
+static uint64_t path_hash(const struct linux_mm_layout *l, const struct memory *memory,
+			  uint64_t file)
+{
+	char path[LINUX_PATH_MAX];
+
+	linux_file_path(l, memory, file, path);
+	return hash_text(HASH_START, path) | 1;
+}
+
+static void identify(struct guest_mark *mark, const struct linux_mm_layout *l,
+		     const struct memory *memory, uint64_t file)
+{
+	memset(&mark->file, 0, sizeof(mark->file));
+	mark->path = 0;
+	if (!file)
+		return;
+	linux_file_identify(l, memory, file, &mark->file);
+	if (l->inode_ino == LINUX_NO_MEMBER)
+		mark->path = path_hash(l, memory, file);
+}
+
+/*
+ * Read them all anew; nothing is told, and all was so at now_ns. Other than LINUX_OK: what
+ * was found in order. LINUX_NO_MEMORY: ours.
+ */
+static enum linux_why mapped_read(struct guest_mapped *m, const struct linux_mm_layout *l,
+				  const struct memory *memory, uint64_t mm, uint64_t now_ns)
+{
+	enum linux_why why;
+
+	/* Before: a change while they are read is one that is seen later. */
+	m->counted = linux_mm_changes(l, memory, mm, &m->changes);
+	why = linux_mm_vmas(l, memory, mm, LINUX_VM_EXEC, &m->vmas);
+	if (ARRAY_FIT(m->mark, m->vmas.n, m->cap)) {
+		m->vmas.n = 0;
+		return LINUX_NO_MEMORY;
+	}
+	for (size_t i = 0; i < m->vmas.n; i++) {
+		m->mark[i] = (struct guest_mark){ .checked_ns = now_ns };
+		identify(&m->mark[i], l, memory, m->vmas.v[i].file);
+	}
+	return why;
+}
+
+/* Behind the last of m, go on as old has it, which stays as it is. false: no memory. */
+static bool mapped_append(struct guest_mapped *m, const struct guest_mapped *old)
+{
+	struct linux_vmas *to = &m->vmas;
+	uint64_t end = to->n ? to->v[to->n - 1].end : 0;
+	size_t i = 0, n;
+
+	while (i < old->vmas.n && old->vmas.v[i].start < end)
+		i++;
+	n = old->vmas.n - i;
+	if (ARRAY_FIT(m->mark, to->n + n, m->cap) || ARRAY_FIT(to->v, to->n + n, to->cap))
+		return false;
+	if (n) {
+		memcpy(to->v + to->n, old->vmas.v + i, n * sizeof(*to->v));
+		memcpy(m->mark + to->n, old->mark + i, n * sizeof(*m->mark));
+	}
+	to->n += n;
+	return true;
+}
+
+static bool is_same_file(const struct guest_mark *a, const struct guest_mark *b)
+{
+	return a->path == b->path && !memcmp(&a->file, &b->file, sizeof(a->file));
+}
+
+/* i-th of a and k-th of b: where both are, do they show the same bytes of the same file? */
+static bool mapped_agree(const struct guest_mapped *a, size_t i, const struct guest_mapped *b,
+			 size_t k)
+{
+	const struct linux_vma *v = &a->vmas.v[i], *w = &b->vmas.v[k];
+
+	if (!v->file || !w->file)
+		return !v->file && !w->file;
+	return v->start - v->file_off == w->start - w->file_off &&
+	       is_same_file(&a->mark[i], &b->mark[k]);
+}
+
+/* Has nothing gone or changed since they were read? false: it cannot be known without a look. */
+static bool mapped_unchanged(const struct guest_mapped *m, const struct linux_mm_layout *l,
+			     const struct memory *memory, uint64_t mm)
+{
+	uint32_t changes;
+
+	return m->counted && linux_mm_changes(l, memory, mm, &changes) && changes == m->changes;
+}
+
+/* Does the process have this mapping at this moment? false, too, where that cannot be known. */
+static bool mapped_holds(const struct guest_mapped *m, const struct linux_mm_layout *l,
+			 const struct memory *memory, uint64_t mm, const struct linux_vma *v)
+{
+	struct guest_mark now = { 0 };
+	struct linux_vma w;
+
+	/* Any address of it; it may have been cut or joined with its neighbour since. */
+	if (linux_mm_lookup(l, memory, mm, v->start, &w) != LINUX_OK || w.start != v->start ||
+	    w.end != v->end || !(w.flags & LINUX_VM_EXEC) || !w.file != !v->file ||
+	    w.file_off != v->file_off)
+		return false;
+	identify(&now, l, memory, w.file);
+	return is_same_file(&now, mapped_mark(m, v));
+}
+
+/* -- all ----------------------------------------------------------------------------- */
+
 /* A PCID, and which half of a pair of tables it is (page-table isolation). */
 #define CR3_FLAGS (UINT64_C(1) << 63 | 0x1fff)
 
-struct process {
+struct maps_process {
 	uint32_t pid;
 	uint64_t mm, program;	    /* as in its task */
 	uint64_t space;		    /* its CR3 without CR3_FLAGS; 0: not known yet */
@@ -35,7 +176,7 @@ struct guest_maps {
 	struct guest_dsos *dsos;
 	struct guest_jit *jit;
 	struct sink *sink;
-	struct process *process;
+	struct maps_process *process;
 	size_t n, cap;
 	struct idmap by_pid; /* index of its process */
 	struct guest_mapped fresh;
@@ -56,7 +197,7 @@ int guest_maps_create(struct guest_maps **out, const struct guest_maps_parts *pa
 	struct guest_maps *g = calloc(1, sizeof(*g));
 
 	if (!g)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	g->layout = parts->layout;
 	g->memory = parts->memory;
 	g->tasks = parts->tasks;
@@ -83,7 +224,7 @@ void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock, void *ct
 static void forget_all(struct guest_maps *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		guest_mapped_deinit(&g->process[i].mapped);
+		mapped_deinit(&g->process[i].mapped);
 	g->n = 0;
 	idmap_deinit(&g->by_pid);
 }
@@ -93,7 +234,7 @@ void guest_maps_destroy(struct guest_maps *g)
 	if (!g)
 		return;
 	forget_all(g);
-	guest_mapped_deinit(&g->fresh);
+	mapped_deinit(&g->fresh);
 	free(g->process);
 	free(g);
 }
@@ -103,7 +244,7 @@ const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g)
 	return &g->stats;
 }
 
-static struct process *maps_add(struct guest_maps *g, uint32_t pid)
+static struct maps_process *maps_add(struct guest_maps *g, uint32_t pid)
 {
 	if (g->n >= GUEST_MAPS_MAX_PROCESSES)
 		forget_all(g);
@@ -111,14 +252,30 @@ static struct process *maps_add(struct guest_maps *g, uint32_t pid)
 		return NULL;
 	if (idmap_set(&g->by_pid, pid, (uint32_t)g->n) < 0)
 		return NULL;
-	g->process[g->n] = (struct process){ .pid = pid };
+	g->process[g->n] = (struct maps_process){ .pid = pid };
 	return &g->process[g->n++];
 }
 
-/* What the sink knows of this task's process; NULL: no memory. */
-static struct process *maps_find(struct guest_maps *g, const struct guest_task *task)
+static struct maps_process *maps_known(const struct guest_maps *g, const struct guest_task *task)
 {
-	struct process *p;
+	struct maps_process *p;
+	uint32_t i;
+
+	if (!idmap_get(&g->by_pid, task->pid, &i))
+		return NULL;
+	p = &g->process[i];
+	return p->mm == task->mm && p->program == task->program ? p : NULL;
+}
+
+struct guest_owner guest_maps_owner(const struct guest_maps *g, const struct guest_task *task)
+{
+	return (struct guest_owner){ .task = task, .maps = g && task ? maps_known(g, task) : NULL };
+}
+
+/* A process, or a program of one, that has no entry yet; NULL: no memory. */
+static struct maps_process *maps_enter(struct guest_maps *g, const struct guest_task *task)
+{
+	struct maps_process *p;
 	uint32_t i;
 
 	p = idmap_get(&g->by_pid, task->pid, &i) ? &g->process[i] : maps_add(g, task->pid);
@@ -137,7 +294,15 @@ static struct process *maps_find(struct guest_maps *g, const struct guest_task *
 	return p;
 }
 
-static struct guest_dso *dso_of(struct guest_maps *g, const struct process *p, uint64_t cr3,
+/* What the sink knows of the owner's process; NULL: no memory. */
+static struct maps_process *maps_of(struct guest_maps *g, struct guest_owner *owner)
+{
+	if (!owner->maps)
+		owner->maps = maps_enter(g, owner->task);
+	return owner->maps;
+}
+
+static struct guest_dso *dso_of(struct guest_maps *g, const struct maps_process *p, uint64_t cr3,
 				const struct linux_vma *v, const char *name)
 {
 	if (v->file)
@@ -179,7 +344,7 @@ static bool is_anonymous_to_perf(const char *name)
 #define CHANGED "[changed mapping]"
 
 /* *told: the sink knows it. Else it is told when it is seen again. */
-static int maps_announce(struct guest_maps *g, const struct process *p, const struct sample *s,
+static int maps_announce(struct guest_maps *g, const struct maps_process *p, const struct sample *s,
 			 const struct linux_vma *v, bool *told, struct err *e)
 {
 	uint8_t name_id[GUEST_BUILD_ID];
@@ -199,7 +364,7 @@ static int maps_announce(struct guest_maps *g, const struct process *p, const st
 	int ret;
 
 	if (!name)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (linux_vma_name(g->layout, g->memory, p->mm, v, name) != LINUX_OK || !*name)
 		snprintf(name, LINUX_PATH_MAX, "%s", v->file ? "[unknown file]" : "");
 	/* exec maps the vDSO first and says afterwards where that is. */
@@ -227,8 +392,8 @@ static int maps_announce(struct guest_maps *g, const struct process *p, const st
 }
 
 /* From now on nothing is known of this part of the process. */
-static int forget_range(struct guest_maps *g, const struct process *p, uint64_t start, uint64_t end,
-			uint64_t time_ns, struct err *e)
+static int forget_range(struct guest_maps *g, const struct maps_process *p, uint64_t start,
+			uint64_t end, uint64_t time_ns, struct err *e)
 {
 	uint8_t id[GUEST_BUILD_ID];
 	const struct profile_map map = {
@@ -251,8 +416,8 @@ static int forget_range(struct guest_maps *g, const struct process *p, uint64_t 
  * must not stay; code without a file has its names by address, and stays what it is
  * until a file takes its place.
  */
-static int forget_old(struct guest_maps *g, const struct process *p, size_t i, uint64_t time_ns,
-		      struct err *e)
+static int forget_old(struct guest_maps *g, const struct maps_process *p, size_t i,
+		      uint64_t time_ns, struct err *e)
 {
 	const struct linux_vma *old = &p->mapped.vmas.v[i];
 	uint64_t from = old->start;
@@ -268,7 +433,7 @@ static int forget_old(struct guest_maps *g, const struct process *p, size_t i, u
 
 		if (start >= end)
 			continue;
-		agree = guest_mapped_agree(&p->mapped, i, &g->fresh, k);
+		agree = mapped_agree(&p->mapped, i, &g->fresh, k);
 		if (old->file && agree && start > from)
 			ret = forget_range(g, p, from, start, time_ns, e);
 		else if (!old->file && !agree)
@@ -288,7 +453,7 @@ enum news {
 	NEWS_OTHER, /* there was another: a sample from before it was noticed may be of either */
 };
 
-static enum news news_of(const struct guest_maps *g, const struct process *p, size_t k)
+static enum news news_of(const struct guest_maps *g, const struct maps_process *p, size_t k)
 {
 	const struct guest_mapped *m = &p->mapped;
 	const struct linux_vma *v = &g->fresh.vmas.v[k];
@@ -299,7 +464,7 @@ static enum news news_of(const struct guest_maps *g, const struct process *p, si
 
 		if (old->end <= v->start)
 			continue;
-		if (m->mark[i].told && !guest_mapped_agree(m, i, &g->fresh, k))
+		if (m->mark[i].told && !mapped_agree(m, i, &g->fresh, k))
 			return NEWS_OTHER;
 		if (m->mark[i].told && old->start == v->start && old->end == v->end &&
 		    old->file_off == v->file_off)
@@ -309,8 +474,8 @@ static enum news news_of(const struct guest_maps *g, const struct process *p, si
 }
 
 /* Tell the sink what is different in the first `found` fresh mappings; the rest is kept. */
-static int tell_news(struct guest_maps *g, struct process *p, const struct sample *s, size_t found,
-		     struct err *e)
+static int tell_news(struct guest_maps *g, struct maps_process *p, const struct sample *s,
+		     size_t found, struct err *e)
 {
 	unsigned int n = 0;
 	int ret = 0;
@@ -336,33 +501,33 @@ static int tell_news(struct guest_maps *g, struct process *p, const struct sampl
  * A walk that broke off tells nothing of what lies behind, which stays as it was. But what
  * cannot be shown to be there still may be another by now: its names must not stay.
  */
-static int keep_rest(struct guest_maps *g, struct process *p, uint64_t time_ns, struct err *e)
+static int keep_rest(struct guest_maps *g, struct maps_process *p, uint64_t time_ns, struct err *e)
 {
 	struct guest_mapped *old = &p->mapped;
 	uint64_t end = g->fresh.vmas.n ? g->fresh.vmas.v[g->fresh.vmas.n - 1].end : 0;
-	bool same = guest_mapped_unchanged(old, g->layout, g->memory, p->mm);
+	bool same = mapped_unchanged(old, g->layout, g->memory, p->mm);
 	int ret = 0;
 
 	for (size_t i = 0; i < old->vmas.n && !same && !ret; i++) {
 		const struct linux_vma *v = &old->vmas.v[i];
 
 		if (v->start < end || !v->file || !old->mark[i].told ||
-		    guest_mapped_holds(old, g->layout, g->memory, p->mm, v))
+		    mapped_holds(old, g->layout, g->memory, p->mm, v))
 			continue;
 		old->mark[i].told = false;
 		ret = forget_range(g, p, v->start, v->end, time_ns, e);
 	}
 	if (ret)
 		return ret;
-	if (!guest_mapped_append(&g->fresh, old))
-		return err_set(e, ENOMEM, "out of memory");
+	if (!mapped_append(&g->fresh, old))
+		return err_nomem(e);
 	/* They are as old as this number, not as the fresh ones. */
 	g->fresh.counted = old->counted;
 	g->fresh.changes = old->changes;
 	return 0;
 }
 
-static int read_again(struct guest_maps *g, struct process *p, const struct guest_task *task,
+static int read_again(struct guest_maps *g, struct maps_process *p, const struct guest_task *task,
 		      const struct sample *s, struct err *e)
 {
 	uint64_t begun = g->clock(g->clock_ctx);
@@ -374,7 +539,7 @@ static int read_again(struct guest_maps *g, struct process *p, const struct gues
 	p->was_read = true;
 	p->read_ns = s->time_ns;
 	g->stats.reads++;
-	why = guest_mapped_read(&g->fresh, g->layout, g->memory, p->mm, begun);
+	why = mapped_read(&g->fresh, g->layout, g->memory, p->mm, begun);
 	if (why != LINUX_OK) {
 		g->stats.failed++;
 		g->stats.why = linux_why_text(why);
@@ -410,7 +575,7 @@ static const struct linux_vma *vma_near(const struct linux_vmas *s, const struct
  * Is the sample later than what is known of the mappings its frames lie in, and are they
  * others now? Samples come in batches: one look is enough for all those taken before it.
  */
-static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t time_ns,
+static bool has_changed(const struct guest_maps *g, struct maps_process *p, uint64_t time_ns,
 			const uint64_t *ip, unsigned int n)
 {
 	const struct linux_vma *v = NULL;
@@ -420,16 +585,16 @@ static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t 
 	if (time_ns <= p->whole_ns || p->ended)
 		return false;
 	begun = g->clock(g->clock_ctx);
-	if (guest_mapped_unchanged(&p->mapped, g->layout, g->memory, p->mm)) {
+	if (mapped_unchanged(&p->mapped, g->layout, g->memory, p->mm)) {
 		p->whole_ns = begun;
 		return false;
 	}
 	for (unsigned int i = 0; i < n; i++) {
 		v = vma_near(&p->mapped.vmas, v, ip[i]);
-		mark = v ? guest_mapped_mark(&p->mapped, v) : NULL;
+		mark = v ? mapped_mark(&p->mapped, v) : NULL;
 		if (!mark || time_ns <= mark->checked_ns)
 			continue;
-		if (!guest_mapped_holds(&p->mapped, g->layout, g->memory, p->mm, v))
+		if (!mapped_holds(&p->mapped, g->layout, g->memory, p->mm, v))
 			return true;
 		mark->checked_ns = begun;
 	}
@@ -437,26 +602,27 @@ static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t 
 }
 
 /* What is known of a sample's frames: how many lie in no mapping, and in one that is not told. */
-struct placed {
+struct maps_placed {
 	unsigned int unmapped, untold;
 };
 
-static struct placed place_frames(const struct process *p, const uint64_t *ip, unsigned int n)
+static struct maps_placed place_frames(const struct maps_process *p, const uint64_t *ip,
+				       unsigned int n)
 {
 	const struct linux_vma *v = NULL;
-	struct placed is = { 0, 0 };
+	struct maps_placed is = { 0, 0 };
 
 	for (unsigned int i = 0; i < n; i++) {
 		v = vma_near(&p->mapped.vmas, v, ip[i]);
 		is.unmapped += !v;
-		is.untold += v && v->file && !guest_mapped_mark(&p->mapped, v)->told;
+		is.untold += v && v->file && !mapped_mark(&p->mapped, v)->told;
 	}
 	return is;
 }
 
 /* Are the mappings to be read for this sample? */
-static bool is_due(struct guest_maps *g, struct process *p, uint64_t time_ns, const uint64_t *ip,
-		   unsigned int n, const struct placed *is)
+static bool is_due(struct guest_maps *g, struct maps_process *p, uint64_t time_ns,
+		   const uint64_t *ip, unsigned int n, const struct maps_placed *is)
 {
 	bool known = !is->unmapped;
 	uint64_t age, enough;
@@ -476,18 +642,18 @@ static bool is_due(struct guest_maps *g, struct process *p, uint64_t time_ns, co
 	return (is->untold && time_ns > p->done_ns) || has_changed(g, p, time_ns, ip, n);
 }
 
-int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const struct sample *s,
+int guest_maps_see(struct guest_maps *g, struct guest_owner *owner, const struct sample *s,
 		   const uint64_t *ip, unsigned int n, struct err *e)
 {
-	struct process *p = maps_find(g, task);
-	struct placed is;
+	struct maps_process *p = maps_of(g, owner);
+	struct maps_placed is;
 	int ret = 0;
 
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	is = place_frames(p, ip, n);
 	if (is_due(g, p, s->time_ns, ip, n, &is)) {
-		ret = read_again(g, p, task, s, e);
+		ret = read_again(g, p, owner->task, s, e);
 		is = place_frames(p, ip, n);
 	}
 	g->stats.frames += n;
@@ -496,28 +662,21 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const st
 	return ret;
 }
 
-const struct linux_vma *guest_maps_at(const struct guest_maps *g, const struct guest_task *task,
-				      uint64_t va, struct guest_mark **mark)
+const struct linux_vma *guest_maps_at(const struct guest_owner *owner, uint64_t va,
+				      struct guest_mark **mark)
 {
-	const struct linux_vma *v;
-	const struct process *p;
-	uint32_t i;
+	const struct guest_mapped *m = owner->maps ? &owner->maps->mapped : NULL;
+	const struct linux_vma *v = m ? linux_vmas_find(&m->vmas, va) : NULL;
 
-	if (!idmap_get(&g->by_pid, task->pid, &i))
-		return NULL;
-	p = &g->process[i];
-	if (p->mm != task->mm || p->program != task->program)
-		return NULL;
-	v = linux_vmas_find(&p->mapped.vmas, va);
 	if (v)
-		*mark = guest_mapped_mark(&p->mapped, v);
+		*mark = mapped_mark(m, v);
 	return v;
 }
 
-bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, const struct sample *s)
+bool guest_maps_owns(struct guest_maps *g, struct guest_owner *owner, const struct sample *s)
 {
 	const uint64_t space = s->regs.cr3 & ~CR3_FLAGS;
-	struct process *p = task->mm ? maps_find(g, task) : NULL;
+	struct maps_process *p = owner->task->mm ? maps_of(g, owner) : NULL;
 	bool owns;
 
 	if (p && s->mode == SAMPLE_USER)

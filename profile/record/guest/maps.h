@@ -15,10 +15,19 @@
 #define KVMPROF_PROFILE_RECORD_GUEST_MAPS_H
 
 #include "profile/record/guest/dso.h"
-#include "profile/record/guest/guest_mapped.h"
 #include "profile/record/guest/jit.h"
 #include "profile/record/guest/tasks.h"
 #include "profile/format/sink/sink.h"
+#include "symbolizer/linux/mm.h"
+
+/* What a mapping's addresses do not say. */
+struct guest_mark {
+	struct linux_file_id file; /* all 0: none, or it cannot be read */
+	uint64_t path;		   /* a hash; 0 where files can be told apart without */
+	uint64_t checked_ns;	   /* it was so at this moment of the host's clock */
+	uint32_t dso;		   /* 1 + number of its guest_dso; 0: not asked for yet */
+	bool told;		   /* the sink knows it */
+};
 
 #define GUEST_MAPS_MAX_PROCESSES 16384u
 /* A process is not read again sooner than this, whatever its samples say. */
@@ -57,11 +66,14 @@ void guest_maps_set_retry(struct guest_maps *g, uint64_t ns);
 /* The clock that samples are taken by, instead of CLOCK_MONOTONIC. */
 void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock, void *ctx);
 
+/* The owner of a sample of this task, with what is known of its mappings. g and task may be NULL. */
+struct guest_owner guest_maps_owner(const struct guest_maps *g, const struct guest_task *task);
+
 /*
  * A sample's n user frames, ip: announces the mappings that cover them, before the
  * sample of this task, which has an mm. Errors are the sink's.
  */
-int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const struct sample *s,
+int guest_maps_see(struct guest_maps *g, struct guest_owner *owner, const struct sample *s,
 		   const uint64_t *ip, unsigned int n, struct err *e);
 
 /*
@@ -69,14 +81,14 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const st
  * tables and stack are the next one's already. A sample of SAMPLE_USER tells what CR3 its
  * task has.
  */
-bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, const struct sample *s);
+bool guest_maps_owns(struct guest_maps *g, struct guest_owner *owner, const struct sample *s);
 
 /*
  * The mapping with code at va of the task's process, as it is known now; NULL: none is.
  * *mark is what is known of it beyond that. Both are valid until the next guest_maps_see().
  */
-const struct linux_vma *guest_maps_at(const struct guest_maps *g, const struct guest_task *task,
-				      uint64_t va, struct guest_mark **mark);
+const struct linux_vma *guest_maps_at(const struct guest_owner *owner, uint64_t va,
+				      struct guest_mark **mark);
 
 const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g);
 

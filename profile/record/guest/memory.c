@@ -2,7 +2,7 @@
 #include "profile/record/guest/memory.h"
 
 #include "base/clock.h"
-#include "vmm/gmem_remote.h"
+#include "base/gmem_remote.h"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@
 
 #include "base/sample.h"
 #include "symbolizer/core/memory.h"
-#include "vmm/capture/mmu_tlb.h"
+#include "base/mmu.h"
 
 /* Samples share the kernel's translations for so long at most. */
 #define GUEST_MEMORY_ERA_NS 1000000u

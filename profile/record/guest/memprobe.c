@@ -2,8 +2,8 @@
 #include "profile/record/guest/memprobe.h"
 
 #include "profile/record/host/hostpages.h"
-#include "vmm/gmem_remote.h"
-#include "vmm/capture/mmu.h"
+#include "base/gmem_remote.h"
+#include "base/mmu.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ int memprobe_create(struct memprobe **out, const struct gmem *mem, struct err *e
 	int ret;
 
 	if (!m)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	m->mem = mem;
 	ret = memop_open(&m->decoder, e);
 	ret = ret ? ret : hostpages_create(&m->host, mem->remote ? mem->remote->pid : 0, e);
@@ -110,8 +110,7 @@ static void look_up(struct memprobe *m, const struct sample *s, struct mem_ref *
 }
 
 static uint8_t region_of(struct memprobe *m, const struct sample *s, struct guest_vmas *vmas,
-			 const struct guest_task *task, const struct memop *op,
-			 const struct mem_ref *r)
+			 struct guest_owner *owner, const struct memop *op, const struct mem_ref *r)
 {
 	const struct mem_process *p = NULL;
 	uint64_t va = r->va;
@@ -121,23 +120,23 @@ static uint8_t region_of(struct memprobe *m, const struct sample *s, struct gues
 	/* Below, where programs are, but not theirs: one to one, as a kernel begins to run. */
 	if (!(va & KERNEL_HALF) && r->status == MEM_OK && !(r->flags & MEM_FLAG_USER))
 		return MEM_KERNEL_OTHER;
-	if (vmas && task && !(va & KERNEL_HALF))
-		p = guest_vmas_see(vmas, task, va, s->time_ns);
-	return mem_region_of(&m->layout, s, p, op, va);
+	if (vmas && owner && owner->task && !(va & KERNEL_HALF))
+		p = guest_vmas_see(vmas, owner, va, s->time_ns);
+	return memregion_of(&m->layout, s, p, op, va);
 }
 
 const struct mem_refs *memprobe_take(struct memprobe *m, const struct sample *s,
 				     const struct memory *kernel, struct guest_vmas *vmas,
-				     const struct guest_task *task)
+				     struct guest_owner *owner)
 {
 	const struct memop_insn *insn;
 	struct mem_refs *out = &m->refs;
 
 	*out = (struct mem_refs){ .code = { .va = s->regs.rip } };
 	m->stats.samples++;
-	mem_layout_read(&m->layout, kernel, s->regs.cr4 & CR4_LA57 ? 5 : 4);
+	memregion_layout_read(&m->layout, kernel, s->regs.cr4 & CR4_LA57 ? 5 : 4);
 	look_up(m, s, &out->code);
-	out->code.region = region_of(m, s, vmas, task, NULL, &out->code);
+	out->code.region = region_of(m, s, vmas, owner, NULL, &out->code);
 	if (s->mode == SAMPLE_IDLE) {
 		m->stats.idle++;
 		return out;
@@ -163,7 +162,7 @@ const struct mem_refs *memprobe_take(struct memprobe *m, const struct sample *s,
 				 (insn->locked ? MEM_FLAG_LOCKED : 0),
 		};
 		look_up(m, s, r);
-		r->region = region_of(m, s, vmas, task, op, r);
+		r->region = region_of(m, s, vmas, owner, op, r);
 		m->stats.operands++;
 		m->stats.status[r->status]++;
 	}

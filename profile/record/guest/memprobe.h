@@ -13,7 +13,7 @@
 
 #include "profile/record/guest/vmas.h"
 #include "profile/record/guest/memregion.h"
-#include "vmm/gmem.h"
+#include "base/gmem.h"
 
 /* For the summary of the run. */
 struct memprobe_stats {
@@ -34,12 +34,12 @@ void memprobe_destroy(struct memprobe *m);
 struct mem_layout *memprobe_layout(struct memprobe *m);
 
 /*
- * vmas and task: may be NULL. kernel: reads in the kernel's space. Returns what is valid
+ * vmas and owner: may be NULL. kernel: reads in the kernel's space. Returns what is valid
  * until the next call; a halted vCPU's has no operands.
  */
 const struct mem_refs *memprobe_take(struct memprobe *m, const struct sample *s,
 				     const struct memory *kernel, struct guest_vmas *vmas,
-				     const struct guest_task *task);
+				     struct guest_owner *owner);
 
 const struct memprobe_stats *memprobe_stats(const struct memprobe *m);
 

@@ -36,8 +36,8 @@ static uint64_t memregion_find(const struct symtab *t, const char *name)
 	return s ? s->addr : 0;
 }
 
-void mem_layout_init(struct mem_layout *l, enum mem_layout_of kernel, const struct symtab *symbols,
-		     uint64_t text, uint64_t end)
+void memregion_layout_init(struct mem_layout *l, enum mem_layout_of kernel,
+			   const struct symtab *symbols, uint64_t text, uint64_t end)
 {
 	*l = (struct mem_layout){
 		.is_linux = kernel == MEM_LAYOUT_LINUX,
@@ -58,7 +58,7 @@ void mem_layout_init(struct mem_layout *l, enum mem_layout_of kernel, const stru
 	l->vmemmap_at = memregion_find(symbols, "vmemmap_base");
 }
 
-void mem_layout_read(struct mem_layout *l, const struct memory *m, unsigned int levels)
+void memregion_layout_read(struct mem_layout *l, const struct memory *m, unsigned int levels)
 {
 	const bool la57 = levels == 5;
 	uint64_t page_offset, vmalloc, vmemmap;
@@ -179,8 +179,8 @@ static uint8_t user_region(const struct mem_layout *l, const struct sample *s,
 	return MEM_USER_OTHER;
 }
 
-uint8_t mem_region_of(const struct mem_layout *l, const struct sample *s,
-		      const struct mem_process *p, const struct memop *op, uint64_t va)
+uint8_t memregion_of(const struct mem_layout *l, const struct sample *s,
+		     const struct mem_process *p, const struct memop *op, uint64_t va)
 {
 	return va & KERNEL_HALF ? kernel_region(l, s, op, va) : user_region(l, s, p, va);
 }

@@ -37,10 +37,10 @@ struct mem_layout {
 enum mem_layout_of { MEM_LAYOUT_LINUX, MEM_LAYOUT_UNKNOWN };
 
 /* symbols: run-time addresses, may be NULL. text and end as in struct profile_kernel. */
-void mem_layout_init(struct mem_layout *l, enum mem_layout_of kernel, const struct symtab *symbols,
-		     uint64_t text, uint64_t end);
+void memregion_layout_init(struct mem_layout *l, enum mem_layout_of kernel,
+			   const struct symtab *symbols, uint64_t text, uint64_t end);
 /* Read the borders, once they are readable. levels: of page tables, for kernels that can't move. */
-void mem_layout_read(struct mem_layout *l, const struct memory *m, unsigned int levels);
+void memregion_layout_read(struct mem_layout *l, const struct memory *m, unsigned int levels);
 
 /* What is known of a process; NULL where nothing is. */
 struct mem_process {
@@ -49,7 +49,7 @@ struct mem_process {
 };
 
 /* op may be NULL: of code. */
-uint8_t mem_region_of(const struct mem_layout *l, const struct sample *s,
-		      const struct mem_process *p, const struct memop *op, uint64_t va);
+uint8_t memregion_of(const struct mem_layout *l, const struct sample *s,
+		     const struct mem_process *p, const struct memop *op, uint64_t va);
 
 #endif

@@ -4,17 +4,16 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/idmap.h"
-#include "profile/record/guest/python_join.h"
 #include "symbolizer/program/userelf.h"
 #include "symbolizer/python/python_layout.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_PROGRAMS 65536u
-#define MAX_LAYOUTS VM_PYTHON_LAYOUTS
 #define ASKED 1024u /* threads that were asked for lately */
 
 /* Has a file the interpreter? */
@@ -47,7 +46,7 @@ struct guest_python {
 	struct python_process *process;
 	size_t n, cap;
 	struct idmap by_pid;
-	struct python_layout layout[MAX_LAYOUTS];
+	struct python_layout layout[CAPTURE_PYTHON_LAYOUTS];
 	unsigned int nlayouts;
 	struct asked asked[ASKED];
 	struct guest_python_stats stats;
@@ -60,7 +59,7 @@ int guest_python_create(struct guest_python **out, const struct guest_python_par
 	int ret;
 
 	if (!g)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	g->p = *parts;
 	ret = python_names_create(&g->names, e);
 	if (ret) {
@@ -130,17 +129,17 @@ static void look_into(struct guest_python *g, struct python_file *f, const struc
 	if (!guest_dso_on_host(g->p.dsos, dso, GUEST_DSO_PROGRAM, &host))
 		return;
 	bytes = (struct file_bytes){ host.map.data, host.map.len };
-	src = file_source_of_bytes(&bytes);
+	src = filepiece_source_of_bytes(&bytes);
 	(void)runtime_in(&src, v->file_off, f);
 	userfile_close(&host);
 }
 
 /* Is the mapping at ip of a file with the interpreter? Then where its variable is. */
-static bool runtime_near(struct guest_python *g, const struct guest_task *task, uint64_t ip,
+static bool runtime_near(struct guest_python *g, const struct guest_owner *owner, uint64_t ip,
 			 uint64_t now_ns, uint64_t *out)
 {
 	struct guest_mark *mark;
-	const struct linux_vma *v = guest_maps_at(g->p.maps, task, ip, &mark);
+	const struct linux_vma *v = guest_maps_at(owner, ip, &mark);
 	const struct guest_dso *dso;
 	struct python_file *f;
 
@@ -209,7 +208,7 @@ static struct capture_python_layout plan_of(const struct python_layout *l)
 		.code = l->frame_code,
 		.previous = l->frame_previous,
 		.instr = l->frame_instr,
-		.owner = l->frame_owner,
+		.owner = l->framescan_owner,
 		.span = l->frame_span,
 		.is_entry = l->frame_is_entry == PYTHON_NONE ? CAPTURE_NONE : l->frame_is_entry,
 		.shim = l->owner_c,
@@ -229,7 +228,9 @@ static int layout_number(struct guest_python *g, const struct python_layout *l)
 	for (unsigned int i = 0; i < g->nlayouts; i++)
 		if (!memcmp(&g->layout[i], l, sizeof(*l)))
 			return (int)i;
-	ret = g->nlayouts < MAX_LAYOUTS ? vm_python_layout(g->p.vm, &plan) : -1;
+	if (g->nlayouts >= CAPTURE_PYTHON_LAYOUTS)
+		return -1;
+	ret = g->p.host->add_python_layout(g->p.host->ctx, &plan);
 	if (ret < 0)
 		return -1;
 	g->layout[g->nlayouts++] = *l;
@@ -257,11 +258,11 @@ static void find_layout(struct guest_python *g, struct python_process *p, const 
 }
 
 /* Which Python it runs, if any, as far as this sample's frames can tell. */
-static void learn(struct guest_python *g, struct python_process *p, const struct guest_task *task,
+static void learn(struct guest_python *g, struct python_process *p, const struct guest_owner *owner,
 		  const struct sample *s, const struct stack *st)
 {
 	for (unsigned int i = st->n_kernel; i < st->n && p->state == PROCESS_NEW; i++)
-		if (runtime_near(g, task, st->ip[i] - !st->exact[i], s->time_ns, &p->runtime)) {
+		if (runtime_near(g, owner, st->ip[i] - !st->exact[i], s->time_ns, &p->runtime)) {
 			p->state = PROCESS_RUNS;
 			g->stats.foreign++;
 		}
@@ -285,9 +286,91 @@ static void find_thread(struct guest_python *g, const struct python_process *p,
 	t = python_thread(&g->layout[p->layout], &program, s->regs.fs_base);
 	if (!t)
 		return;
-	vm_python_thread(g->p.vm,
-			 &(struct vm_python_thread){ s->task.mm, s->regs.fs_base, t, p->layout });
+	g->p.host->add_python_thread(g->p.host->ctx,
+				     &(struct capture_python_thread){ s->task.mm, s->regs.fs_base,
+								      t, p->layout });
 	g->stats.threads++;
+}
+
+/* -- frames of the interpreter and of C code as one stack ---------------------------- */
+
+/* For each frame of Python the native frame that it is above; n: above none. */
+static bool python_tie(const struct stack *st, const struct python_frames *p,
+		       uint16_t above[SAMPLE_MAX_PYTHON])
+{
+	unsigned int at = st->n_kernel, begin = 0;
+	uint64_t before = 0;
+
+	for (unsigned int i = 0; i < p->n; i++) {
+		uint64_t entry = p->f[i].entry & ~(uint64_t)SAMPLE_PYTHON_SKIPPED;
+
+		if (!entry)
+			continue;
+		/* Below the innermost frame, or below the call before. */
+		if (entry < st->sp[st->n_kernel] || entry <= before)
+			return false;
+		before = entry;
+		while (at + 1 < st->n && st->sp[at + 1] <= entry)
+			at++;
+		/* Nobody knows where the outermost frame ends. */
+		if (at + 1 == st->n && st->user_end != STACK_END_CUT)
+			return false;
+		for (; begin <= i; begin++)
+			above[begin] = (uint16_t)(at + 1 == st->n ? st->n : at);
+	}
+	/* Of what is left nobody knows where it belongs. */
+	return begin == p->n;
+}
+
+struct joined {
+	struct stack *st;
+	unsigned int n;
+	bool full;
+};
+
+static void join_put(struct joined *j, uint64_t ip, uint64_t sp, uint8_t quality, uint8_t exact)
+{
+	struct stack *st = j->st;
+
+	if (j->n == STACK_MAX_FRAMES) {
+		j->full = true;
+		return;
+	}
+	st->ip[j->n] = ip;
+	st->sp[j->n] = sp;
+	st->quality[j->n] = quality;
+	st->exact[j->n++] = exact;
+}
+
+enum python_joined guest_python_join(struct stack *st, const struct python_frames *p)
+{
+	uint16_t above[SAMPLE_MAX_PYTHON];
+	struct joined j = { .st = st };
+	const struct stack was = *st;
+	unsigned int k = 0;
+
+	if (p->n == 0 || p->n > SAMPLE_MAX_PYTHON || st->n == st->n_kernel ||
+	    !python_tie(st, p, above))
+		return PYTHON_UNTIED;
+	j.n = st->n_kernel;
+	for (unsigned int i = st->n_kernel; i <= was.n; i++) {
+		for (; k < p->n && above[k] == i; k++) {
+			uint64_t sp = i < was.n ? was.sp[i] : 0;
+
+			join_put(&j, p->ip[k], sp, FRAME_REGS, 1);
+			if (p->f[k].entry & SAMPLE_PYTHON_SKIPPED)
+				join_put(&j, p->unknown, sp, FRAME_REGS, 1);
+		}
+		if (i < was.n)
+			join_put(&j, was.ip[i], was.sp[i], was.quality[i], was.exact[i]);
+	}
+	st->n = (uint16_t)j.n;
+	if (j.full) {
+		st->user_end = STACK_END_DEPTH;
+		if (!st->n_kernel)
+			st->end = STACK_END_DEPTH;
+	}
+	return PYTHON_JOINED;
 }
 
 /* -- samples --------------------------------------------------------------------------- */
@@ -310,7 +393,7 @@ static int show(struct guest_python *g, struct python_process *p, const struct s
 
 	for (unsigned int i = 0; i < frames.n; i++)
 		ip[i] = python_names_ip(g->names, &names, &f[i]);
-	if (python_join(st, &frames) != PYTHON_JOINED) {
+	if (guest_python_join(st, &frames) != PYTHON_JOINED) {
 		g->stats.untied++;
 		return 0;
 	}
@@ -323,15 +406,15 @@ static int show(struct guest_python *g, struct python_process *p, const struct s
 	return python_names_map(g->names, g->p.sink, p->pid, s->time_ns, e);
 }
 
-int guest_python_see(struct guest_python *g, const struct guest_task *task, const struct sample *s,
-		     struct stack *st, struct err *e)
+int guest_python_see(struct guest_python *g, const struct guest_owner *owner,
+		     const struct sample *s, struct stack *st, struct err *e)
 {
-	struct python_process *p = task->mm ? process_of(g, task) : NULL;
+	struct python_process *p = owner->task->mm ? process_of(g, owner->task) : NULL;
 
 	if (!p)
 		return 0;
 	if (p->state != PROCESS_KNOWN)
-		learn(g, p, task, s, st);
+		learn(g, p, owner, s, st);
 	if (p->state != PROCESS_KNOWN)
 		return 0;
 	switch (s->python_state) {

@@ -6,7 +6,7 @@
 #include "profile/record/guest/dso.h"
 #include "symbolizer/core/symtab.h"
 #include "symbolizer/program/elfsynth.h"
-#include "symbolizer/python/python_lines.h"
+#include "symbolizer/python/python_code.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #define UNKNOWN_NAME "py::?"
 
 /* What is one function to people: by name, file and first line. */
-struct function {
+struct python_names_function {
 	uint64_t name; /* a hash of its name and file */
 	uint32_t first;
 	uint32_t offset, span; /* of its addresses; one for each line */
@@ -30,7 +30,7 @@ struct function {
 };
 
 /* A code object that was read. */
-struct code {
+struct python_names_code {
 	uint64_t mm, at;
 	struct python_code_id id;
 	uint32_t function; /* index */
@@ -51,7 +51,7 @@ struct python_names {
 
 static bool is_same_function(const void *a, const void *b, const void *ctx)
 {
-	const struct function *x = a, *y = b;
+	const struct python_names_function *x = a, *y = b;
 
 	(void)ctx;
 	return x->name == y->name && x->first == y->first && !strcmp(x->text, y->text);
@@ -59,7 +59,7 @@ static bool is_same_function(const void *a, const void *b, const void *ctx)
 
 static bool is_same_code(const void *a, const void *b, const void *ctx)
 {
-	const struct code *x = a, *y = b;
+	const struct python_names_code *x = a, *y = b;
 
 	(void)ctx;
 	return x->mm == y->mm && x->at == y->at && !memcmp(&x->id, &y->id, sizeof(x->id));
@@ -70,7 +70,9 @@ static bool is_same_code(const void *a, const void *b, const void *ctx)
 static int add_function(struct python_names *t, char *text, uint32_t first, uint32_t span,
 			uint32_t *index)
 {
-	struct function f = { .first = first, .offset = t->used, .span = span, .text = text };
+	struct python_names_function f = {
+		.first = first, .offset = t->used, .span = span, .text = text
+	};
 	uint64_t hash = hash_bytes(HASH_START, text, strlen(text) + 1);
 	bool fresh;
 	int ret;
@@ -109,14 +111,14 @@ int python_names_create(struct python_names **out, struct err *e)
 	if (!t || !t->scratch || !unknown) {
 		free(unknown);
 		python_names_destroy(t);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
-	t->function = TABLE_OF(struct function, is_same_function);
-	t->code = TABLE_OF(struct code, is_same_code);
+	t->function = TABLE_OF(struct python_names_function, is_same_function);
+	t->code = TABLE_OF(struct python_names_code, is_same_code);
 	/* Index 0 is what is not known. */
 	if (add_function(t, unknown, 0, 1, &index) < 0) {
 		python_names_destroy(t);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	t->stats.functions = 0;
 	if (getrandom(&run, sizeof(run), 0) != sizeof(run)) {
@@ -132,7 +134,7 @@ int python_names_create(struct python_names **out, struct err *e)
 static void forget_code(struct python_names *t)
 {
 	for (size_t i = 0; i < t->code.n; i++)
-		free(((struct code *)t->code.item)[i].lines);
+		free(((struct python_names_code *)t->code.item)[i].lines);
 	table_deinit(&t->code);
 	t->kept = 0;
 }
@@ -143,7 +145,7 @@ void python_names_destroy(struct python_names *t)
 		return;
 	forget_code(t);
 	for (size_t i = 0; i < t->function.n; i++)
-		free(((struct function *)t->function.item)[i].text);
+		free(((struct python_names_function *)t->function.item)[i].text);
 	table_deinit(&t->function);
 	free(t->scratch);
 	free(t);
@@ -157,13 +159,15 @@ const struct python_names_stats *python_names_stats(const struct python_names *t
 /* -- code objects ---------------------------------------------------------------------- */
 
 /* NULL: no memory. */
-static struct code *add_code(struct python_names *t, const struct python_names_program *p,
-			     const struct python_code *c, const struct code *like, uint64_t hash)
+static struct python_names_code *add_code(struct python_names *t,
+					  const struct python_names_program *p,
+					  const struct python_code *c,
+					  const struct python_names_code *like, uint64_t hash)
 {
 	uint32_t n = python_code_lines(c, &p->program, t->scratch, PYTHON_MAX_LINES);
 	struct python_line_range r = python_lines_range(t->scratch, n, c->first);
 	char text[2 * PYTHON_MAX_NAME + 8];
-	struct code o = *like;
+	struct python_names_code o = *like;
 	uint32_t index;
 	bool fresh;
 	char *copy;
@@ -190,14 +194,15 @@ static struct code *add_code(struct python_names *t, const struct python_names_p
 		return NULL;
 	}
 	t->stats.read++;
-	return &((struct code *)t->code.item)[index];
+	return &((struct python_names_code *)t->code.item)[index];
 }
 
 /* NULL: it is not what was sampled, or it cannot be read. */
-static struct code *code_of(struct python_names *t, const struct python_names_program *p,
-			    const struct sample_python *f)
+static struct python_names_code *code_of(struct python_names *t,
+					 const struct python_names_program *p,
+					 const struct sample_python *f)
 {
-	struct code like = { .mm = p->mm, .at = f->code };
+	struct python_names_code like = { .mm = p->mm, .at = f->code };
 	struct python_code c;
 	uint64_t hash;
 	uint32_t index;
@@ -206,13 +211,13 @@ static struct code *code_of(struct python_names *t, const struct python_names_pr
 	memcpy(&like.id, f->id, sizeof(like.id));
 	hash = hash_bytes(table_mix(like.mm, like.at), &like.id, sizeof(like.id));
 	if (table_find(&t->code, hash, &like, &index))
-		return &((struct code *)t->code.item)[index];
+		return &((struct python_names_code *)t->code.item)[index];
 	if (!python_code_read(&c, p->layout, &p->program, f->code) ||
 	    memcmp(&c.id, &like.id, sizeof(c.id)) != 0)
 		return NULL;
 	if (t->code.n >= PYTHON_NAMES_MAX_CODE) {
 		forget_code(t);
-		t->code = TABLE_OF(struct code, is_same_code);
+		t->code = TABLE_OF(struct python_names_code, is_same_code);
 	}
 	return add_code(t, p, &c, &like, hash);
 }
@@ -220,8 +225,8 @@ static struct code *code_of(struct python_names *t, const struct python_names_pr
 uint64_t python_names_ip(struct python_names *t, const struct python_names_program *p,
 			 const struct sample_python *f)
 {
-	const struct code *c = code_of(t, p, f);
-	const struct function *fn;
+	const struct python_names_code *c = code_of(t, p, f);
+	const struct python_names_function *fn;
 	uint32_t line = 0;
 
 	if (!c || !c->function) {
@@ -231,7 +236,7 @@ uint64_t python_names_ip(struct python_names *t, const struct python_names_progr
 	/* One unit in front of the first: it has not begun, and is at its `def`. */
 	if (f->instr >= c->start)
 		line = python_line_at(c->lines, c->nlines, c->first, (f->instr - c->start) / 2);
-	fn = &((struct function *)t->function.item)[c->function];
+	fn = &((struct python_names_function *)t->function.item)[c->function];
 	line = line > c->first && line - c->first < fn->span ? line - c->first : 0;
 	return PYTHON_NAMES_BASE + fn->offset + line;
 }
@@ -257,7 +262,7 @@ int python_names_map(const struct python_names *t, struct sink *sink, uint32_t p
 
 static int add_symbols(const struct python_names *t, struct symtab *symbols, struct err *e)
 {
-	const struct function *f = t->function.item;
+	const struct python_names_function *f = t->function.item;
 	int ret = 0;
 
 	for (size_t i = 0; i < t->function.n && !ret; i++)
@@ -288,7 +293,7 @@ int python_names_finish(struct python_names *t, struct sink *sink, struct err *e
 		return 0;
 	symbols = symtab_create();
 	if (!symbols)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	buf_init(&elf);
 	ret = add_symbols(t, symbols, e);
 	ret = ret ? ret : elfsynth_write(&elf, &u, t->build_id, GUEST_BUILD_ID, symbols, e);

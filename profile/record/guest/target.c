@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/linux_regs.h"
-#include "symbolizer/types/btf.h"
+#include "symbolizer/types/btf_types.h"
 #include "symbolizer/kernel/kallsyms.h"
 #include "symbolizer/kernel/livekernel.h"
 #include "symbolizer/kernel/variables.h"
@@ -19,17 +19,6 @@
 /* Init text of a Linux kernel is a few hundred KiB. */
 #define INIT_TEXT_MAX (16u << 20)
 #define KERNEL_HALF (1ull << 63)
-
-/* t->name and, but for the demo, t->file are there. */
-static int load_image(struct target *t, struct err *e)
-{
-	const uint8_t *bytes = t->file.data ? t->file.data : demo_elf;
-	size_t len = t->file.data ? t->file.len : (size_t)(demo_elf_end - demo_elf);
-	int ret;
-
-	ret = boot_image_parse(&t->image, t->name, bytes, len, e);
-	return ret ? ret : kimage_parse(&t->kernel, t->name, t->image.elf, t->image.elf_len, e);
-}
 
 /*
  * An ELF32 that carries 64-bit code has no room for its addresses (Xen): where the code
@@ -55,7 +44,7 @@ static int load_symbols(struct target *t, const char *path, struct file_map map,
 	int ret;
 
 	if (path && !strcmp(path, TARGET_LIVE)) {
-		if (!t->image.is_linux)
+		if (!t->is_linux)
 			return err_set(e, EINVAL,
 				       "%s: --symbols " TARGET_LIVE
 				       " needs a Linux kernel, which carries its names in memory",
@@ -66,10 +55,9 @@ static int load_symbols(struct target *t, const char *path, struct file_map map,
 	if (!path) {
 		if (!t->kernel.has_symtab) {
 			/* Nobody asked for these names: where they can't be read, the summary says why. */
-			ret = t->image.is_linux
-				      ? kallsyms_from_image(&t->kernel, "the image", &t->symbols,
-							    NULL, &t->symbol_note)
-				      : 0;
+			ret = t->is_linux ? kallsyms_from_image(&t->kernel, "the image",
+								&t->symbols, NULL, &t->symbol_note)
+					  : 0;
 			if (t->symbols)
 				t->symbol_source = "the image's own kallsyms";
 			return ret == -ENOMEM ? err_set(e, ENOMEM, "%s", t->symbol_note.text) : 0;
@@ -82,7 +70,7 @@ static int load_symbols(struct target *t, const char *path, struct file_map map,
 	ret = map.data ? 0 : file_map_open(&map, path, SYMFILE_MAX, e);
 	ret = ret ? ret : symfile_parse(&f, path, map.data, map.len, e);
 	ret = ret ? ret : symfile_verify(&f, path, &t->kernel, t->name, e);
-	if (ret == 0 && f.kind == SYMFILE_ELF && t->image.kind == BOOT_ELF32)
+	if (ret == 0 && f.kind == SYMFILE_ELF && t->is_elf32)
 		ret = adopt(t, path, &map, e);
 	if (ret == 0) {
 		t->symbols = f.symbols;
@@ -98,7 +86,7 @@ static int load_symbols(struct target *t, const char *path, struct file_map map,
 }
 
 /* Nobody asked for it: when it is another kernel's, or Debian's stub, there are no names. */
-static void take_map(struct target *t, const struct target_bytes *b)
+static void take_map(struct target *t, const struct target_image *b)
 {
 	struct symfile f = { 0 };
 
@@ -114,7 +102,7 @@ static void take_map(struct target *t, const struct target_bytes *b)
 /* Without CONFIG_KALLSYMS_ALL a kernel names functions only. */
 static int name_variables(struct target *t, struct err *e)
 {
-	if (!t->image.is_linux || !t->symbols || symtab_find(t->symbols, "init_task"))
+	if (!t->is_linux || !t->symbols || symtab_find(t->symbols, "init_task"))
 		return 0;
 	return variables_add(&t->kernel, &t->symbols, e);
 }
@@ -178,7 +166,7 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 	const struct target_linux *l = &t->linux_facts;
 	struct capture_plan plan = {
 		.stack_max = stack_max,
-		.stack_align = t->image.is_linux ? target_stack_size(t) : 0,
+		.stack_align = t->is_linux ? target_stack_size(t) : 0,
 		.irq_stack_ptr = t->irq_stack_ptr,
 		.irq_stack_percpu = t->irq_stack_percpu,
 		.image_start = t->kernel.text,
@@ -188,7 +176,7 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 	/* What is read from memory has run-time addresses. */
 	if (t->live)
 		plan.image_start = plan.image_end = 0;
-	if (t->image.is_linux)
+	if (t->is_linux)
 		plan.user_stack_max = stack_max;
 	if (l->have_current)
 		plan.task = target_task_plan(l);
@@ -203,7 +191,7 @@ static void find_irq_stack(struct target *t)
 {
 	uint64_t va;
 
-	if (!t->image.is_linux)
+	if (!t->is_linux)
 		return;
 	va = address_of(t, "hardirq_stack_ptr");
 	t->irq_stack_ptr = va;
@@ -228,7 +216,7 @@ static void load_orc(struct target *t)
 {
 	int ret;
 
-	if (!t->image.is_linux)
+	if (!t->is_linux)
 		return;
 	ret = orc_open(&t->orc, &t->kernel, &t->orc_note);
 	if (ret == -ENOENT)
@@ -245,7 +233,7 @@ static void find_frame_pointers(struct target *t)
 
 	k.has_orc = t->orc;
 	t->frame_pointers = kimage_keeps_frame_pointers(&k, t->symbols);
-	t->frame_pointers32 = !t->image.is_linux && kimage_keeps_frame_pointers32(&k, t->symbols);
+	t->frame_pointers32 = !t->is_linux && kimage_keeps_frame_pointers32(&k, t->symbols);
 }
 
 /* Debug information of the image or of the file with its symbols; NULL: neither has any. */
@@ -253,7 +241,7 @@ static struct types_dwarf *open_dwarf(const struct target *t, struct err *e)
 {
 	struct types_dwarf *d = NULL;
 
-	if (types_dwarf_open(&d, t->image.elf, t->image.elf_len, t->name, e) == 0)
+	if (types_dwarf_open(&d, t->elf, t->elf_len, t->name, e) == 0)
 		return d;
 	if (t->symbols_file.data && types_dwarf_open(&d, t->symbols_file.data, t->symbols_file.len,
 						     t->symbol_source, e) == 0)
@@ -277,13 +265,13 @@ static void load_linux(struct target *t)
 	struct types types;
 	struct err e = { 0 };
 
-	if (!t->image.is_linux)
+	if (!t->is_linux)
 		return;
 	if (btf_from_image(&btf, &t->kernel, t->name, &l->types_note) == 0)
 		types = btf_types(btf);
 	else if ((dwarf = open_dwarf(t, &e)) != NULL)
 		types = types_dwarf_types(dwarf);
-	target_linux_init(l, btf || dwarf ? &types : NULL, t->symbols);
+	linux_target_init(l, btf || dwarf ? &types : NULL, t->symbols);
 	set_module_orc(t);
 	btf_destroy(btf);
 	types_dwarf_destroy(dwarf);
@@ -292,7 +280,7 @@ static void load_linux(struct target *t)
 /* A bare-metal kernel may carry its user program in the same file, linked in the lower half. */
 static void find_user_text(struct target *t)
 {
-	if (t->image.is_linux || !(t->kernel.text & KERNEL_HALF))
+	if (t->is_linux || !(t->kernel.text & KERNEL_HALF))
 		return;
 	for (unsigned int i = 0; i < t->kernel.nseg; i++) {
 		const struct kimage_segment *s = &t->kernel.seg[i];
@@ -312,25 +300,37 @@ static void find_init_text(struct target *t)
 
 	t->init_start = address_of(t, "_sinittext");
 	t->init_end = address_of(t, "_einittext");
-	if (t->image.is_linux && !t->init_end &&
+	if (t->is_linux && !t->init_end &&
 	    kimage_section(&t->kernel, ".init.text", &t->init_start, &len) &&
 	    len <= UINT64_MAX - t->init_start)
 		t->init_end = t->init_start + len;
 }
 
-/* From bytes to facts; map as in struct target_bytes. */
-static int open_image(struct target *t, const char *symbols_path, const struct target_bytes *map,
-		      struct err *e)
+int target_open(struct target *t, const struct target_image *image, const char *symbols_path,
+		struct err *e)
 {
-	struct file_map symbols_file = map ? map->symbols_file : (struct file_map){ 0 };
-	int ret = load_image(t, e);
+	int ret;
 
-	if (ret)
+	*t = (struct target){
+		.name = image->name,
+		.is_linux = image->is_linux,
+		.is_elf32 = image->is_elf32,
+		.stays = image->stays,
+		.elf = image->elf,
+		.elf_len = image->elf_len,
+		.unpacked = image->unpacked,
+		.file = image->file,
+	};
+	ret = kimage_parse(&t->kernel, t->name, t->elf, t->elf_len, e);
+	if (ret) {
+		struct file_map symbols_file = image->symbols_file;
+
 		file_map_close(&symbols_file);
-	else
-		ret = load_symbols(t, symbols_path, symbols_file, e);
-	if (!ret && !t->live && !t->symbols && !symbols_path && map && map->map)
-		take_map(t, map);
+	} else {
+		ret = load_symbols(t, symbols_path, image->symbols_file, e);
+	}
+	if (!ret && !t->live && !t->symbols && !symbols_path && image->map)
+		take_map(t, image);
 	if (!ret && !t->live)
 		ret = name_variables(t, e);
 	if (ret) {
@@ -349,31 +349,11 @@ static int open_image(struct target *t, const char *symbols_path, const struct t
 	return 0;
 }
 
-int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e)
-{
-	int ret = 0;
-
-	memset(t, 0, sizeof(*t));
-	t->name = path ? path : TARGET_DEMO_NAME;
-	if (path)
-		ret = file_map_open(&t->file, path, BOOT_MAX_FILE, e);
-	return ret ? ret : open_image(t, symbols_path, NULL, e);
-}
-
-int target_open_bytes(struct target *t, const struct target_bytes *b, const char *symbols_path,
-		      struct err *e)
-{
-	memset(t, 0, sizeof(*t));
-	t->name = b->name;
-	t->file = b->file;
-	return open_image(t, symbols_path, b, e);
-}
-
 void target_open_running(struct target *t, const char *name)
 {
 	memset(t, 0, sizeof(*t));
 	t->name = name;
-	t->live = t->image.is_linux = true;
+	t->live = t->is_linux = true;
 }
 
 void target_close(struct target *t)
@@ -382,7 +362,7 @@ void target_close(struct target *t)
 	symtab_destroy(t->symbols);
 	orc_destroy(t->orc);
 	free(t->init_text);
-	boot_image_deinit(&t->image);
+	free(t->unpacked);
 	file_map_close(&t->file);
 	memset(t, 0, sizeof(*t));
 }
@@ -396,7 +376,7 @@ void target_settle(struct target *t)
 	if (t->adopted || !t->kernel.build_id_len)
 		return;
 	file_map_close(&t->symbols_file);
-	if (t->user_end > t->user_start || t->image.elf == demo_elf)
+	if (t->user_end > t->user_start || t->stays)
 		return;
 	if (t->init_end > t->init_start && !t->init_text) {
 		/* What can't be copied whole is read from the image, which then stays. */
@@ -405,9 +385,9 @@ void target_settle(struct target *t)
 			return;
 		t->init_text = take_ptr(copy);
 	}
-	t->kernel.elf = t->image.elf = NULL;
-	t->kernel.elf_len = t->image.elf_len = 0;
-	boot_image_deinit(&t->image);
+	t->kernel.elf = t->elf = NULL;
+	t->kernel.elf_len = t->elf_len = 0;
+	free(take_ptr(t->unpacked));
 	file_map_close(&t->file);
 }
 
@@ -456,7 +436,7 @@ static void take_types(struct target *t, const struct livekernel *l)
 	else if (btf_open(&btf, l->btf, l->btf_len, "the guest's memory",
 			  &t->linux_facts.types_note) == 0)
 		types = btf_types(btf);
-	target_linux_init(&t->linux_facts, btf ? &types : NULL, t->symbols);
+	linux_target_init(&t->linux_facts, btf ? &types : NULL, t->symbols);
 	set_module_orc(t);
 	btf_destroy(btf);
 }

@@ -2,29 +2,29 @@
 /*
  * target: the kernel that shall run, with everything we know about its code.
  *
- * Joins the loader's view of an image (vmm/boot) with the symbolizer's, and
+ * Joins what a loader says of its image with what the symbolizer finds there, and
  * decides what the unwinder may rely on.
  */
 #ifndef KVMPROF_PROFILE_RECORD_GUEST_TARGET_H
 #define KVMPROF_PROFILE_RECORD_GUEST_TARGET_H
 
+#include "base/capture_plan.h"
 #include "base/file.h"
+#include "base/gmem.h"
 #include "symbolizer/linux/facts.h"
 #include "symbolizer/core/kimage.h"
 #include "symbolizer/kernel/symfile.h"
 #include "symbolizer/unwind/unwind.h"
-#include "vmm/image/image.h"
-#include "vmm/gmem.h"
-#include "vmm/vm.h"
-
-/* The demo kernel that travels inside the program (Makefile, demo_blob). */
-extern const uint8_t demo_elf[], demo_elf_end[];
-#define TARGET_DEMO_NAME "(embedded demo guest)"
 
 struct target {
-	const char *name;     /* for messages: path or TARGET_DEMO_NAME */
-	struct file_map file; /* not used for the demo */
-	struct boot_image image;
+	const char *name;   /* for messages */
+	bool is_linux;	    /* its stacks are 16 KiB, unless its types say otherwise */
+	bool is_elf32;	    /* the file is one; `elf` was widened from it */
+	bool stays;	    /* `elf` is there for as long as the program runs */
+	const uint8_t *elf; /* the kernel as an ELF64; NULL: there is none, or not any more */
+	size_t elf_len;
+	uint8_t *unpacked;    /* owned; `elf` may lie in it, or in ... */
+	struct file_map file; /* ... this one; empty if `stays` */
 	struct kimage kernel;
 	const char *symbol_source; /* where names come from, for the summary; NULL: nowhere */
 	struct symtab *symbols;	   /* owned, NULL when there are none */
@@ -55,26 +55,30 @@ struct target {
 /* In place of a file with symbols: names and tables are read out of the guest's memory. */
 #define TARGET_LIVE "live"
 
-/*
- * Load path (NULL: the demo) and the names in it, or those in symbols_path,
- * which are refused when they belong to another kernel.
- */
-int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e);
-/*
- * The same for a kernel whose file is in memory, which the target takes over, also when it
- * fails. name is borrowed. map: a System.map that came with it, or NULL; it serves when
- * neither a file with symbols is given nor the kernel has names of its own.
- */
-struct target_bytes {
-	const char *name;
+/* A kernel's image in memory, and what its loader knows of it. Members as in struct target. */
+struct target_image {
+	const char *name; /* borrowed */
+	bool is_linux, is_elf32, stays;
+	const uint8_t *elf;
+	size_t elf_len;
+	/* Owned by the target after target_open(), also when that fails. */
+	uint8_t *unpacked;
 	struct file_map file;
+	struct file_map symbols_file; /* of symbols_path; empty: it is opened */
+	/*
+	 * A System.map that came with it, or NULL; it serves when neither a file with symbols is
+	 * given nor the kernel has names of its own.
+	 */
 	const char *map_name;
 	const uint8_t *map;
 	size_t map_len;
-	struct file_map symbols_file; /* taken over: of symbols_path; empty: it is opened */
 };
-int target_open_bytes(struct target *t, const struct target_bytes *b, const char *symbols_path,
-		      struct err *e);
+/*
+ * Finds the names in the image, or takes those in symbols_path (NULL: not given), which are
+ * refused when they belong to another kernel.
+ */
+int target_open(struct target *t, const struct target_image *image, const char *symbols_path,
+		struct err *e);
 /*
  * A guest that runs already, of which there is no image: it is taken for a Linux until
  * its memory has told otherwise. name is borrowed.

@@ -31,7 +31,7 @@ int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout 
 	struct guest_tasks *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	t->layout = layout;
 	t->memory = memory;
 	t->sink = sink;
@@ -84,7 +84,7 @@ static int forget_some(struct guest_tasks *t)
 static int make_room(struct guest_tasks *t, struct err *e)
 {
 	if ((t->n + 2 > GUEST_TASKS_MAX && forget_some(t)) || ARRAY_FIT(t->task, t->n + 2, t->cap))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	return 0;
 }
 
@@ -219,7 +219,7 @@ static int see_leader(struct guest_tasks *t, const struct sample_task *now, bool
 	int ret = 0;
 
 	if (!k)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	known = k->used && !k->gone;
 	if (!known || fresh) {
 		if (read_leader(t, now, &leader)) {
@@ -324,7 +324,7 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 		return ret;
 	k = task_of(t, now->tid);
 	if (!k)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (now->tid != now->pid) {
 		bool fresh = !k->used || k->gone || is_other(t, k, now);
 

@@ -35,6 +35,16 @@ struct guest_task {
 	bool guessed; /* a process known from one of its threads alone */
 };
 
+/*
+ * Whose a sample is: its task, and what other files keep of the task's process. Each of them looks that up once for a
+ * sample; it is valid until the next sample.
+ */
+struct guest_owner {
+	const struct guest_task *task; /* NULL: the idle task's, or nobody knows */
+	struct maps_process *maps;     /* of guest_maps; NULL: nothing is known yet */
+	struct vmas_process *vmas;     /* of guest_vmas; the same */
+};
+
 struct guest_tasks_stats {
 	uint64_t seen;	     /* tasks that had a sample, threads counted each */
 	uint64_t unreadable; /* samples whose task could not be read */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct process {
+struct vmas_process {
 	uint64_t mm, program; /* as in its task */
 	struct linux_vmas vmas;
 	struct mem_process shown;
@@ -19,7 +19,7 @@ struct guest_vmas {
 	const struct linux_mm_layout *layout;
 	const struct memory *memory;
 	const struct guest_tasks *tasks;
-	struct process *process;
+	struct vmas_process *process;
 	size_t n, cap;
 	struct idmap by_pid;
 };
@@ -30,7 +30,7 @@ int guest_vmas_create(struct guest_vmas **out, const struct linux_mm_layout *lay
 	struct guest_vmas *g = calloc(1, sizeof(*g));
 
 	if (!g)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	g->layout = layout;
 	g->memory = memory;
 	g->tasks = tasks;
@@ -55,9 +55,9 @@ void guest_vmas_destroy(struct guest_vmas *g)
 	free(g);
 }
 
-static struct process *vmas_find(struct guest_vmas *g, const struct guest_task *task)
+static struct vmas_process *vmas_find(struct guest_vmas *g, const struct guest_task *task)
 {
-	struct process *p;
+	struct vmas_process *p;
 	uint32_t i;
 
 	if (!idmap_get(&g->by_pid, task->pid, &i)) {
@@ -68,7 +68,7 @@ static struct process *vmas_find(struct guest_vmas *g, const struct guest_task *
 		if (idmap_set(&g->by_pid, task->pid, (uint32_t)g->n) < 0)
 			return NULL;
 		i = (uint32_t)g->n++;
-		g->process[i] = (struct process){ 0 };
+		g->process[i] = (struct vmas_process){ 0 };
 	}
 	p = &g->process[i];
 	if (p->mm != task->mm || p->program != task->program) {
@@ -80,7 +80,7 @@ static struct process *vmas_find(struct guest_vmas *g, const struct guest_task *
 	return p;
 }
 
-static void read_brk(const struct guest_vmas *g, struct process *p)
+static void read_brk(const struct guest_vmas *g, struct vmas_process *p)
 {
 	const struct linux_mm_layout *l = g->layout;
 	uint64_t start, end;
@@ -95,12 +95,15 @@ static void read_brk(const struct guest_vmas *g, struct process *p)
 	p->shown.brk_end = (end + 4095) & ~UINT64_C(4095);
 }
 
-const struct mem_process *guest_vmas_see(struct guest_vmas *g, const struct guest_task *task,
+const struct mem_process *guest_vmas_see(struct guest_vmas *g, struct guest_owner *owner,
 					 uint64_t va, uint64_t time_ns)
 {
-	struct process *p = task->mm ? vmas_find(g, task) : NULL;
+	struct vmas_process *p;
 	bool known;
 
+	if (!owner->vmas && owner->task->mm)
+		owner->vmas = vmas_find(g, owner->task);
+	p = owner->vmas;
 	if (!p)
 		return NULL;
 	known = linux_vmas_find(&p->vmas, va) != NULL;
@@ -110,7 +113,7 @@ const struct mem_process *guest_vmas_see(struct guest_vmas *g, const struct gues
 		/* Other than OK it still has what was found in order. */
 		linux_mm_vmas(g->layout, g->memory, p->mm, 0, &p->vmas);
 		/* An mm that was given back is soon another process's. */
-		if (!guest_tasks_has_mm(g->tasks, task))
+		if (!guest_tasks_has_mm(g->tasks, owner->task))
 			p->vmas.n = 0;
 		read_brk(g, p);
 	}

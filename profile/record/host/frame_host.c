@@ -30,7 +30,8 @@ struct names_met {
 	const char *module;
 };
 
-struct guest_host {
+struct frame_host {
+	frame_exit_name exit_name;
 	const struct host_names *names;
 	struct host_switches *switches;
 	struct names_met host, own, exits, tasks;
@@ -100,7 +101,7 @@ static int met_tell(struct names_met *m, struct sink *sink, struct err *e)
 		m->table = more;
 	if (!t || !more) {
 		symtab_destroy(t);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	m->table[m->ntables++] = t;
 	for (unsigned int i = 0; !ret && i < m->n; i++)
@@ -119,25 +120,26 @@ static int met_tell_sometimes(struct names_met *m, struct sink *sink, uint64_t n
 	return met_tell(m, sink, e);
 }
 
-int guest_host_create(struct guest_host **out, const struct host_names *names,
-		      struct host_switches *switches, struct err *e)
+int frame_host_create(struct frame_host **out, const struct host_names *names,
+		      struct host_switches *switches, frame_exit_name exit_name, struct err *e)
 {
-	struct guest_host *h = calloc(1, sizeof(*h));
+	struct frame_host *h = calloc(1, sizeof(*h));
 
 	if (h && met_init(&h->host, "host", WHERE_HOST_BASE, WHERE_HOSTS) == 0 &&
 	    met_init(&h->own, "kvmprof", WHERE_OWN_BASE, WHERE_OWNS) == 0 &&
 	    met_init(&h->exits, "exit", WHERE_EXIT_BASE, WHERE_EXITS) == 0 &&
 	    met_init(&h->tasks, "task", WHERE_TASK_BASE, WHERE_TASKS) == 0) {
 		h->names = names;
+		h->exit_name = exit_name;
 		h->switches = switches;
 		*out = h;
 		return 0;
 	}
-	guest_host_destroy(h);
-	return err_set(e, ENOMEM, "out of memory");
+	frame_host_destroy(h);
+	return err_nomem(e);
 }
 
-void guest_host_destroy(struct guest_host *h)
+void frame_host_destroy(struct frame_host *h)
 {
 	if (!h)
 		return;
@@ -151,13 +153,13 @@ void guest_host_destroy(struct guest_host *h)
 
 /* -- where it was --------------------------------------------------------------------------- */
 
-static int tell_marks(struct guest_host *h, struct sink *sink, struct err *e)
+static int tell_marks(struct frame_host *h, struct sink *sink, struct err *e)
 {
 	int ret = 0;
 
 	h->marks = symtab_create();
 	if (!h->marks)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	for (unsigned int w = 0; !ret && w < SAMPLE_WHERES; w++) {
 		char name[32];
 
@@ -170,12 +172,12 @@ static int tell_marks(struct guest_host *h, struct sink *sink, struct err *e)
 				     SAMPLE_WHERES * WHERE_STEP, e);
 }
 
-static uint64_t exit_frame(struct guest_host *h, const struct sample_host *what)
+static uint64_t exit_frame(struct frame_host *h, const struct sample_host *what)
 {
 	char name[NAME_MAX_LEN], api[24];
 	size_t n = 0;
 
-	for (const char *p = vcpu_exit_name(what->exit); *p && n + 1 < sizeof(api); p++, n++)
+	for (const char *p = h->exit_name(what->exit); *p && n + 1 < sizeof(api); p++, n++)
 		api[n] = (char)(*p >= 'A' && *p <= 'Z' ? *p | 0x20 : *p);
 	api[n] = 0;
 	if (what->exit == KVM_EXIT_IO)
@@ -188,7 +190,7 @@ static uint64_t exit_frame(struct guest_host *h, const struct sample_host *what)
 }
 
 /* Who had the processor that it waited for; 0: not known. */
-static uint64_t task_frame(struct guest_host *h, const struct sample *s,
+static uint64_t task_frame(struct frame_host *h, const struct sample *s,
 			   const struct sample_host *what)
 {
 	const struct host_wait wait = {
@@ -208,7 +210,7 @@ static bool is_kernel(uint64_t ip)
 }
 
 /* Frame i. NULL: one of a program, without a name. */
-static const char *function(const struct guest_host *h, const struct sample_host *what,
+static const char *function(const struct frame_host *h, const struct sample_host *what,
 			    unsigned int i, char *buf, size_t size)
 {
 	/* Callers: a call may be the last thing that a function does. */
@@ -239,7 +241,7 @@ static bool is_label(const char *name)
  * What its functions tell more of: KVM's own halt, where it polls for an interrupt before it sleeps; a stop of ours, on its
  * way into it or out of it.
  */
-static enum sample_where refined(const struct guest_host *h, const struct sample_host *what)
+static enum sample_where refined(const struct frame_host *h, const struct sample_host *what)
 {
 	static const char *const halt[] = { "kvm_vcpu_halt", "kvm_vcpu_block",
 					    "kvm_vcpu_check_block", NULL };
@@ -264,7 +266,7 @@ static bool is_of_exit(const struct sample_host *what)
 	return what->exit != KVM_EXIT_UNKNOWN && what->exit != KVM_EXIT_INTR;
 }
 
-int guest_host_where(struct guest_host *h, struct sink *sink, const struct sample *s,
+int frame_host_where(struct frame_host *h, struct sink *sink, const struct sample *s,
 		     struct stack *stack, struct err *e)
 {
 	struct sample_host what;
@@ -284,18 +286,18 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 	stack->exact[0] = 1;
 	where = refined(h, &what);
 	if (where == SAMPLE_IN_VMM && (s->device || is_of_exit(&what))) {
-		guest_vmm_push(stack, exit_frame(h, &what));
+		frame_push(stack, exit_frame(h, &what));
 		return ret ? ret : met_tell_sometimes(&h->exits, sink, s->time_ns, e);
 	}
-	guest_vmm_push(stack, where_address(where));
+	frame_push(stack, where_address(where));
 	task = where == SAMPLE_RUNNABLE ? task_frame(h, s, &what) : 0;
 	if (!task)
 		return ret;
-	guest_vmm_push(stack, task);
+	frame_push(stack, task);
 	return ret ? ret : met_tell_sometimes(&h->tasks, sink, s->time_ns, e);
 }
 
-static int push_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
+static int push_functions(struct frame_host *h, struct sink *sink, const struct sample *s,
 			  const struct sample_host *what, struct stack *stack, struct err *e)
 {
 	/* What each sample of its kind has in common: in KVM, in a device, in a thread. It begins behind these. */
@@ -323,13 +325,13 @@ static int push_functions(struct guest_host *h, struct sink *sink, const struct 
 		va = name ? met(is_kernel(what->ip[n]) ? &h->host : &h->own, name) : 0;
 		/* One label for all functions of a file in a row that have no names. */
 		if (va && (!is_label(name) || va != stack->ip[0]))
-			guest_vmm_push(stack, va);
+			frame_push(stack, va);
 	}
 	ret = met_tell_sometimes(&h->own, sink, s->time_ns, e);
 	return ret ? ret : met_tell_sometimes(&h->host, sink, s->time_ns, e);
 }
 
-int guest_host_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
+int frame_host_functions(struct frame_host *h, struct sink *sink, const struct sample *s,
 			 struct stack *stack, struct err *e)
 {
 	struct sample_host what;
@@ -339,7 +341,7 @@ int guest_host_functions(struct guest_host *h, struct sink *sink, const struct s
 	return push_functions(h, sink, s, &what, stack, e);
 }
 
-int guest_host_thread(struct guest_host *h, struct sink *sink, const struct sample *s,
+int frame_host_thread(struct frame_host *h, struct sink *sink, const struct sample *s,
 		      struct stack *stack, struct err *e)
 {
 	struct sample_host what;
@@ -350,14 +352,14 @@ int guest_host_thread(struct guest_host *h, struct sink *sink, const struct samp
 		return 0;
 	if (!h->marks)
 		ret = tell_marks(h, sink, e);
-	guest_vmm_push(stack, where_address(SAMPLE_IN_VMM));
+	frame_push(stack, where_address(SAMPLE_IN_VMM));
 	ret = ret || !what.n ? ret : push_functions(h, sink, s, &what, stack, e);
 	stack->end = STACK_END_ROOT;
 	stack->user_end = 0;
 	return ret;
 }
 
-int guest_host_finish(struct guest_host *h, struct sink *sink, struct err *e)
+int frame_host_finish(struct frame_host *h, struct sink *sink, struct err *e)
 {
 	int ret = h ? met_tell(&h->host, sink, e) : 0;
 
@@ -371,9 +373,9 @@ static const struct symbol *newest(const struct names_met *m, uint64_t va, uint6
 	return m->ntables ? symtab_lookup(m->table[m->ntables - 1], va, off) : NULL;
 }
 
-const struct symbol *guest_host_symbol(const struct guest_host *h, uint64_t va, uint64_t *off)
+const struct symbol *frame_host_symbol(const struct frame_host *h, uint64_t va, uint64_t *off)
 {
-	if (!h || !guest_host_owns(va))
+	if (!h || !frame_host_owns(va))
 		return NULL;
 	if (va >= WHERE_TASK_BASE)
 		return newest(&h->tasks, va, off);

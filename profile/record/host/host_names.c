@@ -9,6 +9,7 @@
 #include "symbolizer/program/userelf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -22,21 +23,18 @@
 
 static int read_kernel(struct symtab **out, struct err *why)
 {
-	cleanup_fclose FILE *f = fopen(KALLSYMS, "re");
+	cleanup_close int fd = open(KALLSYMS, O_RDONLY | O_CLOEXEC);
 	struct symtab *t = symtab_create();
 	struct buf text;
-	char part[65536];
 	bool untyped;
-	size_t n;
 	int ret = 0;
 
 	buf_init(&text);
-	if (!f)
+	if (fd < 0)
 		ret = err_set(why, errno, KALLSYMS ": %s", strerror(errno));
-	while (!ret && text.len < KALLSYMS_MAX && (n = fread(part, 1, sizeof(part), f)) > 0)
-		buf_add(&text, part, n);
-	if (!ret && (!t || text.failed))
-		ret = err_set(why, ENOMEM, "out of memory");
+	ret = ret ? ret : file_read_rest(&text, fd, KALLSYMS_MAX, KALLSYMS, why);
+	if (!ret && !t)
+		ret = err_nomem(why);
 	ret = ret ? ret
 		  : symfile_text_parse(t, KALLSYMS, (const uint8_t *)text.data, text.len, &untyped,
 				       why);
@@ -63,7 +61,7 @@ static struct symtab *read_file(const char *path, uint64_t at, uint64_t file_off
 	if (file_map_open(&m, path, FILE_MAX, &ignored) < 0)
 		return NULL;
 	bytes = (struct file_bytes){ m.data, m.len };
-	src = file_source_of_bytes(&bytes);
+	src = filepiece_source_of_bytes(&bytes);
 	if (userelf_open(&elf, path, &src, &ignored) < 0 || !userelf_va_of(&elf, file_off, &va) ||
 	    userelf_symbols(&elf, &symbols, NULL, &ignored) < 0)
 		symbols = NULL;
@@ -82,8 +80,8 @@ static bool add_file(struct host_names *n, const char *root, char *line)
 	int at = 0;
 
 	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &f.start, &f.end, rights,
-		   &off, &at) != 4 ||
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &f.start, &f.end,
+		   rights, &off, &at) != 4 ||
 	    !at || line[at] != '/' || rights[2] != 'x')
 		return true;
 	more = realloc(n->file, (n->nfiles + 1) * sizeof(*more));

@@ -20,7 +20,7 @@ struct host_file {
 };
 
 struct host_names {
-	struct symtab *kernel; /* frozen; NULL: not to be had, and addresses stand for names */
+	struct symtab *kernel;	/* frozen; NULL: not to be had, and addresses stand for names */
 	struct host_file *file; /* mapped with rights to execute, by address */
 	unsigned int nfiles;
 };

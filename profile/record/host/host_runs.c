@@ -164,13 +164,13 @@ struct own_run {
 	uint64_t at;	/* cpu_runs.n of it */
 };
 
-struct part {
+struct host_runs_part {
 	uint32_t tid;
 	uint64_t ns;
 };
 
-struct parts {
-	struct part part[PARTS_MAX];
+struct host_runs_parts {
+	struct host_runs_part part[PARTS_MAX];
 	unsigned int n, sure; /* those before `sure` are of waits that are known */
 	uint64_t sure_ns, maybe_ns;
 };
@@ -217,17 +217,17 @@ static unsigned int find_own(const struct host_runs *r, const struct host_wait *
 	return n;
 }
 
-static void add_part(struct parts *p, uint32_t tid, uint64_t ns, uint64_t *sum)
+static void add_part(struct host_runs_parts *p, uint32_t tid, uint64_t ns, uint64_t *sum)
 {
 	if (p->n == PARTS_MAX || !ns)
 		return;
-	p->part[p->n++] = (struct part){ tid, ns };
+	p->part[p->n++] = (struct host_runs_part){ tid, ns };
 	*sum += ns;
 }
 
 /* Who ran on the processor that it got, from `left` until it got it. sure: it waited all the while. */
 static void who_between(const struct host_runs *r, uint64_t left, const struct own_run *in,
-			bool sure, struct parts *p)
+			bool sure, struct host_runs_parts *p)
 {
 	const struct cpu_runs *c = &r->cpu[in->cpu];
 	uint64_t end = in->start;
@@ -247,12 +247,12 @@ static void who_between(const struct host_runs *r, uint64_t left, const struct o
 }
 
 /* The waits after a sleep, as those after a preemption are known. */
-static uint64_t rest_of(const struct parts *p, uint64_t wait_ns)
+static uint64_t rest_of(const struct host_runs_parts *p, uint64_t wait_ns)
 {
 	return wait_ns > p->sure_ns ? wait_ns - p->sure_ns : 0;
 }
 
-static uint32_t most_owed(struct host_runs *r, const struct parts *p, uint64_t wait_ns)
+static uint32_t most_owed(struct host_runs *r, const struct host_runs_parts *p, uint64_t wait_ns)
 {
 	uint64_t rest = rest_of(p, wait_ns), maybe = p->maybe_ns < rest ? p->maybe_ns : rest;
 	/* What a nanosecond of a part is of the wait. */
@@ -282,7 +282,7 @@ static uint32_t most_owed(struct host_runs *r, const struct parts *p, uint64_t w
 uint32_t host_runs_who(struct host_runs *r, const struct host_wait *w)
 {
 	struct own_run own[OWN_MAX];
-	struct parts p = { .n = 0 };
+	struct host_runs_parts p = { .n = 0 };
 	unsigned int n = find_own(r, w, own);
 
 	/* Twice, as the sure ones go first. */

@@ -76,7 +76,7 @@ int host_switches_open(struct host_switches **out, struct err *why)
 		s->runs = host_runs_create(ncpus);
 	if (!s || !s->runs) {
 		free(s);
-		return err_set(why, ENOMEM, "out of memory");
+		return err_nomem(why);
 	}
 	for (s->ncpus = 0; !ret && s->ncpus < ncpus; s->ncpus++) {
 		ret = ring_open(&s->ring[s->ncpus], s->ncpus);

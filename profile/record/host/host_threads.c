@@ -84,7 +84,7 @@ int host_threads_create(struct host_threads **out, uint64_t period_ns, uint8_t e
 {
 	*out = calloc(1, sizeof(**out));
 	if (!*out)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	(*out)->period_ns = period_ns;
 	(*out)->event = event;
 	return 0;
@@ -394,7 +394,6 @@ static void take_sample(struct host_threads *t, const struct perf_event_header *
 	struct sample_host host = { .where = SAMPLE_IN_VMM };
 	struct host_thread *x;
 	struct sample *s = &t->room.s;
-	size_t len;
 	bool renamed;
 
 	if ((uint32_t)ids != (uint32_t)t->pid)
@@ -422,9 +421,7 @@ static void take_sample(struct host_threads *t, const struct perf_event_header *
 	s->task.pid = HOST_THREADS_PID + (uint32_t)t->pid;
 	s->task.tid = HOST_THREADS_PID + x->tid;
 	memcpy(s->task.comm, x->comm, sizeof(s->task.comm));
-	len = offsetof(struct sample_host, ip) + host.n * sizeof(host.ip[0]);
-	memcpy(s->stack, &host, len);
-	s->stack_len = (uint32_t)len;
+	sample_put_host(s, &host);
 	t->samples++;
 	t->weight_ns += s->weight;
 	x->weight_ns += s->weight;

@@ -27,7 +27,7 @@
 #define KPF_HUGE (1ull << 17)
 #define KPF_THP (1ull << 22)
 
-struct block {
+struct hostpages_block {
 	uint64_t start; /* hva */
 	uint64_t read_ns;
 	uint64_t frame[BLOCK_PAGES]; /* as in pagemap */
@@ -39,7 +39,7 @@ struct block {
 struct hostpages {
 	pid_t pid;	    /* 0: this process */
 	int pagemap, flags; /* -1: can't be read */
-	struct block *block;
+	struct hostpages_block *block;
 	size_t n, cap;
 	struct idmap by_number; /* hva >> BLOCK_SHIFT modulo 2^32: index */
 };
@@ -58,7 +58,7 @@ int hostpages_create(struct hostpages **out, pid_t pid, struct err *e)
 	char path[PROC_PATH];
 
 	if (!h)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	h->pid = pid;
 	proc_path(h, "pagemap", path);
 	h->pagemap = open(path, O_RDONLY | O_CLOEXEC);
@@ -117,7 +117,7 @@ static uint8_t log2_of(uint64_t size)
 }
 
 /* The frames of a huge page follow each other from a multiple of its size on. */
-static bool is_contiguous(const struct block *b)
+static bool is_contiguous(const struct hostpages_block *b)
 {
 	uint64_t first = b->frame[0] & PAGEMAP_PFN;
 
@@ -130,7 +130,7 @@ static bool is_contiguous(const struct block *b)
 }
 
 /* Frame numbers are told to root; others read 0. */
-static bool has_frames(const struct block *b)
+static bool has_frames(const struct hostpages_block *b)
 {
 	for (unsigned int i = 0; i < BLOCK_PAGES; i++)
 		if (b->frame[i] & PAGEMAP_PRESENT && b->frame[i] & PAGEMAP_PFN)
@@ -138,7 +138,7 @@ static bool has_frames(const struct block *b)
 	return false;
 }
 
-static void read_sizes(struct hostpages *h, struct block *b)
+static void read_sizes(struct hostpages *h, struct hostpages_block *b)
 {
 	uint64_t page, huge, first = b->frame[0] & PAGEMAP_PFN, flags = 0;
 	bool smaps;
@@ -167,7 +167,7 @@ static void read_sizes(struct hostpages *h, struct block *b)
 }
 
 /* The syscall itself: libnuma's wrapper would be all that is used of it. */
-static void read_nodes(const struct hostpages *h, struct block *b)
+static void read_nodes(const struct hostpages *h, struct hostpages_block *b)
 {
 	void *page[BLOCK_PAGES];
 	int status[BLOCK_PAGES];
@@ -180,7 +180,7 @@ static void read_nodes(const struct hostpages *h, struct block *b)
 		b->node[i] = ret == 0 && status[i] >= 0 ? (int16_t)status[i] : MEM_NO_NODE;
 }
 
-static void read_block(struct hostpages *h, struct block *b, uint64_t now_ns)
+static void read_block(struct hostpages *h, struct hostpages_block *b, uint64_t now_ns)
 {
 	const ssize_t want = sizeof(b->frame);
 	off_t off = (off_t)((b->start >> PAGE_SHIFT) * sizeof(b->frame[0]));
@@ -197,7 +197,7 @@ static void read_block(struct hostpages *h, struct block *b, uint64_t now_ns)
 /* -- all of them --------------------------------------------------------------------------- */
 
 /* NULL: no memory. */
-static struct block *block_of(struct hostpages *h, uint64_t start, uint64_t now_ns)
+static struct hostpages_block *block_of(struct hostpages *h, uint64_t start, uint64_t now_ns)
 {
 	uint32_t number = (uint32_t)(start >> BLOCK_SHIFT), at;
 
@@ -214,7 +214,7 @@ static struct block *block_of(struct hostpages *h, uint64_t start, uint64_t now_
 		return NULL;
 	if (idmap_set(&h->by_number, number, (uint32_t)h->n) < 0)
 		return NULL;
-	h->block[h->n] = (struct block){ .start = start };
+	h->block[h->n] = (struct hostpages_block){ .start = start };
 	read_block(h, &h->block[h->n], now_ns);
 	return &h->block[h->n++];
 }
@@ -222,7 +222,7 @@ static struct block *block_of(struct hostpages *h, uint64_t start, uint64_t now_
 void hostpages_look(struct hostpages *h, uint64_t hva, uint64_t now_ns, struct hostpage *out)
 {
 	uint64_t va = hva, start = va & ~((1ull << BLOCK_SHIFT) - 1);
-	struct block *b = block_of(h, start, now_ns);
+	struct hostpages_block *b = block_of(h, start, now_ns);
 	unsigned int i = (unsigned int)((va - start) >> PAGE_SHIFT);
 
 	*out = (struct hostpage){ .node = MEM_NO_NODE, .why = MEM_HOST_ABSENT };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/libvirt/attach_domain.h"
 
-#include "base/json.h"
 #include "profile/record/libvirt/pid.h"
+#include "vmm/attach/machines.h"
 #include "vmm/attach/process.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static int find_process(struct attach_domain *d, const struct attach_request *r,
 	if (!d->domain.running)
 		return err_set(e, ECANCELED, "domain %s is %s: resume it first", d->domain.name,
 			       d->domain.state);
-	return r->monitor ? libvirt_monitor_pid(d->host, &d->domain, pid, e)
+	return r->monitor ? libvirt_pid_ask(d->host, &d->domain, pid, e)
 			  : libvirt_pid_find(d->domain.name, d->domain.uuid, pid, e);
 }
 
@@ -53,12 +53,11 @@ static int find_domain(const struct attach_request *r, pid_t *pid, struct attach
 	int ret;
 
 	if (!d)
-		return err_set(e, ENOMEM, "out of memory");
-	ret = libvirt_host_open(&d->host, r->uri, flags, e);
-	ret = ret ? ret : libvirt_host_find(d->host, r->what, &d->domain, e);
-	ret = ret ? ret : find_process(d, r, pid, e);
-	ret = ret ? ret : libvirt_watch_start(&d->watch, d->host, &d->domain, e);
-	if (ret) {
+		return err_nomem(e);
+	if ((ret = libvirt_host_open(&d->host, r->uri, flags, e)) ||
+	    (ret = libvirt_host_find(d->host, r->what, &d->domain, e)) ||
+	    (ret = find_process(d, r, pid, e)) ||
+	    (ret = libvirt_watch_start(&d->watch, d->host, &d->domain, e))) {
 		attach_domain_close(d);
 		return ret;
 	}
@@ -66,8 +65,13 @@ static int find_domain(const struct attach_request *r, pid_t *pid, struct attach
 	return 0;
 }
 
-int attach_find(const struct attach_request *r, pid_t *pid, struct attach_domain **domain,
-		struct err *e)
+int attach_domain_bind(const struct attach_domain *d, struct err *e)
+{
+	return libvirt_watch_bind(d->watch, e);
+}
+
+int attach_domain_find(const struct attach_request *r, pid_t *pid, struct attach_domain **domain,
+		       struct err *e)
 {
 	struct process process;
 	struct err why = { 0 }, no_process = { 0 };
@@ -78,11 +82,13 @@ int attach_find(const struct attach_request *r, pid_t *pid, struct attach_domain
 		return parse_pid(r->what, pid)
 			       ? 0
 			       : err_set(e, EINVAL, "%.60s: expected a PID", r->what);
+	if (r->way == ATTACH_NAME)
+		return machines_by_name(r->what, pid, e);
 	if (r->way == ATTACH_DOMAIN || r->uri || !parse_pid(r->what, pid))
 		return find_domain(r, pid, domain, e);
 	ret = process_look(&process, *pid, &no_process);
 	if (ret != -ESRCH && ret != -ENODEV)
-		return 0; /* what else is wrong with it will be said by vm_attach() */
+		return 0; /* what else is wrong with it will be said by attach_open() */
 	ret = find_domain(r, pid, domain, &why);
 	if (!ret)
 		return 0;
@@ -126,34 +132,4 @@ void attach_domain_wait(const struct attach_domain *d, int stop_fd)
 			asked++;
 		}
 	}
-}
-
-void attach_domain_print(const struct attach_domain *d, FILE *out)
-{
-	if (!d)
-		return;
-	fprintf(out, "kvmprof: domain %s, id %d, of %s\n", d->domain.name, d->domain.id,
-		libvirt_host_uri(d->host));
-	if (libvirt_watch_is_deaf(d->watch))
-		fputs("kvmprof: note: libvirt's daemon went away: what happened to the domain then "
-		      "is not known\n",
-		      out);
-}
-
-void attach_domain_json(const struct attach_domain *d, struct buf *b)
-{
-	struct libvirt_end end;
-
-	if (!d)
-		return;
-	buf_printf(b, ",\"domain\":{\"name\":");
-	json_quote(b, d->domain.name);
-	buf_printf(b, ",\"uuid\":\"%s\",\"id\":%d,\"uri\":", d->domain.uuid, d->domain.id);
-	json_quote(b, libvirt_host_uri(d->host));
-	buf_printf(b, ",\"event\":");
-	if (libvirt_watch_end(d->watch, &end))
-		json_quote(b, end.event);
-	else
-		buf_printf(b, "null");
-	buf_printf(b, ",\"daemon_lost\":%s}", libvirt_watch_is_deaf(d->watch) ? "true" : "false");
 }

@@ -28,13 +28,13 @@
 	X(xmlGetLastError)
 /* clang-format on */
 
-struct functions {
+struct domain_xml_functions {
 	FUNCTIONS(LIBRARY_MEMBER)
 };
 
 static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
 
-static int domain_xml_load(struct functions *lib, struct err *e)
+static int domain_xml_load(struct domain_xml_functions *lib, struct err *e)
 {
 	const struct library want = {
 		.soname = LIBXML_SONAME,
@@ -382,19 +382,18 @@ static int domain_xml_take(struct domain_xml *d, const xmlNode *root, struct err
 		return err_set(e, EINVAL, "no definition of a domain: <%.40s>",
 			       root ? (const char *)root->name : "");
 	d->name = text_of(child(root, "name"));
-	ret = take_os(d, root, e);
-	ret = ret ? ret : take_memory(d, root, e);
-	ret = ret ? ret : take_vcpus(d, root, e);
-	if (!ret)
-		leave_rest(d, root);
+	if ((ret = take_os(d, root, e)) || (ret = take_memory(d, root, e)) ||
+	    (ret = take_vcpus(d, root, e)))
+		return ret;
+	leave_rest(d, root);
 	if (d->ndisks)
 		qsort(d->disk, d->ndisks, sizeof(d->disk[0]), by_target);
-	return ret || !d->left.failed ? ret : err_set(e, ENOMEM, "out of memory");
+	return d->left.failed ? err_nomem(e) : 0;
 }
 
 /* -- the whole ------------------------------------------------------------------------ */
 
-static int no_xml(const struct functions *lib, struct err *e)
+static int no_xml(const struct domain_xml_functions *lib, struct err *e)
 {
 	const xmlError *last = lib->xmlGetLastError();
 	char text[200];
@@ -410,7 +409,7 @@ static int no_xml(const struct functions *lib, struct err *e)
 
 int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struct err *e)
 {
-	struct functions lib = { 0 };
+	struct domain_xml_functions lib = { 0 };
 	xmlDocPtr doc;
 	int ret;
 

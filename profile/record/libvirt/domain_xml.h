@@ -34,7 +34,7 @@ struct domain_disk {
 	char *path;
 	char *serial; /* NULL: none */
 	bool readonly;
-	char *option; /* for profile/run/definition.c: what --disk would be given; NULL: none yet */
+	char *option; /* for profile/record/run/definition.c: what --disk would be given; NULL: none yet */
 };
 
 struct domain_xml {

@@ -2,17 +2,20 @@
 #include "profile/record/libvirt/host.h"
 
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "profile/record/libvirt/private.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define LIBVIRT_SONAME "libvirt.so.0"
+#define LIBVIRT_OPEN_S 30
+#define LIBVIRT_WITHOUT "without libvirt: `kvmprof attach PID`, and `pgrep -a qemu` shows PIDs"
 
 /* -- the library ---------------------------------------------------------------------- */
 
@@ -25,17 +28,19 @@ static void ignore_error(void *ctx, virErrorPtr error)
 
 static int host_load(struct libvirt_host *h, struct err *e)
 {
-	/* Never unloaded: it has threads and handlers of its own. */
-	h->library = dlopen(LIBVIRT_SONAME, RTLD_NOW | RTLD_LOCAL);
-	if (!h->library)
-		return err_set(e, ENOPKG, "libvirt: %s; install libvirt0, or attach by PID",
-			       dlerror());
-#define X(f)                                          \
-	h->f = (__typeof__(&f))dlsym(h->library, #f); \
-	if (!h->f)                                    \
-		return err_set(e, ENOPKG, "libvirt: %s", dlerror());
-	LIBVIRT_FUNCTIONS(X)
-#undef X
+	static const char *const names[] = { LIBVIRT_FUNCTIONS(LIBRARY_NAME) };
+	const struct library want = {
+		.soname = "libvirt.so.0",
+		.what = "libvirt",
+		.hint = "install the package libvirt0; " LIBVIRT_WITHOUT,
+		.names = names,
+		.nnames = ARRAY_SIZE(names),
+	};
+	struct err why = { 0 };
+
+	/* -ENOENT is a domain that is not there. */
+	if (library_load(&want, (void **)h, &why))
+		return err_set(e, ENOPKG, "%s", why.text);
 	h->virSetErrorFunc(NULL, ignore_error);
 	return 0;
 }
@@ -78,6 +83,87 @@ static int refuse_remote(const char *uri, struct err *e)
 		       uri);
 }
 
+/* Somebody else's thread opens the connection: libvirt waits for an answer of its daemon for ever. */
+struct opening {
+	struct libvirt_host *h;
+	char *uri; /* NULL: libvirt's own choice */
+	unsigned int flags;
+	sem_t done;
+	int ret;
+	struct err err;
+};
+
+static int host_connect(struct opening *o)
+{
+	struct libvirt_host *h = o->h;
+
+	h->conn = o->flags & LIBVIRT_WRITE ? h->virConnectOpen(o->uri)
+					   : h->virConnectOpenReadOnly(o->uri);
+	if (!h->conn) {
+		struct err why = { 0 };
+
+		(void)libvirt_failed(h, ECONNREFUSED, "libvirt", &why);
+		return err_set(&o->err, ECONNREFUSED,
+			       "%.300s; start its daemon (libvirtd, or virtqemud), or name another "
+			       "with -c URI; %s",
+			       why.text, LIBVIRT_WITHOUT);
+	}
+	h->uri = h->virConnectGetURI(h->conn);
+	if (!h->uri)
+		return libvirt_failed(h, EIO, "libvirt", &o->err);
+	/* An alias may stand for one. */
+	return libvirt_uri_is_remote(h->uri) ? refuse_remote(h->uri, &o->err) : 0;
+}
+
+static void *opening_main(void *opening)
+{
+	struct opening *o = opening;
+
+	o->ret = host_connect(o);
+	sem_post(&o->done);
+	return NULL;
+}
+
+static void opening_free(struct opening *o)
+{
+	sem_destroy(&o->done);
+	free(o->uri);
+	free(o);
+}
+
+/* -ETIMEDOUT: h is the thread's from then on, which may never end. */
+static int host_connect_in_time(struct libvirt_host *h, const char *uri, unsigned int flags,
+				struct err *e)
+{
+	struct opening *o = calloc(1, sizeof(*o));
+	struct timespec end;
+	pthread_t thread;
+	int ret;
+
+	if (!o || (uri && !(o->uri = strdup(uri)))) {
+		free(o);
+		return err_nomem(e);
+	}
+	o->h = h;
+	o->flags = flags;
+	sem_init(&o->done, 0, 0);
+	ret = thread_start(&thread, THREAD_LIBVIRT, opening_main, o);
+	if (ret) {
+		opening_free(o);
+		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
+	}
+	pthread_detach(thread);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += LIBVIRT_OPEN_S;
+	while ((ret = sem_timedwait(&o->done, &end)) < 0 && errno == EINTR)
+		;
+	if (ret < 0)
+		return err_set(e, ETIMEDOUT, "libvirt: its daemon does not answer");
+	ret = o->ret ? err_set(e, -o->ret, "%s", o->err.text) : 0;
+	opening_free(o);
+	return ret;
+}
+
 int libvirt_host_open(struct libvirt_host **out, const char *uri, unsigned int flags, struct err *e)
 {
 	struct libvirt_host *h;
@@ -93,23 +179,13 @@ int libvirt_host_open(struct libvirt_host **out, const char *uri, unsigned int f
 		return refuse_remote(asked, e);
 	h = calloc(1, sizeof(*h));
 	if (!h)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = host_load(h, e);
 	if (!ret && flags & LIBVIRT_EVENTS && h->virEventRegisterDefaultImpl() < 0)
 		ret = libvirt_failed(h, EIO, "libvirt", e);
-	if (!ret) {
-		h->conn = flags & LIBVIRT_WRITE ? h->virConnectOpen(uri)
-						: h->virConnectOpenReadOnly(uri);
-		if (!h->conn)
-			ret = libvirt_failed(h, ECONNREFUSED, "libvirt", e);
-	}
-	if (!ret) {
-		h->uri = h->virConnectGetURI(h->conn);
-		if (!h->uri)
-			ret = libvirt_failed(h, EIO, "libvirt", e);
-		else if (libvirt_uri_is_remote(h->uri)) /* an alias */
-			ret = refuse_remote(h->uri, e);
-	}
+	ret = ret ? ret : host_connect_in_time(h, uri, flags, e);
+	if (ret == -ETIMEDOUT)
+		return ret;
 	if (ret) {
 		libvirt_host_close(h);
 		return ret;
@@ -252,7 +328,7 @@ int libvirt_host_list(struct libvirt_host *h, struct libvirt_domain **out, size_
 		return libvirt_failed(h, EIO, "libvirt", e);
 	list = calloc((size_t)count + 1, sizeof(*list));
 	if (!list)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	for (int i = 0; i < count; i++) {
 		struct err gone = { 0 };
 

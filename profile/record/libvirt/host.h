@@ -38,7 +38,7 @@ struct libvirt_domain {
 
 enum libvirt_open {
 	LIBVIRT_EVENTS = 1, /* libvirt_watch shall be used on it */
-	LIBVIRT_WRITE = 2,  /* libvirt_monitor shall be used on it */
+	LIBVIRT_WRITE = 2,  /* libvirt_pid_ask() shall be used on it */
 };
 
 /*
@@ -69,12 +69,5 @@ int libvirt_host_list(struct libvirt_host *h, struct libvirt_domain **out, size_
 /* Its definition, as it was given; *out is freed by the caller. */
 int libvirt_host_xml(struct libvirt_host *h, const struct libvirt_domain *d, char **out,
 		     struct err *e);
-
-/*
- * monitor.c: the PID as QEMU itself tells it (query-cpus-fast). libvirt marks the
- * domain as tainted by that, so it is for when nothing else helps. h has LIBVIRT_WRITE.
- */
-int libvirt_monitor_pid(struct libvirt_host *h, const struct libvirt_domain *d, pid_t *pid,
-			struct err *e);
 
 #endif

@@ -4,12 +4,12 @@
  *
  * libvirt's own PID file, believed when the process's command line has the domain's UUID;
  * where that can't be (another runtime directory, another PID namespace, no permission)
- * all processes are looked at. Nothing is asked of libvirt or of QEMU.
+ * all processes are looked at. Nothing is asked of libvirt or of QEMU, but by libvirt_pid_ask().
  */
 #ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_PID_H
 #define KVMPROF_PROFILE_RECORD_LIBVIRT_PID_H
 
-#include "base/err.h"
+#include "profile/record/libvirt/host.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +23,12 @@ bool libvirt_pid_matches(const char *args, size_t len, const char *name, const c
 
 /* -ESRCH: no process is the domain's; -ENOTUNIQ: several say that they are. */
 int libvirt_pid_find(const char *name, const char *uuid, pid_t *out, struct err *e);
+
+/*
+ * Stores the PID that QEMU itself reports (query-cpus-fast). libvirt marks the domain as tainted by that,
+ * so it is for when nothing else helps. h was opened with LIBVIRT_WRITE.
+ */
+int libvirt_pid_ask(struct libvirt_host *h, const struct libvirt_domain *d, pid_t *pid,
+		    struct err *e);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_PRIVATE_H
 #define KVMPROF_PROFILE_RECORD_LIBVIRT_PRIVATE_H
 
+#include "base/library.h"
 #include "profile/record/libvirt/host.h"
 
 #include <libvirt/libvirt.h>
@@ -43,10 +44,7 @@
 /* clang-format on */
 
 struct libvirt_host {
-	void *library;
-#define X(f) __typeof__(&f) f;
-	LIBVIRT_FUNCTIONS(X)
-#undef X
+	LIBVIRT_FUNCTIONS(LIBRARY_MEMBER) /* first, as library_load() stores them */
 	virConnectPtr conn;
 	char *uri;
 };

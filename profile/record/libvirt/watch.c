@@ -30,7 +30,7 @@ struct libvirt_watch {
 	int fd;
 	pthread_t thread;
 	bool started;
-	atomic_bool stop, deaf;
+	atomic_bool stop, deaf, bind;
 	atomic_int ended; /* 1 + the event and its detail; 0: nothing yet */
 };
 
@@ -154,19 +154,24 @@ static void on_close(virConnectPtr conn, int reason, void *ctx)
 	atomic_store(&w->deaf, true);
 }
 
+/* Runs once: the thread was woken. */
 static void on_timer(int timer, void *ctx)
 {
-	(void)timer;
-	(void)ctx;
+	const struct libvirt_watch *w = ctx;
+
+	w->host->virEventUpdateTimeout(timer, -1);
 }
 
 static void *loop(void *arg)
 {
 	struct libvirt_watch *w = arg;
 
-	while (!atomic_load(&w->stop))
+	while (!atomic_load(&w->stop)) {
+		if (atomic_exchange(&w->bind, false))
+			thread_bind(THREAD_LIBVIRT);
 		if (w->host->virEventRunDefaultImpl() < 0)
 			break;
+	}
 	return NULL;
 }
 
@@ -176,7 +181,7 @@ static int start_loop(struct libvirt_watch *w, struct err *e)
 {
 	int ret;
 
-	w->timer = w->host->virEventAddTimeout(-1, on_timer, NULL, NULL);
+	w->timer = w->host->virEventAddTimeout(-1, on_timer, w, NULL);
 	if (w->timer < 0)
 		return libvirt_failed(w->host, EIO, "libvirt", e);
 	/* Ctrl-C is another's, and so is what ptrace has to say. */
@@ -219,7 +224,7 @@ int libvirt_watch_start(struct libvirt_watch **out, struct libvirt_host *h,
 	int ret = 0;
 
 	if (!w)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	w->host = h;
 	w->callback = w->timer = -1;
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -232,6 +237,17 @@ int libvirt_watch_start(struct libvirt_watch **out, struct libvirt_host *h,
 		return ret;
 	}
 	*out = w;
+	return 0;
+}
+
+int libvirt_watch_bind(struct libvirt_watch *w, struct err *e)
+{
+	int ret = thread_bind_prepare(THREAD_LIBVIRT);
+
+	if (ret)
+		return err_set(e, ret, "cannot bind a thread: %s", strerror(ret));
+	atomic_store(&w->bind, true);
+	w->host->virEventUpdateTimeout(w->timer, 0);
 	return 0;
 }
 

@@ -37,6 +37,8 @@ bool libvirt_state_is_end(int state, int reason, int *event, int *detail);
  */
 int libvirt_watch_start(struct libvirt_watch **out, struct libvirt_host *h,
 			const struct libvirt_domain *d, struct err *e);
+/* Has the thread bind itself (thread_bind()). Returns 0 or a negative error. */
+int libvirt_watch_bind(struct libvirt_watch *w, struct err *e);
 /* An eventfd: counts what has ended it, and what was said of it afterwards. */
 int libvirt_watch_fd(const struct libvirt_watch *w);
 /* False: nothing has ended it yet. */

@@ -2,11 +2,55 @@
 #include "profile/record/options/devices.h"
 
 #include "base/number.h"
+#include "vmm/config.h"
+#include "vmm/dev/rate.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define OPTION_STRUCT struct run_options
+
+#define RATE_LONGEST 31u
+
+/* Copies the value behind "WORD=" without "/s". Returns false if the setting is another one, or too long. */
+static bool value_of(const char *setting, size_t len, const char *word, char out[RATE_LONGEST + 1])
+{
+	size_t n = strlen(word);
+
+	if (len <= n || strncmp(setting, word, n) || setting[n] != '=' ||
+	    len - n - 1 > RATE_LONGEST)
+		return false;
+	len -= n + 1;
+	if (len > 2 && !strncmp(setting + n + 1 + len - 2, "/s", 2))
+		len -= 2;
+	memcpy(out, setting + n + 1, len);
+	out[len] = 0;
+	return true;
+}
+
+int run_options_rate_parse(struct rate_limit *out, const char *setting, size_t len,
+			   const char *name, struct err *e)
+{
+	char value[RATE_LONGEST + 1];
+	uint64_t v;
+
+	if (value_of(setting, len, "rate", value)) {
+		if (!number_size(value, &v) || v < RATE_LEAST_BYTES)
+			return err_set(e, EINVAL,
+				       "rate=%s: expected bytes a second, such as 10M or 512K, at "
+				       "least 4K",
+				       value);
+		out->bytes = v;
+		return 1;
+	}
+	if (!value_of(setting, len, name, value))
+		return 0;
+	if (!number_whole(value, 1, 1000000000, &v))
+		return err_set(e, EINVAL, "%s=%s: expected a number of operations a second, from 1",
+			       name, value);
+	out->operations = v;
+	return 1;
+}
 
 static bool parse_port(const char **s, uint16_t *out)
 {
@@ -44,21 +88,41 @@ static bool is_next(const char **s, const char *word)
 	return true;
 }
 
+/* A limit behind a comma. Returns 1 with *s behind it, 0 if there is another setting, or -EINVAL. */
+static int parse_limit(const char **s, struct rate_limit *limit, struct err *e)
+{
+	size_t n = **s == ',' ? strcspn(*s + 1, ",") : 0;
+	int ret = n ? run_options_rate_parse(limit, *s + 1, n, "pps", e) : 0;
+
+	if (ret > 0)
+		*s += 1 + n;
+	return ret;
+}
+
 static int parse_tap(struct run_options *o, const char *name, struct err *e)
 {
-	size_t n = strlen(name);
+	size_t n = strcspn(name, ",");
+	const char *rest = name + n;
+	int ret = 1;
 
-	if (!n || n >= sizeof(o->net_tap) || strpbrk(name, ",/ "))
+	if (!n || n >= sizeof(o->net_tap) || strcspn(name, "/ ") < n)
 		return err_set(e, EINVAL, "tap=%.150s: expected tap=NAME of up to 15 bytes", name);
-	memcpy(o->net_tap, name, n + 1);
+	memcpy(o->net_tap, name, n);
+	o->net_tap[n] = '\0';
+	while (*rest && ret > 0)
+		ret = parse_limit(&rest, &o->net.limit, e);
+	if (!ret)
+		return err_set(e, EINVAL,
+			       "tap=%.150s: after the name comes ,rate=SIZE or ,pps=NUMBER", name);
 	o->net.kind = NET_TAP;
-	return 0;
+	return ret < 0 ? ret : 0;
 }
 
 static int parse_net(void *at, char *arg, struct err *e)
 {
 	struct run_options *o = at;
 	const char *s = arg + 4;
+	int ret;
 
 	if (o->net.kind != NET_NONE)
 		return err_set(e, EINVAL, "%.150s: there is one network card", arg);
@@ -76,10 +140,15 @@ static int parse_net(void *at, char *arg, struct err *e)
 			o->net.restricted = true;
 			continue;
 		}
+		ret = parse_limit(&s, &o->net.limit, e);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			continue;
 		if (strncmp(s, ",hostfwd=", 9))
 			return err_set(e, EINVAL,
 				       "%.150s: after user comes ,hostfwd=tcp:PORT-:PORT, "
-				       ",host-loopback or ,restrict",
+				       ",host-loopback, ,restrict, ,rate=SIZE or ,pps=NUMBER",
 				       arg);
 		s += 9;
 		if (o->net.nforwards == NET_MAX_FORWARDS)
@@ -107,11 +176,13 @@ const struct option_row run_device_rows[] = {
 	{ "virtio-console", 0, NULL, "console on hvc0: an exit for each line, not for each byte",
 	  OPTION_PUT(virtio_console, true) },
 	{ "net", 0, "WAY",
-	  "a network card: user (TCP/IP in kvmprof; with\n"
+	  "a network card: user (TCP/IP in a process beside; with\n"
 	  ",hostfwd=tcp:PORT-:PORT from the host's to the guest's;\n"
 	  ",host-loopback: 10.0.2.2 is the host's 127.0.0.1;\n"
 	  ",restrict: nothing but hostfwd gets in or out), or\n"
-	  "tap=NAME, an interface of the host",
+	  "tap=NAME, an interface of the host; both with ,rate=SIZE\n"
+	  "and ,pps=N: at most so many bytes and packets a second\n"
+	  "each way",
 	  OPTION_CALL(parse_net, "user or tap=NAME") },
 	{ 0 },
 };

@@ -2,6 +2,7 @@
 #include "profile/record/options/disk.h"
 
 #include "profile/record/options/options.h"
+#include "profile/record/options/devices.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,20 +54,24 @@ static int take_setting(struct run_disk *d, const char *s, const char *text, str
 		return ret;
 	}
 	if (!strncmp(s, "serial=", 7) && s[7]) {
-		if (strlen(s + 7) > VIRTIO_BLK_ID_LEN)
+		if (strlen(s + 7) > DISK_SERIAL_LEN)
 			return err_set(e, EINVAL, "%.200s: a serial number has up to %u bytes",
-				       text, VIRTIO_BLK_ID_LEN);
+				       text, DISK_SERIAL_LEN);
 		strcpy(d->serial, s + 7);
 		return 0;
 	}
+	ret = run_options_rate_parse(&d->limit, s, strlen(s), "iops", e);
+	if (ret)
+		return ret < 0 ? ret : 0;
 	return err_set(
 		e, EINVAL,
-		"%.100s: expected readonly, writable, overlay=FILE or serial=TEXT behind the "
-		"comma, not '%.60s' (a comma of the name itself is written twice)",
+		"%.100s: expected readonly, writable, overlay=FILE, serial=TEXT, rate=SIZE or "
+		"iops=NUMBER behind the comma, not '%.60s' (a comma of the name itself is written "
+		"twice)",
 		text, s);
 }
 
-int run_disk_parse(struct run_disk *out, const char *text, struct err *e)
+int run_options_disk_parse(struct run_disk *out, const char *text, struct err *e)
 {
 	const char *rest = text;
 	char part[PATH_MAX];
@@ -74,20 +79,26 @@ int run_disk_parse(struct run_disk *out, const char *text, struct err *e)
 
 	memset(out, 0, sizeof(*out));
 	ret = next_part(&rest, out->path, sizeof(out->path), text, e);
-	if (!ret && !*out->path)
-		ret = err_set(e, EINVAL, "'%.200s': the name of an image is missing", text);
-	while (!ret && rest) {
+	if (ret)
+		return ret;
+	if (!*out->path)
+		return err_set(e, EINVAL, "'%.200s': the name of an image is missing", text);
+	while (rest) {
 		ret = next_part(&rest, part, sizeof(part), text, e);
-		ret = ret ? ret : take_setting(out, part, text, e);
+		if (ret)
+			return ret;
+		ret = take_setting(out, part, text, e);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 static int parse_disk(void *at, char *arg, struct err *e)
 {
 	struct run_disk_options *d = at;
 	struct run_disk parsed;
-	int ret = run_disk_parse(&parsed, arg, e);
+	int ret = run_options_disk_parse(&parsed, arg, e);
 
 	if (ret)
 		return ret;
@@ -104,7 +115,8 @@ const struct option_row run_disk_rows[] = {
 	  "device, which stays as it is, since what is written is kept\n"
 	  "in memory; ,readonly: it can't be written to; ,overlay=FILE:\n"
 	  "that is kept in FILE; ,writable: the image is changed;\n"
-	  ",serial=TEXT: its serial number; may be repeated",
+	  ",serial=TEXT: its serial number; ,rate=SIZE and ,iops=N: at\n"
+	  "most so many bytes and requests a second; may be repeated",
 	  OPTION_CALL_AT(parse_disk, disk, NULL) },
 	{ "overlay-max", 0, "SIZE",
 	  "memory for what is written over images, of all disks, with\n"

@@ -3,7 +3,7 @@
  * disk: the disks that `kvmprof run` gives to its guest.
  *
  *	disk := PATH {"," setting}
- *	setting := "readonly" | "writable" | "overlay=" FILE | "serial=" TEXT
+ *	setting := "readonly" | "writable" | "overlay=" FILE | "serial=" TEXT | "rate=" SIZE | "iops=" NUMBER
  *
  * A comma within PATH, FILE or TEXT is written twice, as for QEMU.
  */
@@ -11,8 +11,8 @@
 #define KVMPROF_PROFILE_RECORD_OPTIONS_DISK_H
 
 #include "base/option.h"
-#include "vmm/dev/virtio_blk.h"
-#include "vmm/vm.h"
+#include "vmm/dev/disk.h"
+#include "base/limits.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -31,11 +31,12 @@ struct run_disk_options {
 /* One --disk, taken apart. */
 struct run_disk {
 	char path[PATH_MAX], overlay[PATH_MAX];
-	char serial[VIRTIO_BLK_ID_LEN + 1];
+	char serial[DISK_SERIAL_LEN + 1];
 	enum disk_write write;
+	struct rate_limit limit;
 };
 
 /* -EINVAL with what is wrong. */
-int run_disk_parse(struct run_disk *out, const char *text, struct err *e);
+int run_options_disk_parse(struct run_disk *out, const char *text, struct err *e);
 
 #endif

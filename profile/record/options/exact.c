@@ -30,11 +30,12 @@ const struct option_row run_exact_rows[] = {
 /* An option that is not here is refused, so that none can be given in vain. */
 static const char *const takes[] = {
 	/* the guest */
-	"engine", "repeat", "call-counts", "boot", "memory", "vcpus", "initrd", "kernel", "root", "append",
-	"cmdline", "disk", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
+	"engine", "repeat", "call-counts", "boot", "memory", "vcpus", "initrd", "kernel", "root",
+	"append", "cmdline", "disk", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
 	/* when, what and how */
-	"duration", "delay", "samples", "start-on", "stop-on", "mark", "start-at", "stop-at", "mark-at", "event", "count",
-	"stack-size", "max-stack", "no-jitter", "cpu", "symbols", "guest-root", "debuginfo",
+	"duration", "delay", "samples", "start-on", "stop-on", "mark", "start-at", "stop-at",
+	"mark-at", "event", "count", "stack-size", "max-stack", "no-jitter", "cpu", "symbols",
+	"guest-root", "debuginfo",
 	/* results */
 	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help"
@@ -84,20 +85,26 @@ static int exact_check_disks(const struct run_options *o)
 
 	for (unsigned int i = 0; i < o->disk.n; i++) {
 		/* It was parsed before. */
-		if (run_disk_parse(&d, o->disk.text[i], &e))
+		if (run_options_disk_parse(&d, o->disk.text[i], &e))
 			return run_options_wrong(o, "--disk %s", e.text);
 		if (d.write == DISK_WRITABLE || d.write == DISK_OVERLAY_FILE)
-			return run_options_wrong(o,
-						 "--disk %s: --engine exact keeps nothing of what is "
-						 "written, so that the next run is the same: leave "
-						 ",%s out",
-						 d.path,
-						 d.write == DISK_WRITABLE ? "writable" : "overlay=");
+			return run_options_wrong(
+				o,
+				"--disk %s: --engine exact keeps nothing of what is "
+				"written, so that the next run is the same: leave "
+				",%s out",
+				d.path, d.write == DISK_WRITABLE ? "writable" : "overlay=");
 		if (*d.serial)
 			return run_options_wrong(o,
 						 "--disk %s: under --engine exact it is an NVDIMM, "
 						 "which has no serial number",
 						 d.path);
+		if (d.limit.bytes || d.limit.operations)
+			return run_options_wrong(
+				o,
+				"--disk %s: under --engine exact a disk has no limit: "
+				"its guest's time does not depend on it",
+				d.path);
 	}
 	return -1;
 }
@@ -118,7 +125,7 @@ int run_options_exact_check(struct run_options *o)
 					 EXACT_MAX_VCPUS);
 	if (o->mem_size % (1u << 20))
 		return run_options_wrong(o, "--memory: --engine exact has whole MiB");
-	if (o->repeat > 1 && (!o->output || run_to_stdout(o)))
+	if (o->repeat > 1 && (!o->output || run_options_to_stdout(o)))
 		return run_options_wrong(o, "--repeat compares profiles: it needs -o PATH");
 	return exact_check_disks(o);
 }

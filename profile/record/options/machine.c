@@ -12,10 +12,12 @@
 
 #define OPTION_STRUCT struct run_options
 
+/* -- rows --------------------------------------------------------------------------------- */
+
 static int parse_boot(void *at, char *arg, struct err *e)
 {
 	(void)e;
-	return boot_way_parse(arg, at);
+	return way_parse(arg, at);
 }
 
 static int parse_entry(void *at, char *arg, struct err *e)
@@ -81,11 +83,13 @@ const struct option_row run_kernel_rows[] = {
 	  "how it is entered (default auto: as it asks for). vmlinux:\n"
 	  "directly in 64-bit mode, a bzImage's kernel itself; bzimage:\n"
 	  "its decompressor first, which randomizes addresses; linux32,\n"
-	  "multiboot, pvh: in 32-bit mode",
-	  OPTION_CALL_AT(parse_boot, boot, "auto, vmlinux, bzimage, linux32, multiboot or pvh") },
-	{ "entry", 0, "0xADDRESS", "enter a kernel directly at this physical address",
+	  "multiboot, multiboot2, pvh: in 32-bit mode",
+	  OPTION_CALL_AT(parse_boot, boot,
+			 "auto, vmlinux, bzimage, linux32, multiboot,"
+			 " multiboot2 or pvh") },
+	{ "entry", 0, "0xADDRESS", "enter a kernel directly at this physical or linked address",
 	  OPTION_CALL_AT(parse_entry, entry, "a physical address such as 0x100000") },
-	{ "module", 0, "FILE[=ARGS]", "a module for a multiboot or PVH kernel; may be repeated",
+	{ "module", 0, "FILE[=ARGS]", "a module for a multiboot (1, 2) or PVH kernel; may be repeated",
 	  OPTION_CALL(parse_module, "FILE or FILE=ARGUMENTS, 16 times at most") },
 	{ 0 },
 };
@@ -101,3 +105,91 @@ const struct option_row run_host_rows[] = {
 	  OPTION_CALL(parse_pin, "a list of host CPUs, such as 2,4-6, 64 at most") },
 	{ 0 },
 };
+
+/* -- the demo guest ----------------------------------------------------------------------- */
+
+/* Words of a Linux command line that name what a RAM disk or a disk has. */
+static const char *const linux_words[] = {
+	"root", "rootfstype", "rootflags", "rootwait", "rootdelay", "init", "rdinit", "initrd",
+};
+
+/* Returns the first word of a command line that is "NAME" or "NAME=...", NULL for none; *len is its length. */
+static const char *find_word(const char *line, const char *name, size_t *len)
+{
+	size_t n = strlen(name);
+
+	while (line && *line) {
+		line += strspn(line, " \t\n");
+		*len = strcspn(line, " \t\n");
+		if (*len >= n && !strncmp(line, name, n) && (*len == n || line[n] == '='))
+			return line;
+		line += *len;
+	}
+	return NULL;
+}
+
+/* Calls find_word() for --append's texts and for --cmdline. */
+static const char *find_in_all(const struct run_options *o, const char *name, size_t *len)
+{
+	const char *at = find_word(o->cmdline, name, len);
+
+	for (unsigned int i = 0; !at && i < o->nappend; i++)
+		at = find_word(o->append[i], name, len);
+	return at;
+}
+
+bool run_options_is_demo(const struct run_options *o)
+{
+	return !o->image && !o->kernel && !o->snapshot.from && !run_options_is_attached(o);
+}
+
+const char *run_options_demo_check(const struct run_options *o, char *buf, size_t size)
+{
+	const struct {
+		const char *option;
+		bool given;
+	} table[] = {
+		{ "--initrd", o->initrd != NULL },
+		{ "--root", o->root != NULL },
+		{ "--writable", o->disk.writable },
+		{ "--module", o->nmodules > 0 },
+		{ "--modules", o->exec.modules != NULL },
+		{ "--share", o->exec.nshare > 0 },
+		{ "--guest-root", o->guest_root != NULL },
+		{ "--debuginfo", o->debuginfo != NULL },
+		/* Its own kernel's names in memory are looked for, as in any other. */
+		{ "--symbols", o->symbols && strcmp(o->symbols, "live") != 0 },
+	};
+	size_t len;
+
+	if (!run_options_is_demo(o))
+		return NULL;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].given) {
+			snprintf(buf, size,
+				 "%s means nothing to the embedded demo guest, which runs without "
+				 "IMAGE: name the kernel (is a variable empty?)",
+				 table[i].option);
+			return buf;
+		}
+	for (size_t i = 0; i < sizeof(linux_words) / sizeof(linux_words[0]); i++) {
+		const char *word = find_in_all(o, linux_words[i], &len);
+
+		if (!word)
+			continue;
+		snprintf(buf, size,
+			 "'%.*s' on the command line means nothing to the embedded demo guest, "
+			 "which runs without IMAGE: name the kernel (is a variable empty?)",
+			 len < 80 ? (int)len : 80, word);
+		return buf;
+	}
+	if (o->disk.n && !find_in_all(o, "mode", &len)) {
+		snprintf(
+			buf, size,
+			"--disk: the embedded demo guest, which runs without IMAGE, reads no disk: "
+			"name the kernel (is a variable empty?), or choose what the demo does by "
+			"--append mode=NAME");
+		return buf;
+	}
+	return NULL;
+}

@@ -20,17 +20,17 @@
 
 #define WHOLE_MAX 1000000000000000u /* of samples and periods; exact as a double, too */
 
-#define wrong(...) run_options_wrong(o, __VA_ARGS__)
-
 int run_options_wrong(const struct run_options *o, const char *fmt, ...)
 {
+	cleanup_free char *text = NULL;
 	va_list ap;
+	int n;
 
-	fprintf(stderr, "kvmprof %s: ", o->command);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	n = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "; see `kvmprof %s --help`\n", o->command);
+	reporter_printf(o->reporter, "kvmprof %s: %s; see `kvmprof %s --help`\n", o->command,
+			n < 0 ? "out of memory" : text, o->command);
 	return 2;
 }
 
@@ -132,22 +132,26 @@ const struct option_row run_option_rows[] = {
 	{ "duration", 0, "SECONDS",
 	  "stop after that long (default: when the guest ends), from\n"
 	  "the guest's first instruction or from where sampling begins",
-	  OPTION_REAL(duration_s, 0.001, 1e7, "seconds, more than 0") },
+	  OPTION_SECONDS(duration_s, 0.001, 1e7,
+			 "seconds, more than 0, or a time such as 500ms, 90s, 5m or 1h") },
 	{ "delay", 0, "SECONDS", "begin to sample after that long",
-	  OPTION_REAL(delay_s, 0, 1e7, "seconds") },
+	  OPTION_SECONDS(delay_s, 0, 1e7, "seconds, or a time such as 500ms, 90s, 5m or 1h") },
 	{ "samples", 0, "N", "stop after N samples",
 	  OPTION_WHOLE(max_samples, 1, WHOLE_MAX, "a whole number from 1 on") },
 	{ "start-on", 0, "REGEX", "begin when a line of the console matches (POSIX extended)",
 	  OPTION_TEXT(start_on) },
 	{ "stop-on", 0, "REGEX", "stop when one matches after that", OPTION_TEXT(stop_on) },
 	{ "start-at", 0, "PLACE",
-	  "begin when this instruction is reached: SYMBOL, SYMBOL+OFFSET\n"
-	  "or 0xADDRESS",
+	  "begin when this instruction is reached: NAME, NAME+OFFSET or\n"
+	  "0xADDRESS; of several functions of the name NAME@FILE or\n"
+	  "NAME#2, the second by address; NAME#all: the first reached",
 	  OPTION_TEXT(start_at) },
 	{ "stop-at", 0, "PLACE", "stop when it is reached after that", OPTION_TEXT(stop_at) },
 	{ "mark", 0, "[NAME=]REGEX", "note each line that matches; may be repeated",
 	  OPTION_CALL(parse_mark, NULL) },
-	{ "mark-at", 0, "PLACE", "note each time that it is reached, with the stack",
+	{ "mark-at", 0, "PLACE",
+	  "note each time that it is reached, with the stack; NAME#all:\n"
+	  "all functions of the name",
 	  OPTION_CALL(parse_mark_at, NULL) },
 	OPTION_HEADING("\nSampling:\n"),
 	{ "event", 'e', "LIST",
@@ -218,7 +222,8 @@ const struct option_row run_option_rows[] = {
 	  OPTION_PUT(tasks.ps_at_end, true) },
 	{ "sandbox", 0, "MODE",
 	  "give up rights before the guest runs: on (default), log (tell of\n"
-	  "system calls that are in no list, and make them), off",
+	  "system calls that are in no list, and make them), off, or\n"
+	  "strict (as on, but do not run where the host lacks a part of it)",
 	  OPTION_WORD(sandbox, sandbox_mode_names) },
 	{ "no-status", 0, NULL, "no line on the terminal that tells how the run goes on",
 	  OPTION_PUT(tasks.no_status, true) },
@@ -276,6 +281,8 @@ void run_options_default(struct run_options *o)
 {
 	*o = (struct run_options){
 		.command = "run",
+		.reporter = o->reporter,
+		.help = o->help,
 		.output = "perf.data",
 		.freq_hz = 997,
 		.mem_size = 256ull << 20,
@@ -293,14 +300,32 @@ void run_options_default(struct run_options *o)
 /* What fits one another; -1 or an exit status. */
 static int check_kept(struct run_options *o)
 {
-	struct events_rate rate = run_rate(o);
+	struct events_rate rate = run_options_rate(o);
 	struct err e = { 0 };
 
 	o->stack_size &= ~7u; /* whole words */
 	if (o->overwrite && !o->ring_size)
 		o->ring_size = RUN_OVERWRITE_SIZE;
 	if (events_check(&o->events, &rate, &e) < 0)
-		return wrong("--count %s", e.text);
+		return run_options_wrong(o, "--count %s", e.text);
+	return -1;
+}
+
+static int check_tasks(const struct run_options *o)
+{
+	if (o->tasks.off_cpu_ms > 0 && !o->tasks.off_cpu)
+		return run_options_wrong(o, "--off-cpu-period is about --off-cpu: give that, too");
+	if (o->tasks.off_cpu && o->gdb)
+		return run_options_wrong(
+			o, "--off-cpu reads the guest's memory all the time, for which --gdb "
+			   "would have to stop it: drop one");
+	if (o->tasks.ps_at_end && o->gdb)
+		return run_options_wrong(
+			o, "--ps-at-end can't read the guest's memory any more with --gdb: "
+			   "drop one");
+	if (o->tasks.off_cpu && o->events.n >= PROFILE_MAX_EVENTS)
+		return run_options_wrong(
+			o, "--off-cpu is an event of its own: one event fewer with -e");
 	return -1;
 }
 
@@ -311,34 +336,49 @@ int run_options_check(struct run_options *o)
 	ret = ret >= 0 ? ret : run_options_snapshot_check(o);
 	if (ret >= 0)
 		return ret;
-	ret = run_options_tasks_check(o);
+	ret = check_tasks(o);
 	if (ret >= 0)
 		return ret;
-	if (run_to_stdout(o) && o->json)
-		return wrong("-o - and --json both want standard output: drop %s", "--json");
-	if (run_to_stdout(o) && !o->buildid_cache)
-		return wrong("-o - needs the build-id cache: drop %s", "--no-buildid-cache");
+	if (run_options_to_stdout(o) && o->json)
+		return run_options_wrong(o, "-o - and --json both want standard output: drop %s",
+					 "--json");
+	if (run_options_to_stdout(o) && !o->buildid_cache)
+		return run_options_wrong(o, "-o - needs the build-id cache: drop %s",
+					 "--no-buildid-cache");
 	if (o->single_file && !o->buildid_cache)
-		return wrong("--single-file needs the build-id cache: drop %s",
-			     "--no-buildid-cache");
+		return run_options_wrong(o, "--single-file needs the build-id cache: drop %s",
+					 "--no-buildid-cache");
 	return -1;
+}
+
+uint64_t run_options_off_cpu_ns(const struct run_options *o)
+{
+	double ms = o->tasks.off_cpu_ms > 0 ? o->tasks.off_cpu_ms : OFFCPU_PERIOD_MS;
+
+	return o->tasks.off_cpu ? (uint64_t)(ms * 1e6) : 0;
 }
 
 int run_options_check_machine(const struct run_options *o)
 {
 	/* Beside a snapshot --share says where its shares are. */
 	const char *exec = o->snapshot.from ? NULL : run_options_exec_check(o);
+	char why[RUN_DEMO_WHY];
+	const char *demo = run_options_demo_check(o, why, sizeof(why));
 
+	if (demo)
+		return run_options_wrong(o, "%s", demo);
 	if (exec)
-		return wrong("%s", exec);
+		return run_options_wrong(o, "%s", exec);
 	/* A snapshot tells its vCPUs later. */
 	if (o->vcpu_list && !o->snapshot.from && run_options_vcpus(o, o->vcpus) == 0)
-		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
+		return run_options_wrong(o, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
+					 o->vcpu_list);
 	if (o->npin && o->npin < o->vcpus)
-		return wrong("--pin: fewer host CPUs than vCPUs%s", "");
+		return run_options_wrong(o, "--pin: fewer host CPUs than vCPUs%s", "");
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image && !o->kernel)
-		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
-			     "bzImage as IMAGE");
+		return run_options_wrong(o,
+					 "--boot bzimage needs a %s: the demo guest is an ELF file",
+					 "bzImage as IMAGE");
 	return -1;
 }
 
@@ -349,9 +389,9 @@ int run_options_take(const struct option_set *set, void *at, int argc, char **ar
 	int ret = option_parse(set, at, argc, argv, &e);
 
 	if (ret < 0)
-		return wrong("%s", e.text);
-	if (ret == OPTION_ASKED_HELP)
-		option_help(set, stdout);
+		return run_options_wrong(o, "%s", e.text);
+	if (ret == OPTION_ASKED_HELP && o->help)
+		option_help(set, o->help);
 	return ret ? 0 : -1;
 }
 
@@ -384,14 +424,15 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 	/* -m and --memory have a size, --mem none. */
 	if (o->mem && optind < argc && access(argv[optind], F_OK) != 0 &&
 	    number_size(argv[optind], &size))
-		return wrong("--mem takes no value: for the size of memory, say -m %s",
-			     argv[optind]);
+		return run_options_wrong(
+			o, "--mem takes no value: for the size of memory, say -m %s", argv[optind]);
 	if (optind < argc)
 		o->image = argv[optind++];
 	if (optind < argc)
-		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
+		return run_options_wrong(o, "unexpected argument '%s': one IMAGE at most",
+					 argv[optind]);
 	if (o->connect && !o->domain)
-		return wrong("--connect %s: only --domain asks libvirt", o->connect);
+		return run_options_wrong(o, "--connect %s: only --domain asks libvirt", o->connect);
 	/* First: what goes with no snapshot at all need not be told what it lacks. */
 	ret = run_options_snapshot_check(o);
 	if (ret >= 0)

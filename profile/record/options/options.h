@@ -6,20 +6,21 @@
 #define KVMPROF_PROFILE_RECORD_OPTIONS_OPTIONS_H
 
 #include "base/option.h"
+#include "base/reporter.h"
 #include "profile/record/counters/events.h"
 #include "profile/record/options/disk.h"
 #include "profile/record/options/snapshot.h"
-#include "profile/record/options/tasks.h"
 #include "profile/record/options/exec.h"
 #include "profile/record/sandbox/sandbox.h"
 #include "vmm/attach/attach.h"
-#include "vmm/image/image.h"
 #include "vmm/dev/net_link.h"
-#include "vmm/gmem.h"
-#include "vmm/layout.h"
+#include "vmm/gmem_alloc.h"
+#include "vmm/image/way.h"
+#include "base/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Of --mark and of --mark-at on a command line. */
@@ -36,10 +37,21 @@ enum run_engine {
 	RUN_ENGINE_EXACT, /* QEMU, by counting instructions: vmm/exact */
 };
 
+/* Options about the guest's tasks and the status line. All zero: none of them is given. */
+struct run_tasks {
+	bool off_cpu;
+	double off_cpu_ms; /* 0: the default */
+	bool ps_at_end;
+	bool no_status;
+};
+
 struct run_options {
-	const char *command; /* "run", for messages */
-	pid_t attach;	     /* of the VMM to attach to; 0: none, a guest of our own */
+	const char *command;		 /* "run", for messages */
+	const struct reporter *reporter; /* the command's; outlives the run */
+	FILE *help;			 /* where --help prints; NULL: nowhere */
+	pid_t attach;			 /* of the VMM to attach to; 0: none, a guest of our own */
 	enum attach_technique technique;
+	unsigned int attach_machine; /* --vm: of those of the process; 0: the only one */
 	enum run_engine engine;
 	const char *gdb;	 /* HOST:PORT of a gdbstub to attach to; NULL: none */
 	const char *attach_name; /* what its guest is called in messages */
@@ -59,7 +71,7 @@ struct run_options {
 	struct events events;		    /* -e, none given: wall */
 	double duration_s;		    /* 0: until the guest ends */
 	double max_overhead;		    /* percent; 0: no bound */
-	/* When to collect samples, and what to note: see profile/run/markers.h. NULL or 0: not given. */
+	/* When to collect samples, and what to note: see profile/record/run/markers.h. NULL or 0: not given. */
 	const char *start_on, *stop_on; /* expressions for the console */
 	const char *start_at, *stop_at; /* SYMBOL[+OFFSET] */
 	const char *mark_on[RUN_MARKS_MAX], *mark_at[RUN_MARKS_MAX];
@@ -98,22 +110,22 @@ struct run_options {
 	const char *of_kvm;	/* ... that --engine exact refuses */
 	bool call_counts;	/* --engine exact counts every instruction, by calling context */
 	uint64_t repeat;	/* runs of --engine exact; 0: --repeat was not given */
-	const struct exact_trace *trace; /* of profile/diverge, --engine exact; NULL: none */
+	const struct exact_trace *trace; /* of profile/record/diverge, --engine exact; NULL: none */
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
-static inline bool run_to_stdout(const struct run_options *o)
+static inline bool run_options_to_stdout(const struct run_options *o)
 {
 	return o->output && o->output[0] == '-' && !o->output[1];
 }
 
 /* A machine that somebody else runs. */
-static inline bool run_is_attached(const struct run_options *o)
+static inline bool run_options_is_attached(const struct run_options *o)
 {
 	return o->attach || o->gdb;
 }
 
-static inline struct events_rate run_rate(const struct run_options *o)
+static inline struct events_rate run_options_rate(const struct run_options *o)
 {
 	return (struct events_rate){
 		.freq_hz = o->freq_hz,
@@ -136,13 +148,13 @@ static inline struct events_rate run_rate(const struct run_options *o)
 #define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
- * o is zero but for `command`, which may say that it is not "run": then `output` is NULL
- * unless it is given. Returns -1 when the options are good; else the exit status to end with: 0
+ * o is zero but for `reporter`, `help` and `command`, which may say that it is not "run": then `output` is
+ * NULL unless it is given. Returns -1 when the options are good; else the exit status to end with: 0
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);
 
-/* The same in parts, for commands that share most of it. */
+/* Sets the defaults, for commands that have only some of the options. It keeps `reporter` and `help`. */
 void run_options_default(struct run_options *o);
 /* All of them, about a struct run_options: for OPTION_AS(). */
 extern const struct option_row run_option_rows[];
@@ -154,7 +166,9 @@ extern const struct option_row run_option_rows[];
 int run_options_take(const struct option_set *set, void *at, int argc, char **argv,
 		     const struct run_options *o);
 int run_options_check(struct run_options *o);
-/* Says on standard error what is wrong, in one line; returns the exit status 2. */
+/* Returns the period of --off-cpu in ns; 0 without it. */
+uint64_t run_options_off_cpu_ns(const struct run_options *o);
+/* Reports in one line what is wrong. Returns the exit status 2. */
 int run_options_wrong(const struct run_options *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /*

@@ -34,8 +34,7 @@ const struct option_row run_snapshot_rows[] = {
 	{ "snapshot-on", 0, "REGEX", "the marker: a line of the console",
 	  OPTION_TEXT_OF(snapshot.on, "an expression") },
 	{ "at", 0, "MARKER", "one of the two: PLACE, or console:REGEX",
-	  OPTION_CALL_AT(parse_marker, snapshot,
-			 "SYMBOL, SYMBOL+OFFSET, 0xADDRESS or console:REGEX") },
+	  OPTION_CALL_AT(parse_marker, snapshot, "NAME, NAME+OFFSET, 0xADDRESS or console:REGEX") },
 	{ "snapshot-continue", 0, NULL, "go on after saving", OPTION_PUT(snapshot.go_on, true) },
 	{ "snapshot", 0, "FILE",
 	  "instead of IMAGE: go on with a machine that was saved;\n"
@@ -56,7 +55,7 @@ const struct option_row run_snapshot_rows[] = {
 static const char *const goes_with[] = {
 	/* what the host does for the machine */
 	"hugepages", "numa", "pin",
-	/* where things are on this host; profile/run/snapshot.c checks that they fit */
+	/* where things are on this host; profile/record/run/snapshot.c checks that they fit */
 	"disk", "overlay-max", "net", "share", "snapshot-trust", "guest-root", "debuginfo",
 	"symbols",
 	/* when, what and how */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* See source_io.c: 1 + the vCPU's index, and the number of the notification. */
+/* See vmm/capture/source_exit.c: 1 + the vCPU's index, and the number of the notification. */
 #define TOKEN_VCPU_SHIFT 48
 
 struct io_join {

@@ -2,6 +2,7 @@
 #include "profile/record/pipeline/io_stages.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -170,19 +171,19 @@ bool io_stages_next(struct io_stages_log *l, uint64_t now_ns, struct io_stages *
 
 /* -- those of a run ---------------------------------------------------------------------------- */
 
-void io_requests_init(struct io_requests *q)
+void io_stages_init(struct io_requests *q)
 {
 	memset(q, 0, sizeof(*q));
 	pthread_mutex_init(&q->lock, NULL);
 }
 
-void io_requests_deinit(struct io_requests *q)
+void io_stages_deinit(struct io_requests *q)
 {
 	free(q->list);
 	pthread_mutex_destroy(&q->lock);
 }
 
-void io_requests_add(struct io_requests *q, const struct io_stages *s)
+void io_stages_add(struct io_requests *q, const struct io_stages *s)
 {
 	pthread_mutex_lock(&q->lock);
 	if (q->n == IO_REQUESTS_MAX || ARRAY_ROOM(q->list, q->n, q->cap))
@@ -192,12 +193,12 @@ void io_requests_add(struct io_requests *q, const struct io_stages *s)
 	pthread_mutex_unlock(&q->lock);
 }
 
-char io_type_letter(uint8_t type)
+char io_stages_type_letter(uint8_t type)
 {
 	return type < IO_TYPES ? "RWFDZ"[type] : '?';
 }
 
-void io_stages_json(const struct io_stages *s, struct buf *b)
+void io_stages_json(const struct io_stages *s, struct json_writer *w)
 {
 	const struct {
 		const char *name;
@@ -209,11 +210,9 @@ void io_stages_json(const struct io_stages *s, struct buf *b)
 		{ "sign_ns", s->sign_ns },
 	};
 
-	for (size_t i = 0; i < sizeof(stage) / sizeof(stage[0]); i++) {
-		buf_printf(b, "%s\"%s\":", i ? "," : "", stage[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(stage); i++)
 		if (stage[i].ns)
-			buf_printf(b, "%" PRIu64, stage[i].ns);
+			json_u64(w, stage[i].name, stage[i].ns);
 		else
-			buf_printf(b, "null");
-	}
+			json_str(w, stage[i].name, NULL);
 }

@@ -21,7 +21,7 @@
 #ifndef KVMPROF_PROFILE_RECORD_PIPELINE_IO_STAGES_H
 #define KVMPROF_PROFILE_RECORD_PIPELINE_IO_STAGES_H
 
-#include "base/buf.h"
+#include "base/json.h"
 #include "base/err.h"
 #include "base/sample.h"
 #include "profile/record/pipeline/io_join.h"
@@ -80,14 +80,14 @@ struct io_requests {
 	uint64_t beyond; /* later ones, or no memory */
 };
 
-void io_requests_init(struct io_requests *q);
-void io_requests_deinit(struct io_requests *q);
-void io_requests_add(struct io_requests *q, const struct io_stages *s);
+void io_stages_init(struct io_requests *q);
+void io_stages_deinit(struct io_requests *q);
+void io_stages_add(struct io_requests *q, const struct io_stages *s);
 
 /* "R", "W", "F", "D", "Z" or "?" */
-char io_type_letter(uint8_t type);
+char io_stages_type_letter(uint8_t type);
 
-/* Times as members, null where there is none: "notified_ns":n,..."sign_ns":n */
-void io_stages_json(const struct io_stages *s, struct buf *b);
+/* Writes the times as members "notified_ns" to "sign_ns", null where there is none. */
+void io_stages_json(const struct io_stages *s, struct json_writer *w);
 
 #endif

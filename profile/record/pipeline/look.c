@@ -3,7 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "vmm/gmem_remote.h"
+#include "base/gmem_remote.h"
+#include "symbolizer/linux/sched_find.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,38 +17,38 @@ struct guest_look {
 	struct linux_sched_layout sched;
 	bool have_sched;
 	uint64_t searched_ns;
-	struct guest_look_stats stats;
+	struct look_stats stats;
 	_Alignas(8) uint8_t room[sizeof(struct sample) + LINUX_SLEEPER_ROOM];
 };
 
-int guest_look_create(struct guest_look **out, struct guest *g, struct err *e)
+int look_create(struct guest_look **out, struct guest *g, struct err *e)
 {
 	struct guest_look *l = calloc(1, sizeof(*l));
 
 	if (!l)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	l->guest = g;
 	linux_sched_none(&l->sched);
 	*out = l;
 	return 0;
 }
 
-void guest_look_destroy(struct guest_look *l)
+void look_destroy(struct guest_look *l)
 {
 	free(l);
 }
 
-struct guest_look_stats *guest_look_stats(struct guest_look *l)
+struct look_stats *look_stats(struct guest_look *l)
 {
 	return &l->stats;
 }
 
-const struct linux_sched_layout *guest_look_layout(const struct guest_look *l)
+const struct linux_sched_layout *look_layout(const struct guest_look *l)
 {
 	return &l->sched;
 }
 
-const char *guest_look_lacks(const struct guest_look *l)
+const char *look_lacks(const struct guest_look *l)
 {
 	bool sp = l->sched.sp != LINUX_TASK_NONE, state = l->sched.state != LINUX_TASK_NONE;
 
@@ -123,8 +124,8 @@ static int look_at(struct guest_look *l, const struct linux_sleeper_from *from,
 	return to->each(to->ctx, t, &sched, what, what == LINUX_SLEEPER_GOOD ? s : NULL, e);
 }
 
-int guest_look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, void *ctx,
-		   struct err *e)
+int look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, void *ctx,
+	     struct err *e)
 {
 	uint64_t start = clock_mono_ns();
 	const struct listener to = { each, ctx };

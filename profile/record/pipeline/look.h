@@ -13,7 +13,7 @@
 #include "profile/record/guest/guest.h"
 #include "symbolizer/linux/sleeper.h"
 
-struct guest_look_stats {
+struct look_stats {
 	uint64_t looks, failed; /* failed: tasks were not known yet */
 	uint64_t tasks;		/* seen, in all looks; so are: */
 	uint64_t by[LINUX_SLEEPER_COUNT];
@@ -25,8 +25,8 @@ struct guest_look_stats {
 struct guest_look;
 
 /* g must outlive it. */
-int guest_look_create(struct guest_look **out, struct guest *g, struct err *e);
-void guest_look_destroy(struct guest_look *l);
+int look_create(struct guest_look **out, struct guest *g, struct err *e);
+void look_destroy(struct guest_look *l);
 
 /*
  * s: of where it stopped, when what is LINUX_SLEEPER_GOOD; else NULL. Both are valid during
@@ -42,12 +42,12 @@ enum guest_look_at { GUEST_LOOK_AT_KERNEL, GUEST_LOOK_AT_PROGRAMS };
  * All tasks but the idle ones, with each its threads.
  * -EAGAIN: they are not known (yet), the reason is in e.
  */
-int guest_look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, void *ctx,
-		   struct err *e);
+int look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, void *ctx,
+	     struct err *e);
 
 /* Why kernel stacks, or states, can't be told here; "" when they can. */
-const char *guest_look_lacks(const struct guest_look *l);
-const struct linux_sched_layout *guest_look_layout(const struct guest_look *l);
-struct guest_look_stats *guest_look_stats(struct guest_look *l);
+const char *look_lacks(const struct guest_look *l);
+const struct linux_sched_layout *look_layout(const struct guest_look *l);
+struct look_stats *look_stats(struct guest_look *l);
 
 #endif

@@ -28,12 +28,12 @@ int offcpu_create(struct offcpu **out, struct guest *g, uint64_t period_ns, uint
 	int ret;
 
 	if (!o)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	o->period_ns = period_ns;
 	o->event = event;
 	o->stats.on = true;
 	o->stats.period_ns = period_ns;
-	ret = guest_look_create(&o->look, g, e);
+	ret = look_create(&o->look, g, e);
 	if (ret)
 		free(o);
 	else
@@ -45,14 +45,14 @@ void offcpu_destroy(struct offcpu *o)
 {
 	if (!o)
 		return;
-	guest_look_destroy(o->look);
+	look_destroy(o->look);
 	free(o);
 }
 
 void offcpu_stats(struct offcpu *o, struct offcpu_stats *out)
 {
 	*out = o->stats;
-	out->look = *guest_look_stats(o->look);
+	out->look = *look_stats(o->look);
 }
 
 static int on_task(void *ctx, const struct linux_task *t, const struct linux_sched *sched,
@@ -117,7 +117,7 @@ int offcpu_run(struct offcpu *o, uint64_t now_ns, bool collecting, offcpu_sample
 		return 0;
 	o->take = take;
 	o->ctx = ctx;
-	ret = guest_look_all(o->look, GUEST_LOOK_AT_PROGRAMS, on_task, o, &why);
+	ret = look_all(o->look, GUEST_LOOK_AT_PROGRAMS, on_task, o, &why);
 	cost = clock_mono_ns() - now_ns;
 	o->skip = cost * OFFCPU_SHARE / o->period_ns;
 	if (ret == -EAGAIN)

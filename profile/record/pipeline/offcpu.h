@@ -2,7 +2,7 @@
 /*
  * offcpu: samples of the tasks that do not run.
  *
- * Time is cut into periods as for vCPUs (vmm/trigger.h), with one look at all tasks at a
+ * Time is cut into periods as for vCPUs (vmm/capture/trigger.h), with one look at all tasks at a
  * random place of each. Whoever does not run then gives a sample that stands for the
  * period, so that a task's weight adds up to the time that it did not run. Looks that
  * take too much of a period are made less often, and stand for more. Docs: tasks.md.
@@ -24,7 +24,7 @@ struct offcpu_stats {
 	uint64_t samples, weight_ns;
 	uint64_t stretched; /* periods without a look of their own, as looks took too long */
 	uint64_t late;	    /* periods that had passed when a look could be made */
-	struct guest_look_stats look;
+	struct look_stats look;
 };
 
 struct offcpu;

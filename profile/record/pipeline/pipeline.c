@@ -2,12 +2,22 @@
 #include "profile/record/pipeline/pipeline.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/thread.h"
-#include "profile/record/pipeline/pipeline_private.h"
 #include "profile/format/sink/where.h"
+#include "profile/record/pipeline/held.h"
+#include "profile/record/pipeline/merge.h"
+#include "vmm/capture/capture_python.h"
+#include "vmm/control.h"
+#include "vmm/device.h"
+#include "vmm/end.h"
+#include "vmm/io_log.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,15 +31,231 @@
 /* Samples that are taken before a job at most: as many as some rings hold. */
 #define JOB_WAITS_FOR 4096u
 
-/* The process of a user program in the kernel's own image. */
-#define GUEST_PID 1u
+struct pipeline {
+	struct vm *vm;
+	struct guest *guest;
+	struct offcpu *offcpu; /* NULL: not asked for */
+	struct sink *sink;
+	struct pipeline_options opt;
+	struct merge *merge;
+	struct held held;
+	pthread_t thread;
+	atomic_bool stop;
+	atomic_uint max_stack;
+	_Atomic(struct pipeline_job *) job, running;
+	struct fault fault; /* of the thread */
+	struct pipeline_stats stats;
+	uint64_t *dropped_seen;	    /* of each ring, already reported to the sink */
+	uint64_t last_ns;	    /* time of the newest sample */
+	uint64_t flush_ns;	    /* when the sink was asked to write last */
+	struct pipeline_last *last; /* of each vCPU */
+	struct stack stack, crash;
+	struct io_join *io;	      /* NULL: no event of disks or packets */
+	uint64_t io_full, net_full;   /* records of requests, of packets that it had no room for */
+	struct io_stages_log *stages; /* NULL: nobody asks */
+	struct panic_watch panic;
+	struct err err;
+};
 
-void pipeline_fail(struct pipeline *p, int ret)
+/* ret: what the sink returned. */
+static void pipeline_fail(struct pipeline *p, int ret)
 {
 	/* The profile can't be written: there is no use in running on. */
 	if (ret)
 		vm_end(p->vm, VM_END_ERROR);
 }
+
+/* -- a sample in the figures of the run, and on its way to the sink ------------------ */
+
+/* A table of places, so that a reason can be looked into and not only counted. */
+static void note_broken(struct pipeline_stats *st, const struct stack *s)
+{
+	uint64_t ip = s->ip[s->n - 1];
+	unsigned int i;
+
+	for (i = 0; i < st->nbroken; i++)
+		if (st->broken[i].ip == ip && st->broken[i].end == s->end)
+			break;
+	if (i == PIPELINE_MAX_BROKEN) {
+		st->broken_beyond++;
+		return;
+	}
+	if (i == st->nbroken)
+		st->broken[st->nbroken++] = (struct pipeline_broken){
+			.ip = ip,
+			.innermost = s->ip[0],
+			.end = s->end,
+		};
+	st->broken[i].count++;
+}
+
+static void count_kernel_stack(struct pipeline_stats *st, const struct stack *s)
+{
+	st->kernel_end[s->end]++;
+	if (s->end != STACK_END_ROOT && s->end != STACK_END_USER)
+		note_broken(st, s);
+}
+
+static void pipeline_count(struct pipeline *p, const struct profile_sample *s)
+{
+	struct pipeline_stats *st = &p->stats;
+	const struct stack *stack = s->stack;
+
+	st->samples++;
+	st->event_samples[s->event]++;
+	st->event_weight[s->event] += s->period;
+	if (s->event == 0) {
+		st->weight += s->period;
+		st->mode_weight[s->mode & 3] += s->period;
+	}
+	st->end[stack->end]++;
+	st->frames += stack->n;
+	st->user_frames += stack->n - stack->n_kernel;
+	if (stack->user_end)
+		st->user_end[stack->user_end]++;
+	if (s->mode != SAMPLE_USER)
+		count_kernel_stack(st, stack);
+	if (stack->n_kernel && !guest_kernel_is_named(p->guest, stack->ip[0]))
+		st->unsymbolized++;
+	if (s->time_ns > p->last_ns)
+		p->last_ns = s->time_ns;
+}
+
+static void pipeline_cut(struct pipeline *p, struct stack *s)
+{
+	unsigned int max = atomic_load_explicit(&p->max_stack, memory_order_relaxed);
+
+	if (s->n <= max)
+		return;
+	s->n = (uint16_t)max;
+	if (s->n_kernel > max)
+		s->n_kernel = (uint16_t)max;
+	p->stats.depth_cut++;
+}
+
+static int pipeline_write(struct pipeline *p, const struct profile_sample *out)
+{
+	if (p->stats.samples == p->opt.max_samples)
+		vm_end(p->vm, VM_END_SAMPLES);
+	return p->err.code ? 0 : p->sink->ops->sample(p->sink, out, &p->err);
+}
+
+/* -- requests of disks and packets, with the stacks of who brought them -------------- */
+
+/* Requests of which no more can be learned by now. */
+static void tell_stages(struct pipeline *p, uint64_t now_ns)
+{
+	struct io_stages s;
+
+	while (p->stages && io_stages_next(p->stages, now_ns, &s)) {
+		if (p->opt.requests)
+			io_stages_add(p->opt.requests, &s);
+		if (p->opt.stages)
+			p->opt.stages(p->opt.request_ctx, &s);
+	}
+}
+
+/* A sample of each event that counts it, with the stack of who brought it. */
+static void weigh_record(struct pipeline *p, const struct io_record *r, const struct io_who *who)
+{
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
+		struct profile_sample out = who->sample;
+		enum pipeline_io by = p->opt.io[i];
+
+		if (by == PIPELINE_NO_IO || (by == PIPELINE_NET_BYTES) != io_is_packet(r->type) ||
+		    !vm_event_is_armed(p->vm, i) ||
+		    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
+			continue;
+		p->stack = who->stack;
+		out.stack = &p->stack;
+		out.event = (uint8_t)i;
+		out.period = by == PIPELINE_IO_LATENCY ? r->complete_ns - r->submit_ns : r->bytes;
+		if (!out.period) /* a flush has no bytes */
+			continue;
+		pipeline_count(p, &out);
+		pipeline_cut(p, &p->stack);
+		pipeline_fail(p, pipeline_write(p, &out));
+	}
+}
+
+static void process_packet(struct pipeline *p, const struct io_record *r, const struct io_who *who)
+{
+	struct io_stages s = { .r = *r, .raised_ns = r->raised_ns };
+	struct pipeline_io_stats *st = &p->stats.net;
+	bool unknown = !who && r->type == IO_SENT;
+
+	st->records++;
+	st->failed += r->status != IO_OK;
+	st->unknown += unknown;
+	if (unknown && r->status == IO_OK)
+		st->unknown_bytes += r->bytes;
+	if (who) {
+		s.task = who->task;
+		s.vcpu = who->sample.cpu;
+	}
+	if (p->opt.packets)
+		io_stages_add(p->opt.packets, &s);
+	if (who && r->status == IO_OK)
+		weigh_record(p, r, who);
+}
+
+static void process_request(struct pipeline *p, const struct io_record *r, const struct io_who *who)
+{
+	struct pipeline_io_stats *st = &p->stats.io;
+
+	st->records++;
+	st->failed += r->status != IO_OK;
+	st->unknown += !who;
+	if (!who && r->status == IO_OK)
+		st->unknown_bytes += r->bytes;
+	if (p->opt.request)
+		p->opt.request(p->opt.request_ctx, p->guest, r, who);
+	if (p->stages) {
+		tell_stages(p, vm_now_ns(p->vm));
+		io_stages_request(p->stages, r, who);
+	}
+	if (who && r->status == IO_OK)
+		weigh_record(p, r, who);
+}
+
+/* Until it is known who brought it. */
+static void hold_record(struct pipeline *p, const struct io_record *r)
+{
+	bool packet = io_is_packet(r->type);
+
+	if (!packet && r->type >= IO_TYPES) {
+		if (p->stages)
+			io_stages_interrupt(p->stages, r);
+	} else if (!io_join_record(p->io, r)) {
+		p->io_full += !packet;
+		p->net_full += packet;
+	}
+}
+
+static void pipeline_requests(struct pipeline *p, enum io_join_which which)
+{
+	struct io_record r[64];
+	const struct io_who *who;
+	uint64_t packets;
+	unsigned int n;
+
+	if (!p->io)
+		return;
+	while ((n = vm_io_take(p->vm, r, 64)) > 0)
+		for (unsigned int i = 0; i < n; i++)
+			hold_record(p, &r[i]);
+	while (io_join_next(p->io, which, &r[0], &who)) {
+		if (io_is_packet(r[0].type))
+			process_packet(p, &r[0], who);
+		else
+			process_request(p, &r[0], who);
+	}
+	tell_stages(p, which == IO_JOIN_REST ? UINT64_MAX : vm_now_ns(p->vm));
+	p->stats.io.lost = vm_io_lost(p->vm, &packets) + p->io_full;
+	p->stats.net.lost = packets + p->net_full;
+}
+
+/* -- samples and markers ------------------------------------------------------------- */
 
 /* As its frames say, which the names of the host's functions have a part in. */
 static void count_where(struct pipeline *p, const struct sample *s)
@@ -128,8 +354,10 @@ static void process(struct pipeline *p, const struct sample *s)
 		return;
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
 	merge_prefetch(p->merge);
-	if (s->reason != SAMPLE_OFFCPU)
+	if (s->reason != SAMPLE_OFFCPU) {
 		keep_last(p, s);
+		panic_watch_stack(&p->panic, p->guest, &p->stack);
+	}
 	if (s->reason == SAMPLE_INSN)
 		name_instruction(&p->stack, s);
 	if (p->stages && s->reason != SAMPLE_OFFCPU)
@@ -314,8 +542,10 @@ static void *consumer(void *arg)
 		take_threads(p);
 		flush_sink(p);
 		do_job(p);
-		if (!last)
+		if (!last) {
 			look_offcpu(p);
+			panic_watch_tick(&p->panic, p->guest, vm_memory(p->vm));
+		}
 		if (last) {
 			read_threads(p);
 			pipeline_fail(p, guest_give_up(p->guest, &p->err));
@@ -380,15 +610,71 @@ static int start_thread(struct pipeline *p, struct err *e)
 	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
 }
 
+/* -- the machine, for what reads the guest -------------------------------------------- */
+
+static uint64_t host_now_ns(void *vm)
+{
+	return vm_now_ns(vm);
+}
+
+static void host_set_slide(void *vm, uint64_t slide)
+{
+	vm_set_slide(vm, slide);
+}
+
+static void host_set_task_plan(void *vm, const struct capture_task_plan *plan)
+{
+	vm_set_task_plan(vm, plan);
+}
+
+static int host_add_python_layout(void *vm, const struct capture_python_layout *layout)
+{
+	return capture_python_find_layout(vm, layout);
+}
+
+static void host_add_python_thread(void *vm, const struct capture_python_thread *thread)
+{
+	capture_python_find_thread(vm, thread);
+}
+
+static const char *host_device_name(void *vm, unsigned int device)
+{
+	return vm_device_name(vm, device);
+}
+
+static struct guest_host host_of(struct vm *vm)
+{
+	struct guest_host host = {
+		.memory = vm_memory(vm),
+		.vcpus = vm_vcpus(vm),
+		.stands = vm_is_exact(vm),
+		.firmware = vm_is_exact(vm),
+		.ctx = vm,
+		.now_ns = host_now_ns,
+		.set_slide = host_set_slide,
+		.set_task_plan = host_set_task_plan,
+		.add_python_layout = host_add_python_layout,
+		.add_python_thread = host_add_python_thread,
+		.device_name = host_device_name,
+		.exit_name = vm_exit_name,
+	};
+
+	vm_boot_memory(vm, &host.boot_low, &host.boot_high);
+	return host;
+}
+
+/* -- life ---------------------------------------------------------------------------- */
+
 int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 		   const struct guest_options *opt, const struct pipeline_options *own,
 		   const struct profile_map *user_map, struct err *e)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
+	struct guest_host host = host_of(parts->vm);
 	int ret;
 
 	if (!p)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	p->vm = parts->vm;
 	p->sink = parts->sink;
 	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
@@ -401,8 +687,8 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	p->last = calloc(vm_vcpus(p->vm), sizeof(*p->last));
 	p->merge = merge_create(ring_of, p->vm, vm_vcpus(p->vm));
 	ret = p->dropped_seen && p->last && p->merge
-		      ? guest_create(&p->guest, parts->target, p->vm, p->sink, opt, e)
-		      : err_set(e, ENOMEM, "out of memory");
+		      ? guest_create(&p->guest, parts->target, &host, p->sink, opt, e)
+		      : err_nomem(e);
 	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
 		enum pipeline_io by = p->opt.io[i];
 
@@ -457,6 +743,11 @@ bool pipeline_crashed(struct pipeline *p, struct err *why)
 	fault_describe(&p->fault, text, sizeof(text));
 	err_set(why, EFAULT, "%s", text);
 	return true;
+}
+
+const struct panic_watch *pipeline_panic(const struct pipeline *p)
+{
+	return &p->panic;
 }
 
 const struct pipeline_last *pipeline_last(const struct pipeline *p, unsigned int vcpu)

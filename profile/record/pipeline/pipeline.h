@@ -14,8 +14,11 @@
 #include "profile/record/pipeline/io_stages.h"
 #include "profile/format/sink/markers.h"
 #include "profile/record/pipeline/offcpu.h"
+#include "profile/record/guest/panic_watch.h"
 #include "profile/format/sink/sink.h"
-#include "vmm/vm.h"
+#include "base/event.h"
+
+struct vm;
 
 #define PIPELINE_MAX_BROKEN 64
 
@@ -55,7 +58,7 @@ struct pipeline_stats {
 		uint64_t unknown_bytes;
 		uint64_t failed; /* with an error, or packets that were lost; not in the profile */
 		uint64_t lost;	 /* records that found no room */
-	} io, net; /* net: `unknown` is of packets that were sent */
+	} io, net;		 /* net: `unknown` is of packets that were sent */
 	struct guest_stats guest;
 	struct offcpu_stats offcpu;
 	struct host_threads_stats threads;
@@ -89,7 +92,7 @@ struct pipeline_options {
 	enum marker_kind breakpoint_kind[VM_MAX_BREAKPOINTS];
 	uint64_t max_samples;	   /* write so many, then end the machine; 0: all */
 	uint64_t offcpu_period_ns; /* look at tasks that don't run; 0: never */
-	uint8_t offcpu_event;	   /* of their samples: an index of profile_info.event */
+	uint8_t offcpu_event;	   /* the event of these samples: an index of profile_info.event */
 	struct host_threads *threads; /* of the VMM, to be sampled; NULL: none */
 };
 
@@ -137,6 +140,9 @@ struct guest *pipeline_guest(struct pipeline *p);
  * they were to be. *why gets the cause. Main thread.
  */
 bool pipeline_crashed(struct pipeline *p, struct err *why);
+
+/* Whether the guest's kernel is in a panic; valid until pipeline_destroy(). Any thread. */
+const struct panic_watch *pipeline_panic(const struct pipeline *p);
 
 /* The newest sample of a vCPU, by its place in the profile. */
 struct pipeline_last {

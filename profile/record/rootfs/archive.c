@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A root file system out of an archive, through libarchive: tar and cpio, with any of the
- * compressions that it reads without running a program.
- *
- * The initramfs must say of a file's first name already that there are more, and archives
- * say so at the second one: so the archive is read twice, and first only for links.
- */
+#include "profile/record/rootfs/archive.h"
+
 #include "base/cleanup.h"
 #include "base/library.h"
-#include "profile/record/rootfs/rootfs.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -63,26 +57,26 @@ static struct {
 } la; /* the main thread's alone */
 
 /* A file that others are links to. */
-struct target {
+struct archive_target {
 	uint32_t ino; /* 0: it has not come yet */
 	char name[];
 };
 
-struct reader {
+struct archive_reader {
 	struct rootfs *r;
 	const char *path;
 	struct archive *a;
-	void *targets; /* tsearch() tree of struct target */
+	void *targets; /* tsearch() tree of struct archive_target */
 };
 
 static int archive_compare(const void *a, const void *b)
 {
-	const struct target *x = a, *y = b;
+	const struct archive_target *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
 
-static int open_archive(struct reader *x, struct err *e)
+static int open_archive(struct archive_reader *x, struct err *e)
 {
 	const struct library want = {
 		.soname = "libarchive.so.13",
@@ -97,7 +91,7 @@ static int open_archive(struct reader *x, struct err *e)
 		return ret;
 	x->a = la.archive_read_new();
 	if (!x->a)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	la.archive_read_support_filter_gzip(x->a);
 	la.archive_read_support_filter_bzip2(x->a);
 	la.archive_read_support_filter_xz(x->a);
@@ -114,7 +108,7 @@ static int open_archive(struct reader *x, struct err *e)
 }
 
 /* 1, 0 at the end, or -errno. */
-static int next_entry(struct reader *x, struct archive_entry **entry, struct err *e)
+static int next_entry(struct archive_reader *x, struct archive_entry **entry, struct err *e)
 {
 	int ret = la.archive_read_next_header(x->a, entry);
 
@@ -148,10 +142,10 @@ static const char *target_of(struct archive_entry *entry)
 }
 
 /* Names may be written in several ways: "./a" and "a". NULL: out of memory. */
-static struct target *make_key(const char *name)
+static struct archive_target *make_key(const char *name)
 {
 	size_t n = 0;
-	struct target *t = calloc(1, sizeof(*t) + strlen(name) + 1);
+	struct archive_target *t = calloc(1, sizeof(*t) + strlen(name) + 1);
 
 	while (t && *name) {
 		size_t len;
@@ -169,29 +163,29 @@ static struct target *make_key(const char *name)
 	return t;
 }
 
-static struct target *find_target(struct reader *x, const char *name)
+static struct archive_target *find_target(struct archive_reader *x, const char *name)
 {
-	cleanup_free struct target *key = make_key(name);
+	cleanup_free struct archive_target *key = make_key(name);
 	void *found = key ? tfind(key, &x->targets, archive_compare) : NULL;
 
-	return found ? *(struct target **)found : NULL;
+	return found ? *(struct archive_target **)found : NULL;
 }
 
-static int note_target(struct reader *x, const char *name, struct err *e)
+static int note_target(struct archive_reader *x, const char *name, struct err *e)
 {
-	struct target *key = make_key(name), **at;
+	struct archive_target *key = make_key(name), **at;
 
 	at = key ? tsearch(key, &x->targets, archive_compare) : NULL;
 	if (!at) {
 		free(key);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	if (*at != key)
 		free(key);
 	return 0;
 }
 
-static int look_for_links(struct reader *x, struct err *e)
+static int look_for_links(struct archive_reader *x, struct err *e)
 {
 	struct archive_entry *entry;
 	uint64_t n = 0;
@@ -210,12 +204,12 @@ static int look_for_links(struct reader *x, struct err *e)
 	return ret;
 }
 
-static int copy_data(struct reader *x, const char *name, uint64_t size, struct err *e)
+static int copy_data(struct archive_reader *x, const char *name, uint64_t size, struct err *e)
 {
 	cleanup_free uint8_t *bytes = malloc(COPY_LEN);
 
 	if (!bytes)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	while (size) {
 		la_ssize_t n = la.archive_read_data(x->a, bytes, size < COPY_LEN ? size : COPY_LEN);
 		int ret;
@@ -233,9 +227,9 @@ static int copy_data(struct reader *x, const char *name, uint64_t size, struct e
 }
 
 /* Which inode; 0: leave it out. */
-static uint32_t inode_of(struct reader *x, const char *name, const char *link)
+static uint32_t inode_of(struct archive_reader *x, const char *name, const char *link)
 {
-	struct target *self = find_target(x, name), *t = link ? find_target(x, link) : NULL;
+	struct archive_target *self = find_target(x, name), *t = link ? find_target(x, link) : NULL;
 	uint32_t ino = t ? t->ino : 0;
 
 	if (link && !ino)
@@ -247,7 +241,7 @@ static uint32_t inode_of(struct reader *x, const char *name, const char *link)
 	return ino;
 }
 
-static int add_regular(struct reader *x, struct archive_entry *entry, struct cpio_entry *c,
+static int add_regular(struct archive_reader *x, struct archive_entry *entry, struct cpio_entry *c,
 		       struct err *e)
 {
 	const char *link = target_of(entry);
@@ -267,7 +261,7 @@ static int add_regular(struct reader *x, struct archive_entry *entry, struct cpi
 	return ret ? ret : copy_data(x, c->name, c->size, e);
 }
 
-static int add_symlink(struct reader *x, struct archive_entry *entry, struct cpio_entry *c,
+static int add_symlink(struct archive_reader *x, struct archive_entry *entry, struct cpio_entry *c,
 		       struct err *e)
 {
 	const char *to = la.archive_entry_symlink_utf8(entry);
@@ -290,7 +284,7 @@ static uint32_t clamp(int64_t v)
 	return v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
 }
 
-static int add_entry(struct reader *x, struct archive_entry *entry, struct err *e)
+static int add_entry(struct archive_reader *x, struct archive_entry *entry, struct err *e)
 {
 	struct cpio_entry c = {
 		.name = name_of(entry),
@@ -327,7 +321,7 @@ static int add_entry(struct reader *x, struct archive_entry *entry, struct err *
 
 int rootfs_add_archive(struct rootfs *r, const char *path, struct err *e)
 {
-	struct reader x = { .r = r, .path = path };
+	struct archive_reader x = { .r = r, .path = path };
 	struct archive_entry *entry;
 	int ret = open_archive(&x, e);
 

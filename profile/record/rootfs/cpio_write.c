@@ -41,7 +41,7 @@ static int cpio_write_put(struct cpio_writer *w, const void *data, size_t len, s
 	w->len += len;
 	buf_add(&w->buf, data, len);
 	if (w->buf.failed)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	return w->buf.len >= FLUSH_LEN ? flush(w, e) : 0;
 }
 
@@ -70,13 +70,11 @@ int cpio_write_entry(struct cpio_writer *w, const struct cpio_entry *x, struct e
 		 "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", x->ino, x->mode,
 		 x->uid, x->gid, x->links, x->mtime, (uint32_t)x->size, 0u, 0u, x->major, x->minor,
 		 (uint32_t)name_len, 0u);
-	ret = pad(w, 4, e);
-	ret = ret ? ret : cpio_write_put(w, header, CPIO_HEADER_LEN, e);
-	ret = ret ? ret : cpio_write_put(w, x->name, name_len, e);
-	ret = ret ? ret : pad(w, 4, e);
-	if (!ret)
-		w->data_left = x->size;
-	return ret;
+	if ((ret = pad(w, 4, e)) || (ret = cpio_write_put(w, header, CPIO_HEADER_LEN, e)) ||
+	    (ret = cpio_write_put(w, x->name, name_len, e)) || (ret = pad(w, 4, e)))
+		return ret;
+	w->data_left = x->size;
+	return 0;
 }
 
 int cpio_write_data(struct cpio_writer *w, const void *data, size_t len, struct err *e)
@@ -89,8 +87,9 @@ int cpio_write_data(struct cpio_writer *w, const void *data, size_t len, struct 
 int cpio_write_end(struct cpio_writer *w, struct err *e)
 {
 	struct cpio_entry last = { .name = TRAILER, .links = 1 };
-	int ret = cpio_write_entry(w, &last, e);
+	int ret;
 
-	ret = ret ? ret : pad(w, ARCHIVE_ALIGN, e);
-	return ret ? ret : flush(w, e);
+	if ((ret = cpio_write_entry(w, &last, e)) || (ret = pad(w, ARCHIVE_ALIGN, e)))
+		return ret;
+	return flush(w, e);
 }

@@ -2,6 +2,7 @@
 #include "profile/record/rootfs/disk.h"
 
 #include "base/cleanup.h"
+#include "base/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,6 +104,7 @@ int rootfs_disk_make(const char *dir, char *path, struct err *e)
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, errno, "%.200s: %s", path, strerror(errno));
+	(void)signals_remove(path);
 	/* Sparse: what is not used takes no room. */
 	ret = ftruncate(fd, (off_t)total) < 0
 		      ? err_set(e, errno, "%.200s: %s", path, strerror(errno))

@@ -2,7 +2,7 @@
 #include "profile/record/rootfs/exec_files.h"
 
 #include "base/cleanup.h"
-#include "profile/record/rootfs/rootfs.h"
+#include "profile/record/rootfs/archive.h"
 #include "profile/record/rootfs/disk.h"
 #include "profile/record/rootfs/modules.h"
 #include "profile/record/rootfs/program.h"
@@ -24,7 +24,7 @@ extern const uint8_t exec_init[], exec_init_end[];
 /* What a shell would not take for a part of a word. */
 #define OPERATORS "|&;<>()$`*?"
 
-struct maker {
+struct exec_files_maker {
 	struct exec_files *x;
 	const struct exec_options *o;
 	struct rootfs r;
@@ -81,7 +81,7 @@ int exec_split(const char *s, struct buf *words, unsigned int *n, bool *needs_sh
 }
 
 /* The command's words, from wherever they come. */
-static int take_words(struct maker *m, struct err *e)
+static int take_words(struct exec_files_maker *m, struct err *e)
 {
 	bool needs_shell = false;
 	int ret;
@@ -122,7 +122,7 @@ static bool is_below(const char *dir, const char *name)
 	       lstat(path, &st) == 0;
 }
 
-static int add_disk(struct maker *m, const struct stat *st, struct err *e)
+static int add_disk(struct exec_files_maker *m, const struct stat *st, struct err *e)
 {
 	const char *dir = m->o->rootfs;
 
@@ -138,7 +138,7 @@ static int add_disk(struct maker *m, const struct stat *st, struct err *e)
 	return rootfs_disk_make(dir, m->x->disk, e);
 }
 
-static int add_rootfs(struct maker *m, struct err *e)
+static int add_rootfs(struct exec_files_maker *m, struct err *e)
 {
 	const char *path = m->o->rootfs;
 	struct stat st;
@@ -164,7 +164,7 @@ static int add_rootfs(struct maker *m, struct err *e)
 }
 
 /* The first word is what runs; it is named by its path, wherever it starts. */
-static int add_program(struct maker *m, struct err *e)
+static int add_program(struct exec_files_maker *m, struct err *e)
 {
 	const char *word = (const char *)m->words.data;
 	struct buf rest = m->words;
@@ -183,7 +183,7 @@ static int add_program(struct maker *m, struct err *e)
 }
 
 /* Mount points, and the console that the kernel opens for us. */
-static int add_basics(struct maker *m, struct err *e)
+static int add_basics(struct exec_files_maker *m, struct err *e)
 {
 	static const struct {
 		const char *name;
@@ -204,13 +204,13 @@ static int add_basics(struct maker *m, struct err *e)
 
 /* -- the plan --------------------------------------------------------------------------- */
 
-static void plan_add(struct maker *m, char kind, const char *text)
+static void plan_add(struct exec_files_maker *m, char kind, const char *text)
 {
 	buf_u8(&m->plan, (uint8_t)kind);
 	buf_add(&m->plan, text, strlen(text) + 1);
 }
 
-static void plan_list(struct maker *m, char kind, const struct buf *list)
+static void plan_list(struct exec_files_maker *m, char kind, const struct buf *list)
 {
 	const char *s = (const char *)list->data;
 
@@ -219,7 +219,7 @@ static void plan_list(struct maker *m, char kind, const struct buf *list)
 }
 
 /* Unless it was given: getenv() takes the first. */
-static void plan_default(struct maker *m, const char *variable)
+static void plan_default(struct exec_files_maker *m, const char *variable)
 {
 	size_t len = strcspn(variable, "=") + 1;
 
@@ -229,7 +229,7 @@ static void plan_default(struct maker *m, const char *variable)
 	plan_add(m, 'e', variable);
 }
 
-static void plan_environment(struct maker *m, enum exec_input input)
+static void plan_environment(struct exec_files_maker *m, enum exec_input input)
 {
 	const char *term = input == EXEC_INPUT_TERMINAL ? getenv("TERM") : NULL;
 	char variable[256];
@@ -265,8 +265,8 @@ static int make_nonce(struct exec_files *x, bool repeats, struct err *e)
 	return 0;
 }
 
-static int add_plan(struct maker *m, const struct exec_share *share, enum exec_input input,
-		    struct err *e)
+static int add_plan(struct exec_files_maker *m, const struct exec_share *share,
+		    enum exec_input input, struct err *e)
 {
 	const struct exec_options *o = m->o;
 	int ret = make_nonce(m->x, o->repeats, e);
@@ -291,7 +291,7 @@ static int add_plan(struct maker *m, const struct exec_share *share, enum exec_i
 	plan_add(m, 'd', o->cwd ? o->cwd : *m->cwd ? m->cwd : "/");
 	buf_u8(&m->plan, 0);
 	if (m->plan.failed || m->words.failed || m->library_path.failed || m->modules.failed)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (m->plan.len > EXEC_PLAN_MAX)
 		return err_set(e, E2BIG,
 			       "the command, its environment and the modules have %zu bytes, more "
@@ -305,7 +305,7 @@ static int add_plan(struct maker *m, const struct exec_share *share, enum exec_i
 }
 
 /* Without a command it is the root file system's own init. */
-static int choose_init(struct maker *m, struct err *e)
+static int choose_init(struct exec_files_maker *m, struct err *e)
 {
 	static const char *const init[] = { "/init", "/sbin/init", "/usr/sbin/init", "/linuxrc" };
 
@@ -320,35 +320,35 @@ static int choose_init(struct maker *m, struct err *e)
 		m->o->rootfs);
 }
 
-static int pack_files(struct maker *m, const struct exec_share *share, const char *osrelease,
-		      enum exec_input input, struct err *e)
+static int pack_files(struct exec_files_maker *m, const struct exec_share *share,
+		      const char *osrelease, enum exec_input input, struct err *e)
 {
-	int ret = m->o->rootfs ? add_rootfs(m, e) : 0;
-	bool wanted = exec_wanted(m->o);
+	const struct exec_options *o = m->o;
+	const bool wanted = exec_wanted(o);
+	int ret;
 
-	if (!ret && wanted)
-		ret = take_words(m, e);
-	if (!ret && wanted && !m->o->rootfs)
-		ret = add_program(m, e);
-	if (!ret && m->o->modules)
-		ret = rootfs_add_modules(&m->r, m->o->modules, m->o->modprobe, osrelease,
-					 &m->modules, e);
-	ret = ret ? ret : add_basics(m, e);
-	if (!ret)
-		ret = wanted ? add_plan(m, share, input, e) : choose_init(m, e);
-	return ret ? ret : rootfs_finish(&m->r, &m->x->initrd, e);
+	if ((o->rootfs && (ret = add_rootfs(m, e))) || (wanted && (ret = take_words(m, e))) ||
+	    (wanted && !o->rootfs && (ret = add_program(m, e))))
+		return ret;
+	if (o->modules &&
+	    (ret = rootfs_add_modules(&m->r, o->modules, o->modprobe, osrelease, &m->modules, e)))
+		return ret;
+	if ((ret = add_basics(m, e)) ||
+	    (ret = wanted ? add_plan(m, share, input, e) : choose_init(m, e)))
+		return ret;
+	return rootfs_finish(&m->r, &m->x->initrd, e);
 }
 
 int exec_files_make(struct exec_files *x, const struct exec_options *o,
 		    const struct exec_share *share, const char *osrelease, enum exec_input input,
 		    struct err *e)
 {
-	cleanup_free struct maker *m = calloc(1, sizeof(*m));
+	cleanup_free struct exec_files_maker *m = calloc(1, sizeof(*m));
 	int ret;
 
 	*x = (struct exec_files){ 0 };
 	if (!m)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	m->x = x;
 	m->o = o;
 	ret = rootfs_init(&m->r, e);
@@ -367,7 +367,73 @@ int exec_files_make(struct exec_files *x, const struct exec_options *o,
 void exec_files_close(struct exec_files *x)
 {
 	file_map_close(&x->initrd);
+	exec_files_close_disk(x);
+}
+
+void exec_files_close_disk(struct exec_files *x)
+{
 	if (*x->disk)
 		unlink(x->disk);
 	*x->disk = 0;
+}
+
+/* -- --share --------------------------------------------------------------------------- */
+
+static bool is_tag(const char *s, size_t len)
+{
+	static const char fine[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	return len && len <= EXEC_TAG_MAX && strspn(s, fine) >= len && s[0] != '.';
+}
+
+/* Where PLACE begins: the last colon, with a tag or an absolute path behind it. */
+static const char *find_place(const char *text, size_t len)
+{
+	for (size_t i = len; i > 0; i--)
+		if (text[i - 1] == ':')
+			return text + i;
+	return NULL;
+}
+
+int exec_share_parse(struct exec_share *s, const char *text, unsigned int index, struct err *e)
+{
+	size_t len = strlen(text), dir_len, place_len;
+	char dir[PATH_MAX];
+	const char *place;
+	struct stat st;
+
+	*s = (struct exec_share){ 0 };
+	if (len > 3 && (!strcmp(text + len - 3, ",ro") || !strcmp(text + len - 3, ",rw"))) {
+		s->read_only = text[len - 1] == 'o';
+		len -= 3;
+	}
+	place = find_place(text, len);
+	dir_len = place ? (size_t)(place - text) - 1 : len;
+	place_len = place ? len - dir_len - 1 : 0;
+	if (dir_len == 0 || dir_len >= sizeof(dir) || place_len >= sizeof(s->place) - 8)
+		return err_set(e, EINVAL, "--share %.200s: expected DIR[:PLACE][,ro]", text);
+	snprintf(dir, sizeof(dir), "%.*s", (int)dir_len, text);
+	if (!realpath(dir, s->dir) || stat(s->dir, &st) < 0)
+		return err_set(e, errno, "--share %.200s: %s", dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, ENOTDIR, "--share %.200s: not a directory", dir);
+	snprintf(s->tag, sizeof(s->tag), "share%u", index);
+	if (place_len && *place == '/') {
+		snprintf(s->place, sizeof(s->place), "%.*s", (int)place_len, place);
+	} else if (place_len) {
+		if (!is_tag(place, place_len))
+			return err_set(
+				e, EINVAL,
+				"--share %.200s: PLACE is an absolute path in the guest, or a "
+				"word of up to 31 letters, digits, '.', '_' and '-'",
+				text);
+		snprintf(s->tag, sizeof(s->tag), "%.*s", (int)place_len, place);
+	}
+	if (!*s->place)
+		snprintf(s->place, sizeof(s->place), "/mnt/%s", s->tag);
+	/* Lines of the plan. */
+	if (strchr(s->place, '\n'))
+		return err_set(e, EINVAL, "--share: a line end in the name of a place");
+	return 0;
 }

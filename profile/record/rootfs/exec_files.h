@@ -23,13 +23,24 @@
 #include "base/file.h"
 #include "profile/record/rootfs/exec_console.h"
 #include "profile/record/rootfs/exec_options.h"
-#include "profile/record/rootfs/exec_share.h"
 
 #include <limits.h>
 
+#define EXEC_TAG_MAX 31u     /* of Linux' virtio-9p: a word in /proc/mounts */
 #define EXEC_PLAN_MAX 65536u /* guest/exec/exec.h, struct plan */
 #define EXEC_INIT "/.kvmprof-init"
 #define EXEC_PLAN "/.kvmprof-plan"
+
+/* `--share DIR[:PLACE][,ro]`, taken apart. */
+struct exec_share {
+	char dir[PATH_MAX]; /* of this host, absolute */
+	char tag[EXEC_TAG_MAX + 1];
+	char place[PATH_MAX]; /* in the guest, absolute */
+	bool read_only;
+};
+
+/* Parses the option. The index makes a tag where PLACE is none. -ENOTDIR and the like with e set. */
+int exec_share_parse(struct exec_share *s, const char *text, unsigned int index, struct err *e);
 
 struct exec_files {
 	struct file_map initrd; /* exec_files_close() */
@@ -51,6 +62,8 @@ int exec_files_make(struct exec_files *x, const struct exec_options *o,
 		    const struct exec_share *share, const char *osrelease, enum exec_input input,
 		    struct err *e);
 void exec_files_close(struct exec_files *x);
+/* Removes the name of the disk, if there is one. */
+void exec_files_close_disk(struct exec_files *x);
 
 /*
  * Split text into words as a shell does: blanks, '...', "..." and \. Appends each with its NUL.

@@ -3,7 +3,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "vmm/image/parse.h"
+#include "base/file.h"
+#include "vmm/image/unpack.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -20,7 +21,7 @@
 #define MODULE_NAME 64u		/* of Linux: MODULE_NAME_LEN is 56 */
 #define DEPTH_MAX 64u
 
-struct module {
+struct modules_module {
 	char *path; /* below the tree; owned, as deps */
 	char *deps; /* names or paths, with blanks or commas; NULL: not known yet */
 	char name[MODULE_NAME];
@@ -32,7 +33,7 @@ struct tree {
 	char dir[PATH_MAX]; /* of this host */
 	char version[128];  /* of the kernel */
 	bool flat;	    /* without modules.dep */
-	struct module *module;
+	struct modules_module *module;
 	size_t n, cap;
 	struct buf *load; /* NULL: nothing is loaded */
 };
@@ -53,7 +54,7 @@ static void module_name(const char *path, size_t len, char name[MODULE_NAME])
 	name[n] = 0;
 }
 
-static struct module *modules_find(const struct tree *t, const char *name)
+static struct modules_module *modules_find(const struct tree *t, const char *name)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (!strcmp(t->module[i].name, name))
@@ -64,18 +65,18 @@ static struct module *modules_find(const struct tree *t, const char *name)
 static int add_module(struct tree *t, const char *path, size_t len, const char *deps,
 		      size_t dep_len, struct err *e)
 {
-	struct module *m;
+	struct modules_module *m;
 
 	if (t->n >= MODULES_MAX)
 		return err_set(e, E2BIG, "%.200s: more than %u modules", t->dir, MODULES_MAX);
 	if (ARRAY_ROOM(t->module, t->n, t->cap))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	m = &t->module[t->n];
-	*m = (struct module){ .path = strndup(path, len) };
+	*m = (struct modules_module){ .path = strndup(path, len) };
 	m->deps = deps ? strndup(deps, dep_len) : NULL;
 	t->n++;
 	if (!m->path || (deps && !m->deps))
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	module_name(path, len, m->name);
 	return 0;
 }
@@ -225,16 +226,18 @@ static char *depends_of(const uint8_t *data, size_t len)
 	return found;
 }
 
-static int modules_take(struct tree *t, struct module *m, unsigned int depth, struct err *e);
+static int modules_take(struct tree *t, struct modules_module *m, unsigned int depth,
+			struct err *e);
 
-static int take_dependencies(struct tree *t, struct module *m, unsigned int depth, struct err *e)
+static int take_dependencies(struct tree *t, struct modules_module *m, unsigned int depth,
+			     struct err *e)
 {
 	const char *s = m->deps;
 	int ret = 0;
 
 	while (!ret && s && *s) {
 		char name[MODULE_NAME];
-		struct module *other;
+		struct modules_module *other;
 		size_t len;
 
 		s += strspn(s, " ,\t");
@@ -253,7 +256,7 @@ static int take_dependencies(struct tree *t, struct module *m, unsigned int dept
 	return ret;
 }
 
-static int pack(struct tree *t, const struct module *m, const uint8_t *data, size_t len,
+static int pack(struct tree *t, const struct modules_module *m, const uint8_t *data, size_t len,
 		struct err *e)
 {
 	const char *dot = strstr(m->path, ".ko");
@@ -271,7 +274,7 @@ static int pack(struct tree *t, const struct module *m, const uint8_t *data, siz
 }
 
 /* A module behind what it depends on. */
-static int modules_take(struct tree *t, struct module *m, unsigned int depth, struct err *e)
+static int modules_take(struct tree *t, struct modules_module *m, unsigned int depth, struct err *e)
 {
 	cleanup_free uint8_t *unpacked = NULL;
 	struct file_map f = { 0 };
@@ -293,9 +296,9 @@ static int modules_take(struct tree *t, struct module *m, unsigned int depth, st
 		return ret;
 	data = f.data;
 	len = f.len;
-	if (boot_unpack_detect(data, len)) {
-		if (boot_unpack(path, (struct bytes){ f.data, f.len }, MODULE_MAX, &unpacked, &len,
-				NULL) < 0)
+	if (unpack_detect(data, len)) {
+		if (unpack_image(path, (struct bytes){ f.data, f.len }, MODULE_MAX, &unpacked, &len,
+				 NULL) < 0)
 			ret = err_set(e, EINVAL, "%.200s: cannot be decompressed: damaged?", path);
 		data = unpacked;
 	}
@@ -314,7 +317,7 @@ static bool is_builtin(const struct tree *t, const char *name)
 	char path[PATH_MAX + 32], line[PATH_MAX], other[MODULE_NAME];
 
 	snprintf(path, sizeof(path), "%s/modules.builtin", t->dir);
-	f = fopen(path, "re");
+	f = file_stream(path);
 	while (f && fgets(line, sizeof(line), f)) {
 		module_name(line, strcspn(line, "\n"), other);
 		if (!strcmp(name, other))
@@ -330,7 +333,7 @@ static int take_names(struct tree *t, const char *names, struct err *e)
 	for (const char *s = names; !ret && *s;) {
 		size_t len = strcspn(s, ",");
 		char name[MODULE_NAME];
-		struct module *m;
+		struct modules_module *m;
 
 		module_name(s, len, name);
 		m = modules_find(t, name);
@@ -361,7 +364,7 @@ static int add_dep(struct tree *t, struct err *e)
 
 	buf_init(&b);
 	for (size_t i = 0; i < t->n; i++) {
-		const struct module *m = &t->module[i];
+		const struct modules_module *m = &t->module[i];
 		const char *s = m->deps;
 
 		if (!m->packed)
@@ -381,7 +384,7 @@ static int add_dep(struct tree *t, struct err *e)
 		buf_u8(&b, '\n');
 	}
 	snprintf(name, sizeof(name), "/lib/modules/%s/modules.dep", t->version);
-	ret = b.failed ? err_set(e, ENOMEM, "out of memory")
+	ret = b.failed ? err_nomem(e)
 		       : rootfs_add_bytes(t->r, name, S_IFREG | 0644, b.data, b.len, e);
 	buf_deinit(&b);
 	return ret;
@@ -394,7 +397,7 @@ int rootfs_add_modules(struct rootfs *r, const char *dir, const char *names, con
 	int ret;
 
 	if (!t)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	t->r = r;
 	t->load = names ? load : NULL;
 	ret = open_tree(t, dir, osrelease, e);

@@ -2,6 +2,7 @@
 #include "profile/record/rootfs/program.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -27,7 +28,7 @@ static const char *const usual[] = { "/lib/x86_64-linux-gnu",
 				     "/lib",
 				     "/usr/lib" };
 
-struct search {
+struct program_search {
 	struct rootfs *r;
 	struct buf *dirs;     /* colons between them */
 	char *conf[DIRS_MAX]; /* directories of ld.so.conf, owned */
@@ -41,11 +42,11 @@ struct object {
 	const char *rpath, *runpath;
 };
 
-static int add_any(struct search *s, const char *path, unsigned int depth, struct err *e);
+static int add_any(struct program_search *s, const char *path, unsigned int depth, struct err *e);
 
-static void read_conf(struct search *s, const char *path, unsigned int depth)
+static void read_conf(struct program_search *s, const char *path, unsigned int depth)
 {
-	cleanup_fclose FILE *f = fopen(path, "re");
+	cleanup_fclose FILE *f = file_stream(path);
 	char line[PATH_MAX];
 
 	while (f && fgets(line, sizeof(line), f)) {
@@ -73,7 +74,7 @@ static void read_conf(struct search *s, const char *path, unsigned int depth)
 /* A library for the same machine? A linker script of the same name is none. */
 static bool program_fits(const char *path, const GElf_Ehdr *header)
 {
-	cleanup_fclose FILE *f = fopen(path, "re");
+	cleanup_fclose FILE *f = file_stream(path);
 	unsigned char id[20];
 	struct stat st;
 
@@ -125,7 +126,7 @@ static bool is_usual(const char *dir, size_t len)
 }
 
 /* The guest has no ld.so.cache that would tell of this directory. */
-static void tell_directory(struct search *s, const char *path)
+static void tell_directory(struct program_search *s, const char *path)
 {
 	size_t len = (size_t)(strrchr(path, '/') - path);
 	const char *list = (const char *)s->dirs->data;
@@ -139,7 +140,7 @@ static void tell_directory(struct search *s, const char *path)
 	buf_printf(s->dirs, "%s%.*s", s->dirs->len ? ":" : "", (int)len, path);
 }
 
-static bool find_library(struct search *s, const struct object *o, const char *name,
+static bool find_library(struct program_search *s, const struct object *o, const char *name,
 			 char out[PATH_MAX])
 {
 	bool found = false;
@@ -160,7 +161,7 @@ static bool find_library(struct search *s, const struct object *o, const char *n
 	return found;
 }
 
-static int add_needed(struct search *s, const struct object *o, const char *name,
+static int add_needed(struct program_search *s, const struct object *o, const char *name,
 		      const char *interp, unsigned int depth, struct err *e)
 {
 	char path[PATH_MAX];
@@ -177,8 +178,8 @@ static int add_needed(struct search *s, const struct object *o, const char *name
 }
 
 /* The strings of a dynamic section: first the paths, then what is needed. */
-static int walk_dynamic(struct search *s, struct object *o, Elf_Scn *section, const char *interp,
-			unsigned int depth, struct err *e)
+static int walk_dynamic(struct program_search *s, struct object *o, Elf_Scn *section,
+			const char *interp, unsigned int depth, struct err *e)
 {
 	GElf_Shdr h;
 	Elf_Data *data = elf_getdata(section, NULL);
@@ -212,8 +213,8 @@ static int walk_dynamic(struct search *s, struct object *o, Elf_Scn *section, co
 	return 0;
 }
 
-static int add_elf(struct search *s, const char *path, const struct file_map *m, unsigned int depth,
-		   struct err *e)
+static int add_elf(struct program_search *s, const char *path, const struct file_map *m,
+		   unsigned int depth, struct err *e)
 {
 	struct object o = { .path = path };
 	Elf_Scn *section = NULL;
@@ -249,7 +250,7 @@ static int add_elf(struct search *s, const char *path, const struct file_map *m,
 }
 
 /* "#!/usr/bin/env python3" needs env, and python3. */
-static int add_script(struct search *s, const struct file_map *m, unsigned int depth,
+static int add_script(struct program_search *s, const struct file_map *m, unsigned int depth,
 		      struct err *e);
 
 static bool find_in_path(const char *word, char out[PATH_MAX])
@@ -268,7 +269,8 @@ static bool find_in_path(const char *word, char out[PATH_MAX])
 	return false;
 }
 
-static int add_script(struct search *s, const struct file_map *m, unsigned int depth, struct err *e)
+static int add_script(struct program_search *s, const struct file_map *m, unsigned int depth,
+		      struct err *e)
 {
 	char line[256] = "", path[PATH_MAX], *save = NULL, *interp, *arg;
 	size_t n = m->len - 2 < sizeof(line) - 1 ? m->len - 2 : sizeof(line) - 1;
@@ -286,7 +288,7 @@ static int add_script(struct search *s, const struct file_map *m, unsigned int d
 	return ret;
 }
 
-static int add_any(struct search *s, const char *path, unsigned int depth, struct err *e)
+static int add_any(struct program_search *s, const char *path, unsigned int depth, struct err *e)
 {
 	struct file_map m = { 0 };
 	int ret;
@@ -343,7 +345,7 @@ static int find_program(const char *word, char name[PATH_MAX], struct err *e)
 int rootfs_add_program(struct rootfs *r, const char *word, char *name, struct buf *library_path,
 		       struct err *e)
 {
-	struct search s = { .r = r, .dirs = library_path };
+	struct program_search s = { .r = r, .dirs = library_path };
 	int ret = find_program(word, name, e);
 
 	read_conf(&s, "/etc/ld.so.conf", 0);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -96,7 +97,7 @@ static int rootfs_remember(struct rootfs *r, const char *name, struct err *e)
 	copy = strdup(name);
 	if (!copy || !tsearch(copy, &r->names, compare_names)) {
 		free(copy);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	return 0;
 }
@@ -176,7 +177,7 @@ static int add_content(struct rootfs *r, struct cpio_entry *x, int fd, const cha
 		       struct err *e)
 {
 	cleanup_free uint8_t *bytes = malloc(COPY_LEN);
-	int ret = bytes ? rootfs_entry(r, x, e) : err_set(e, ENOMEM, "out of memory");
+	int ret = bytes ? rootfs_entry(r, x, e) : err_nomem(e);
 	uint64_t left = x->size;
 
 	while (!ret && left) {
@@ -202,14 +203,12 @@ static uint32_t clamp_time(int64_t s)
 int rootfs_add_file(struct rootfs *r, const char *name, const char *host_path, uint32_t mode,
 		    struct err *e)
 {
-	cleanup_close int fd = open(host_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct cpio_entry x = { .name = name };
 	struct stat st;
+	cleanup_close int fd = file_open_regular(host_path, &st, e);
+	struct cpio_entry x = { .name = name };
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, errno, "%.200s: %s", host_path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, EINVAL, "%.200s: not a regular file", host_path);
+	if (fd < 0)
+		return fd;
 	x.mode = S_IFREG | (mode ? mode : st.st_mode & 07777);
 	x.mtime = clamp_time(st.st_mtime);
 	x.size = (uint64_t)st.st_size;
@@ -253,7 +252,7 @@ static int find_link(struct rootfs *r, const struct stat *st, struct cpio_entry 
 	}
 	if (!new || !tsearch(new, &r->links, compare_links)) {
 		free(new);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	return 0;
 }
@@ -425,7 +424,7 @@ int rootfs_add_directory(struct rootfs *r, const char *dir, struct err *e)
 	struct stat st;
 
 	if (!w)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (fd < 0)
 		return err_set(e, errno, "%.200s: %s", dir, strerror(errno));
 	if (fstat(fd, &st) < 0) {

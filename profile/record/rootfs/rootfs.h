@@ -39,8 +39,6 @@ void rootfs_deinit(struct rootfs *r);
 
 /* Everything below a directory, within its file system; mount points become empty directories. */
 int rootfs_add_directory(struct rootfs *r, const char *dir, struct err *e);
-/* archive.c: what is in a tar or cpio archive, compressed or not. */
-int rootfs_add_archive(struct rootfs *r, const char *path, struct err *e);
 /* One file of the host, links followed; mode 0: its own. */
 int rootfs_add_file(struct rootfs *r, const char *name, const char *host_path, uint32_t mode,
 		    struct err *e);

@@ -3,10 +3,17 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "profile/record/control/reply.h"
-#include "profile/record/run/control_private.h"
+#include "profile/record/control/request.h"
+#include "profile/record/control/view.h"
+#include "profile/record/run/private.h"
+#include "profile/record/run/ps_json.h"
+#include "profile/record/summary/summary.h"
+#include "vmm/control.h"
+#include "vmm/end.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -47,46 +54,39 @@ uint64_t run_control_changes(struct run_control *c)
 	return n;
 }
 
-static void put_value(struct buf *b, const char *key, bool is_switch, uint64_t v)
+static struct json_value change_value(const struct control_change *x, uint64_t v)
 {
-	if (is_switch)
-		control_put_bool(b, key, v);
-	else
-		control_put_u64(b, key, v);
+	return x->is_switch ? json_of_bool(v) : json_of_u64(v);
 }
 
-static void put_change(const struct run_control *c, const struct control_change *x, struct buf *b)
+static void put_change(const struct run_control *c, const struct control_change *x,
+		       struct json_writer *w)
 {
-	buf_printf(b, "{\"time_ns\":%" PRIu64, x->time_ns);
-	control_put_text(b, "what", x->what);
+	json_object_begin(w, NULL);
+	json_put(w, "time_ns", x->time_ns, "what", x->what);
 	if (x->event >= 0)
-		control_put_text(b, "event", c->run->info.event[x->event].name);
+		json_str(w, "event", c->run->profile.info.event[x->event].name);
 	if (x->vcpu >= 0)
-		control_put_u64(b, "vcpu", (uint64_t)x->vcpu);
-	put_value(b, "from", x->is_switch, x->from);
-	put_value(b, "to", x->is_switch, x->to);
-	buf_u8(b, '}');
+		json_i64(w, "vcpu", x->vcpu);
+	json_put(w, "from", change_value(x, x->from), "to", change_value(x, x->to));
+	json_object_end(w);
 }
 
-void run_control_json(struct run_control *c, struct buf *b)
+void run_control_json(struct run_control *c, struct json_writer *w)
 {
 	uint64_t n = 0, kept = 0;
 
-	buf_printf(b, ",\"changes\":[");
+	json_array_begin(w, "changes");
 	if (c) {
 		pthread_mutex_lock(&c->lock);
 		n = c->nchanges;
 		kept = n < RUN_CONTROL_MAX_CHANGES ? n : RUN_CONTROL_MAX_CHANGES;
-		for (uint64_t i = 0; i < kept; i++) {
-			if (i)
-				buf_u8(b, ',');
-			put_change(c, &c->change[i], b);
-		}
+		for (uint64_t i = 0; i < kept; i++)
+			put_change(c, &c->change[i], w);
 		pthread_mutex_unlock(&c->lock);
 	}
-	buf_u8(b, ']');
-	control_put_u64(b, "changes_beyond", n - kept);
-	control_put_u64(b, "snapshots", c ? atomic_load(&c->snapshots) : 0);
+	json_array_end(w);
+	json_put(w, "changes_beyond", n - kept, "snapshots", c ? atomic_load(&c->snapshots) : 0u);
 }
 
 /* -- what a request names ------------------------------------------------------------- */
@@ -110,14 +110,14 @@ const char *run_control_unit_name(enum control_unit unit)
 
 unsigned int run_control_events(const struct run_control *c)
 {
-	return c->run->info.nevents - (c->run->opt->tasks.off_cpu ? 1 : 0) -
-	       (c->run->host_threads ? 1 : 0);
+	return c->run->profile.info.nevents - (c->run->opt->tasks.off_cpu ? 1 : 0) -
+	       (c->run->host_side.threads ? 1 : 0);
 }
 
 static int find_event(const struct run_control *c, const struct control_event *want,
 		      unsigned int *out, struct err *e)
 {
-	const struct profile_info *info = &c->run->info;
+	const struct profile_info *info = &c->run->profile.info;
 	unsigned int n = run_control_events(c);
 
 	for (unsigned int i = n; *want->name && i < info->nevents; i++)
@@ -152,13 +152,13 @@ static int find_vcpu(const struct run_control *c, const struct control_request *
 
 /* -- changing ------------------------------------------------------------------------- */
 
-static void put_switch(struct buf *b, bool from, bool to)
+static void put_switch(struct json_writer *w, bool from, bool to)
 {
-	control_put_bool(b, "from", from);
-	control_put_bool(b, "to", to);
+	json_put(w, "from", from, "to", to);
 }
 
-static void do_collect(struct run_control *c, const struct control_request *r, struct buf *b)
+static void do_collect(struct run_control *c, const struct control_request *r,
+		       struct json_writer *w)
 {
 	bool from = vm_is_collecting(c->run->vm);
 
@@ -169,10 +169,10 @@ static void do_collect(struct run_control *c, const struct control_request *r, s
 						.is_switch = true,
 						.from = from,
 						.to = r->on });
-	put_switch(b, from, r->on);
+	put_switch(w, from, r->on);
 }
 
-static int do_vcpu(struct run_control *c, const struct control_request *r, struct buf *b,
+static int do_vcpu(struct run_control *c, const struct control_request *r, struct json_writer *w,
 		   struct err *e)
 {
 	unsigned int first = r->all ? 0 : r->vcpu;
@@ -195,10 +195,10 @@ static int do_vcpu(struct run_control *c, const struct control_request *r, struc
 							.to = r->on });
 	}
 	if (r->all)
-		control_put_text(b, "vcpu", "all");
+		json_str(w, "vcpu", "all");
 	else
-		control_put_u64(b, "vcpu", r->vcpu);
-	put_switch(b, all_on, r->on);
+		json_u64(w, "vcpu", r->vcpu);
+	put_switch(w, all_on, r->on);
 	return 0;
 }
 
@@ -217,7 +217,7 @@ static bool arm(struct run_control *c, unsigned int event, bool on)
 	return from;
 }
 
-static int do_arm(struct run_control *c, const struct control_request *r, struct buf *b,
+static int do_arm(struct run_control *c, const struct control_request *r, struct json_writer *w,
 		  struct err *e)
 {
 	bool on = r->cmd == CONTROL_ARM;
@@ -226,27 +226,22 @@ static int do_arm(struct run_control *c, const struct control_request *r, struct
 
 	if (ret)
 		return ret;
-	control_put_text(b, "event", c->run->info.event[event].name);
-	put_switch(b, arm(c, event, on), on);
+	json_str(w, "event", c->run->profile.info.event[event].name);
+	put_switch(w, arm(c, event, on), on);
 	return 0;
 }
 
-static void put_armed(const struct run_control *c, const char *key, uint32_t armed, struct buf *b)
+static void put_armed(const struct run_control *c, const char *key, uint32_t armed,
+		      struct json_writer *w)
 {
-	const char *sep = "";
-
-	buf_printf(b, ",\"%s\":[", key);
-	for (unsigned int i = 0; i < c->run->info.nevents; i++) {
-		if (!(armed >> i & 1))
-			continue;
-		buf_printf(b, "%s", sep);
-		json_quote(b, c->run->info.event[i].name);
-		sep = ",";
-	}
-	buf_u8(b, ']');
+	json_array_begin(w, key);
+	for (unsigned int i = 0; i < c->run->profile.info.nevents; i++)
+		if (armed >> i & 1)
+			json_str(w, NULL, c->run->profile.info.event[i].name);
+	json_array_end(w);
 }
 
-static int do_event(struct run_control *c, const struct control_request *r, struct buf *b,
+static int do_event(struct run_control *c, const struct control_request *r, struct json_writer *w,
 		    struct err *e)
 {
 	uint32_t from = 0, to = 0;
@@ -261,8 +256,8 @@ static int do_event(struct run_control *c, const struct control_request *r, stru
 	}
 	for (unsigned int i = 0; i < run_control_events(c); i++)
 		from |= (uint32_t)arm(c, i, to >> i & 1) << i;
-	put_armed(c, "from", from, b);
-	put_armed(c, "to", to, b);
+	put_armed(c, "from", from, w);
+	put_armed(c, "to", to, w);
 	return 0;
 }
 
@@ -271,7 +266,7 @@ static int period_of(const struct run_control *c, const struct control_request *
 		     unsigned int event, uint64_t *period, struct err *e)
 {
 	enum control_unit unit = run_control_unit(c, event);
-	const char *name = c->run->info.event[event].name;
+	const char *name = c->run->profile.info.event[event].name;
 	bool freq = r->cmd == CONTROL_FREQ;
 
 	if (freq && unit == CONTROL_COUNT)
@@ -294,14 +289,16 @@ static int period_of(const struct run_control *c, const struct control_request *
 	return 0;
 }
 
-static int do_period(struct run_control *c, const struct control_request *r, struct buf *b,
+static int do_period(struct run_control *c, const struct control_request *r, struct json_writer *w,
 		     struct err *e)
 {
 	uint64_t from, to = 0;
 	unsigned int event;
 	int ret = find_event(c, &r->event[0], &event, e);
 
-	ret = ret ? ret : period_of(c, r, event, &to, e);
+	if (ret)
+		return ret;
+	ret = period_of(c, r, event, &to, e);
 	if (ret)
 		return ret;
 	from = vm_period(c->run->vm, event);
@@ -312,13 +309,11 @@ static int do_period(struct run_control *c, const struct control_request *r, str
 						.vcpu = -1,
 						.from = from,
 						.to = to });
-	control_put_text(b, "event", c->run->info.event[event].name);
-	control_put_u64(b, "from", from);
-	control_put_u64(b, "to", to);
+	json_put(w, "event", c->run->profile.info.event[event].name, "from", from, "to", to);
 	return 0;
 }
 
-static int do_depth(struct run_control *c, const struct control_request *r, struct buf *b,
+static int do_depth(struct run_control *c, const struct control_request *r, struct json_writer *w,
 		    struct err *e)
 {
 	bool size = r->cmd == CONTROL_STACK_SIZE;
@@ -339,23 +334,21 @@ static int do_depth(struct run_control *c, const struct control_request *r, stru
 						.vcpu = -1,
 						.from = from,
 						.to = *now });
-	control_put_u64(b, "from", from);
-	control_put_u64(b, "to", *now);
+	json_put(w, "from", from, "to", *now);
 	return 0;
 }
 
-static void do_mark(struct run_control *c, const struct control_request *r, struct buf *b)
+static void do_mark(struct run_control *c, const struct control_request *r, struct json_writer *w)
 {
 	uint64_t now = clock_mono_ns();
 
 	markers_add(&c->run->markers.list, MARKER_CONTROL, r->name, strlen(r->name), now, 0);
-	control_put_text(b, "name", r->name);
-	control_put_u64(b, "time_ns", now);
+	json_put(w, "name", json_of_str(r->name), "time_ns", now);
 }
 
 /* -- asking --------------------------------------------------------------------------- */
 
-static int do_hello(struct run_control *c, const struct control_request *r, struct buf *b,
+static int do_hello(struct run_control *c, const struct control_request *r, struct json_writer *w,
 		    struct err *e)
 {
 	const struct run *run = c->run;
@@ -363,50 +356,137 @@ static int do_hello(struct run_control *c, const struct control_request *r, stru
 	if (r->value != CONTROL_VERSION)
 		return NO(e, "this kvmprof speaks version %u of the protocol, not %" PRIu64,
 			  CONTROL_VERSION, r->value);
-	control_put_u64(b, "version", CONTROL_VERSION);
-	control_put_text(b, "kvmprof", KVMPROF_VERSION);
-	control_put_u64(b, "pid", (uint64_t)getpid());
-	control_put_text(b, "image", run->opt->image ? run->opt->image : "");
-	control_put_text(b, "output", run->opt->output ? run->opt->output : "");
-	control_put_u64(b, "vcpus", vm_vcpus(run->vm));
-	put_armed(c, "events", UINT32_MAX, b);
+	json_put(w, "version", CONTROL_VERSION, "kvmprof", json_of_str(KVMPROF_VERSION), "pid",
+		 (uint64_t)getpid(), "image", run->opt->image ? run->opt->image : "", "output",
+		 run->opt->output ? run->opt->output : "", "vcpus", vm_vcpus(run->vm));
+	put_armed(c, "events", UINT32_MAX, w);
 	return 0;
 }
 
-static int control_answer(struct run_control *c, const struct control_request *r, struct buf *b,
-			  struct err *e)
+static int control_answer(struct run_control *c, const struct control_request *r,
+			  struct json_writer *w, struct err *e)
 {
 	switch (r->cmd) {
 	case CONTROL_HELLO:
-		return do_hello(c, r, b, e);
+		return do_hello(c, r, w, e);
 	case CONTROL_STATUS:
-		run_control_put_status(c, b);
+		run_control_put_status(c, w);
 		return 0;
 	case CONTROL_STATS:
-		run_control_put_stats(c, b);
+		run_control_put_stats(c, w);
 		return 0;
 	case CONTROL_COLLECT:
-		do_collect(c, r, b);
+		do_collect(c, r, w);
 		return 0;
 	case CONTROL_VCPU:
-		return do_vcpu(c, r, b, e);
+		return do_vcpu(c, r, w, e);
 	case CONTROL_ARM:
 	case CONTROL_DISARM:
-		return do_arm(c, r, b, e);
+		return do_arm(c, r, w, e);
 	case CONTROL_EVENT:
-		return do_event(c, r, b, e);
+		return do_event(c, r, w, e);
 	case CONTROL_PERIOD:
 	case CONTROL_FREQ:
-		return do_period(c, r, b, e);
+		return do_period(c, r, w, e);
 	case CONTROL_STACK_SIZE:
 	case CONTROL_MAX_STACK:
-		return do_depth(c, r, b, e);
+		return do_depth(c, r, w, e);
 	case CONTROL_MARK:
-		do_mark(c, r, b);
+		do_mark(c, r, w);
 		return 0;
 	default: /* CONTROL_STOP */
 		vm_end(c->run->vm, VM_END_ASKED);
 		return 0;
+	}
+}
+
+/* -- requests that the consumer's thread answers, between two samples ------------------ */
+
+/* Writes the profile at c->request.path, or where the keeper takes it from. */
+static int control_write_snapshot(struct run_control *c, const struct profile_totals *totals,
+				  struct err *e)
+{
+	struct run_keep *k = &c->run->keep;
+	const char *path = c->request.path, *own = c->entry.file;
+	struct err why = { 0 };
+	int ret;
+
+	if (!k->keeper)
+		return sink_snapshot(c->run->profile.sink, path, totals, e);
+	ret = run_keep_begin_entry(k, path, &c->entry, e);
+	if (ret)
+		return ret;
+	ret = sink_snapshot(c->run->profile.sink, own, totals, &why);
+	/* The client knows its own name for it. */
+	if (ret && !strncmp(why.text, own, strlen(own)))
+		return err_set(e, -ret, "%s%s", path, why.text + strlen(own));
+	return ret ? err_set(e, -ret, "%s", why.text) : 0;
+}
+
+static int control_snapshot(struct run_control *c, const struct pipeline_stats *stats,
+			    struct json_writer *w, struct err *e)
+{
+	struct run *r = c->run;
+	uint64_t start = clock_mono_ns(), lost = run_control_lost(c);
+	struct profile_totals totals = { .first_ns = vm_first_entry_ns(r->vm), .last_ns = start };
+	struct summary s;
+	struct buf json;
+	int ret = 0;
+
+	buf_init(&json);
+	run_summary(r, stats, &s);
+	summary_json(&s, &json);
+	buf_u8(&json, 0);
+	totals.json = (const char *)json.data;
+	if (json.failed)
+		ret = err_nomem(e);
+	ret = ret ? ret : control_write_snapshot(c, &totals, e);
+	buf_deinit(&json);
+	if (ret)
+		return ret;
+	c->wrote = true;
+	json_put(w, "path", json_of_str(c->request.path), "samples", stats->samples, "took_ns",
+		 clock_mono_ns() - start, "lost", run_control_lost(c) - lost);
+	return 0;
+}
+
+static int control_profile(struct run_control *c)
+{
+	const struct live_query q = {
+		.since = c->request.since,
+		.max_stacks = c->request.max_stacks,
+		.max_depth = c->request.max_depth,
+		.now_ns = clock_mono_ns(),
+	};
+
+	view_sink_profile(c->run->profile.sink, &q, &c->reply);
+	return 0;
+}
+
+static void control_do_job(struct run_control *c, const struct pipeline_stats *stats)
+{
+	const struct control_request *r = &c->request;
+	struct json_writer w;
+	struct err e = { 0 };
+	int ret;
+
+	c->wrote = false;
+	control_reply_begin(&w, &c->reply, r);
+	/* The others begin a writer of their own behind these members. */
+	if (r->cmd == CONTROL_SNAPSHOT)
+		ret = control_snapshot(c, stats, &w, &e);
+	else if (r->cmd == CONTROL_PROFILE)
+		ret = control_profile(c);
+	else if (r->cmd == CONTROL_PS)
+		ret = ps_json(pipeline_guest(c->run->pipeline),
+			      r->on ? PS_WITH_STACKS : PS_WITHOUT_STACKS, &c->reply, &e);
+	else
+		ret = view_sink_text(c->run->profile.sink, r->addr, r->len, &c->reply, &e);
+	if (ret) {
+		c->reply.len = 0;
+		control_reply_error(&c->reply, r, e.text);
+	} else {
+		control_reply_end(&w);
 	}
 }
 
@@ -424,7 +504,7 @@ static void run_job(struct pipeline_job *job, const struct pipeline_stats *stats
 	struct run_control *c =
 		(struct run_control *)((char *)job - offsetof(struct run_control, job));
 
-	run_control_do_job(c, stats);
+	control_do_job(c, stats);
 	control_server_done(c->server);
 }
 
@@ -442,6 +522,7 @@ static bool on_request(void *ctx, const struct control_request *r, struct buf *r
 {
 	struct run_control *c = ctx;
 	size_t start = reply->len;
+	struct json_writer w;
 	struct err e = { 0 };
 
 	if (is_later(r->cmd)) {
@@ -452,13 +533,13 @@ static bool on_request(void *ctx, const struct control_request *r, struct buf *r
 		pipeline_post(c->run->pipeline, &c->job);
 		return false;
 	}
-	control_reply_begin(reply, r);
+	control_reply_begin(&w, reply, r);
 	c->request_ns = clock_mono_ns();
-	if (control_answer(c, r, reply, &e) < 0) {
+	if (control_answer(c, r, &w, &e) < 0) {
 		reply->len = start;
 		control_reply_error(reply, r, e.text);
 	} else {
-		control_reply_end(reply);
+		control_reply_end(&w);
 	}
 	return true;
 }
@@ -466,6 +547,7 @@ static bool on_request(void *ctx, const struct control_request *r, struct buf *r
 static void on_later(void *ctx, struct buf *reply)
 {
 	struct run_control *c = ctx;
+	struct err e = { 0 };
 
 	/* c->reply may be half written, by a thread that is no more. */
 	if (atomic_load(&c->gone)) {
@@ -473,8 +555,15 @@ static void on_later(void *ctx, struct buf *reply)
 				    "the profile has ended: its thread crashed");
 		return;
 	}
-	buf_add(reply, c->reply.data, c->reply.len);
-	reply->failed |= c->reply.failed;
+	if (c->wrote && c->run->keep.keeper &&
+	    run_keep_publish_entry(&c->run->keep, &c->entry, &e)) {
+		control_reply_error(reply, &c->request, e.text);
+	} else {
+		if (c->wrote)
+			atomic_fetch_add(&c->snapshots, 1);
+		buf_add(reply, c->reply.data, c->reply.len);
+		reply->failed |= c->reply.failed;
+	}
 	buf_deinit(&c->reply);
 }
 
@@ -502,13 +591,14 @@ int run_control_open(struct run_control **out, const char *path, struct err *e)
 	int ret;
 
 	if (!c)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = control_listen(&c->listener, path, e);
 	if (ret) {
 		free(c);
 		return ret;
 	}
 	pthread_mutex_init(&c->lock, NULL);
+	c->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	*out = c;
 	return 0;
 }
@@ -541,5 +631,7 @@ void run_control_destroy(struct run_control *c)
 		return;
 	run_control_stop(c);
 	pthread_mutex_destroy(&c->lock);
+	if (c->statm >= 0)
+		close(c->statm);
 	free(c);
 }

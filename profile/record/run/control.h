@@ -2,20 +2,20 @@
 /*
  * run_control: what requests to the control socket do to a run (docs/control.md).
  *
- * Requests are answered on the server's thread, which asks the machine through vm.h; what
+ * Requests are answered on the server's thread, which asks the machine through vmm/control.h; what
  * needs the profile is a job for the pipeline's consumer. All functions here are for the
  * main thread, where it says nothing else.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_CONTROL_H
 #define KVMPROF_PROFILE_RECORD_RUN_CONTROL_H
 
-#include "base/buf.h"
 #include "base/err.h"
 
 #include <stdint.h>
 
 #define RUN_CONTROL_MAX_CHANGES 4096u
 
+struct json_writer;
 struct run;
 struct run_control;
 
@@ -31,7 +31,7 @@ const char *run_control_path(const struct run_control *c);
 
 /* How often something was changed; NULL: 0. Any thread. */
 uint64_t run_control_changes(struct run_control *c);
-/* ,"changes":[...],"changes_beyond":N,"snapshots":N; NULL: an empty list. Any thread. */
-void run_control_json(struct run_control *c, struct buf *b);
+/* Writes the members changes, changes_beyond and snapshots; NULL: an empty list. Any thread. */
+void run_control_json(struct run_control *c, struct json_writer *w);
 
 #endif

@@ -3,12 +3,17 @@
  * run_control_status: the figures of a run while it goes on. They are read where the
  * vCPUs write them, so each is a little old, and they need not fit together exactly.
  */
+#include "profile/record/run/private.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "profile/record/control/reply.h"
-#include "profile/record/run/control_private.h"
 #include "profile/format/sink/ring.h"
+#include "vmm/device.h"
+#include "vmm/vm.h"
+#include "base/ring.h"
+#include "vmm/control.h"
+#include "vmm/end.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,19 +53,27 @@ static double rate_hz(const struct run_control *c)
 	return (double)(run_control_samples(c) - samples) * 1e9 / (double)(now - since);
 }
 
-static uint64_t rss_bytes(void)
+static uint64_t rss_bytes(const struct run_control *c)
 {
-	cleanup_fclose FILE *f = fopen("/proc/self/statm", "re");
+	char text[128];
+	ssize_t n = c->statm < 0 ? -1 : pread(c->statm, text, sizeof(text) - 1, 0);
 	unsigned long long size, resident = 0;
 
-	if (!f || fscanf(f, "%llu %llu", &size, &resident) != 2)
+	text[n > 0 ? n : 0] = '\0';
+	if (sscanf(text, "%llu %llu", &size, &resident) != 2)
 		return 0;
 	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void put_events(const struct run_control *c, struct buf *b)
+static void put_hist(struct json_writer *w, const char *key, const struct hist *h)
 {
-	const struct profile_info *info = &c->run->info;
+	json_put_object(w, key, "count", h->count, "p50", hist_quantile(h, 500), "p99",
+			hist_quantile(h, 990), "max", h->max);
+}
+
+static void put_events(const struct run_control *c, struct json_writer *w)
+{
+	const struct profile_info *info = &c->run->profile.info;
 	uint64_t samples[VM_MAX_EVENTS] = { 0 };
 	struct vm *vm = c->run->vm;
 
@@ -70,38 +83,30 @@ static void put_events(const struct run_control *c, struct buf *b)
 		for (unsigned int i = 0; i < VM_MAX_EVENTS; i++)
 			samples[i] += st.event_samples[i];
 	}
-	buf_printf(b, ",\"events\":[");
-	for (unsigned int i = 0; i < run_control_events(c); i++) {
-		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		json_quote(b, info->event[i].name);
-		control_put_bool(b, "armed", vm_event_is_armed(vm, i));
-		control_put_u64(b, "period", vm_period(vm, i));
-		control_put_text(b, "unit", run_control_unit_name(run_control_unit(c, i)));
-		control_put_u64(b, "samples", samples[i]);
-		buf_u8(b, '}');
-	}
-	buf_u8(b, ']');
+	json_array_begin(w, "events");
+	for (unsigned int i = 0; i < run_control_events(c); i++)
+		json_put_object(w, NULL, "name", info->event[i].name, "armed",
+				vm_event_is_armed(vm, i), "period", vm_period(vm, i), "unit",
+				run_control_unit_name(run_control_unit(c, i)), "samples",
+				samples[i]);
+	json_array_end(w);
 }
 
 static void put_vcpu(const struct run_control *c, unsigned int i, const struct vcpu_stats *st,
-		     struct buf *b)
+		     struct json_writer *w)
 {
-	buf_printf(b, "{\"vcpu\":%u", i);
-	control_put_bool(b, "collecting", vm_vcpu_is_collecting(c->run->vm, i));
-	control_put_u64(b, "samples", st->samples);
-	buf_printf(b, ",\"events\":[");
+	json_object_begin(w, NULL);
+	json_put(w, "vcpu", i, "collecting", vm_vcpu_is_collecting(c->run->vm, i), "samples",
+		 st->samples);
+	json_array_begin(w, "events");
 	for (unsigned int k = 0; k < run_control_events(c); k++)
-		buf_printf(b, "%s%" PRIu64, k ? "," : "", st->event_samples[k]);
-	buf_u8(b, ']');
-	control_put_u64(b, "kernel", st->kernel);
-	control_put_u64(b, "user", st->user);
-	control_put_u64(b, "idle", st->idle);
-	control_put_u64(b, "lost", ring_dropped(vm_ring(c->run->vm, i)));
-	control_put_u64(b, "overruns", st->overruns);
-	control_put_u64(b, "uncollected", st->uncollected);
-	control_put_u64(b, "offline", st->offline);
-	control_put_hist(b, "stopped_ns", &st->stop_ns);
-	buf_u8(b, '}');
+		json_u64(w, NULL, st->event_samples[k]);
+	json_array_end(w);
+	json_put(w, "kernel", st->kernel, "user", st->user, "idle", st->idle, "lost",
+		 ring_dropped(vm_ring(c->run->vm, i)), "overruns", st->overruns, "uncollected",
+		 st->uncollected, "offline", st->offline);
+	put_hist(w, "stopped_ns", &st->stop_ns);
+	json_object_end(w);
 }
 
 static const char *state(const struct run_control *c)
@@ -112,70 +117,62 @@ static const char *state(const struct run_control *c)
 							   : "starting";
 }
 
-void run_control_put_status(struct run_control *c, struct buf *b)
+void run_control_put_status(struct run_control *c, struct json_writer *w)
 {
+	const struct sink *ring = c->run->profile.ring;
 	struct vm *vm = c->run->vm;
 	uint64_t first = vm_first_entry_ns(vm), overruns = 0, uncollected = 0;
 	struct hist stop = { 0 }, latency = { 0 };
 
-	control_put_text(b, "state", state(c));
-	control_put_u64(b, "elapsed_ns", first ? clock_mono_ns() - first : 0);
-	control_put_bool(b, "collecting", vm_is_collecting(vm));
-	put_events(c, b);
-	buf_printf(b, ",\"vcpus\":[");
+	json_put(w, "state", state(c), "elapsed_ns", first ? clock_mono_ns() - first : 0,
+		 "collecting", vm_is_collecting(vm));
+	put_events(c, w);
+	json_array_begin(w, "vcpus");
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
 		const struct vcpu_stats st = vm_stats(vm, i);
 
-		if (i)
-			buf_u8(b, ',');
-		put_vcpu(c, i, &st, b);
+		put_vcpu(c, i, &st, w);
 		overruns += st.overruns;
 		uncollected += st.uncollected;
 		hist_merge(&stop, &st.stop_ns);
 		hist_merge(&latency, &st.latency_ns);
 	}
-	buf_u8(b, ']');
-	control_put_u64(b, "samples", run_control_samples(c));
-	control_put_u64(b, "lost", run_control_lost(c));
-	control_put_u64(b, "overwritten", c->run->ring ? sink_ring_overwritten(c->run->ring) : 0);
-	control_put_u64(b, "overruns", overruns);
-	control_put_u64(b, "uncollected", uncollected);
-	control_put_hist(b, "stopped_ns", &stop);
-	control_put_hist(b, "latency_ns", &latency);
-	buf_printf(b, ",\"rate_hz\":%.1f", rate_hz(c));
-	control_put_u64(b, "stack_size", c->stack_size);
-	control_put_u64(b, "max_stack", c->max_stack);
-	control_put_u64(b, "changes", run_control_changes(c));
-	control_put_u64(b, "snapshots", atomic_load(&c->snapshots));
-	control_put_u64(b, "rss_bytes", rss_bytes());
+	json_array_end(w);
+	json_put(w, "samples", run_control_samples(c), "lost", run_control_lost(c), "overwritten",
+		 ring ? sink_ring_overwritten(ring) : 0, "overruns", overruns, "uncollected",
+		 uncollected);
+	put_hist(w, "stopped_ns", &stop);
+	put_hist(w, "latency_ns", &latency);
+	json_put(w, "rate_hz", json_fixed(1, rate_hz(c)), "stack_size", c->stack_size, "max_stack",
+		 c->max_stack, "changes", run_control_changes(c), "snapshots",
+		 atomic_load(&c->snapshots), "rss_bytes", rss_bytes(c));
 }
 
-void run_control_put_stats(struct run_control *c, struct buf *b)
+void run_control_put_stats(struct run_control *c, struct json_writer *w)
 {
 	struct vm *vm = c->run->vm;
 
-	buf_printf(b, ",\"vcpus\":[");
+	json_array_begin(w, "vcpus");
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
 		const struct vcpu_stats st = vm_stats(vm, i);
-		const char *sep = "";
 
-		buf_printf(b, "%s{\"vcpu\":%u,\"exits\":{", i ? "," : "", i);
+		json_object_begin(w, NULL);
+		json_u64(w, "vcpu", i);
+		json_object_begin(w, "exits");
 		for (unsigned int k = 0; k < VCPU_EXIT_KINDS; k++) {
-			if (!st.exits[k])
-				continue;
-			buf_printf(b, "%s\"%u_%s\":%" PRIu64, sep, k, vcpu_exit_name(k),
-				   st.exits[k]);
-			sep = ",";
+			char key[64];
+
+			snprintf(key, sizeof(key), "%u_%s", k, vm_exit_name(k));
+			if (st.exits[k])
+				json_u64(w, key, st.exits[k]);
 		}
-		buf_u8(b, '}');
-		control_put_hist(b, "stopped_ns", &st.stop_ns);
-		control_put_hist(b, "latency_ns", &st.latency_ns);
-		control_put_u64(b, "stack_capped", st.stack_capped);
-		control_put_u64(b, "stack_unmapped", st.stack_unmapped);
-		control_put_u64(b, "stack_unreadable", st.stack_none);
-		control_put_u64(b, "unknown_io", st.unknown_io);
-		control_put_u64(b, "unknown_mmio", st.unknown_mmio);
-		buf_u8(b, '}');
+		json_object_end(w);
+		put_hist(w, "stopped_ns", &st.stop_ns);
+		put_hist(w, "latency_ns", &st.latency_ns);
+		json_put(w, "stack_capped", st.stack_capped, "stack_unmapped", st.stack_unmapped,
+			 "stack_unreadable", st.stack_none, "unknown_io", st.unknown_io,
+			 "unknown_mmio", st.unknown_mmio);
+		json_object_end(w);
 	}
-	buf_u8(b, ']');
+	json_array_end(w);
 }

@@ -80,7 +80,7 @@ static int disk_option(struct domain_disk *k, bool writable, struct err *e)
 	k->option = b.failed ? NULL : (char *)b.data;
 	if (b.failed) {
 		buf_deinit(&b);
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	}
 	return 0;
 }

@@ -2,6 +2,8 @@
 #include "profile/record/run/disks.h"
 
 #include "base/cleanup.h"
+#include "base/reporter.h"
+#include "vmm/config.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,8 +44,9 @@ int run_disks_add(struct run_disks *d, const struct disk_config *cfg, const char
 	if (ret)
 		return ret;
 	disk->serial = NULL;
+	disk->limit = (struct rate_limit){ 0 };
 	if (serial && *serial) {
-		memcpy(d->serial[d->n], serial, strnlen(serial, VIRTIO_BLK_ID_LEN));
+		memcpy(d->serial[d->n], serial, strnlen(serial, DISK_SERIAL_LEN));
 		disk->serial = d->serial[d->n];
 	}
 	d->n++;
@@ -51,7 +54,7 @@ int run_disks_add(struct run_disks *d, const struct disk_config *cfg, const char
 }
 
 /* The end of a file that is no whole number of sectors is not on the disk. */
-static void tell_tail(const char *path)
+static void tell_tail(const struct reporter *to, const char *path)
 {
 	unsigned int tail;
 	struct stat st;
@@ -60,13 +63,15 @@ static void tell_tail(const char *path)
 		return;
 	tail = (unsigned int)((uint64_t)st.st_size % DISK_SECTOR);
 	if (tail)
-		fprintf(stderr,
+		reporter_printf(
+			to,
 			"kvmprof: note: %s is no whole number of sectors: the guest does not see "
 			"its last %u bytes\n",
 			path, tail);
 }
 
-int run_disks_open(struct run_disks *d, const struct run_disk_options *o, struct err *e)
+int run_disks_open(struct run_disks *d, const struct run_disk_options *o, const struct reporter *to,
+		   struct err *e)
 {
 	int ret = 0;
 
@@ -74,11 +79,13 @@ int run_disks_open(struct run_disks *d, const struct run_disk_options *o, struct
 		struct run_disk parsed;
 		struct disk_config cfg = { .path = parsed.path, .overlay = parsed.overlay };
 
-		ret = run_disk_parse(&parsed, o->text[i], e);
+		ret = run_options_disk_parse(&parsed, o->text[i], e);
 		cfg.write = parsed.write;
 		ret = ret ? ret : run_disks_add(d, &cfg, parsed.serial, e);
-		if (!ret)
-			tell_tail(parsed.path);
+		if (ret)
+			break;
+		d->at[d->n - 1].limit = parsed.limit;
+		tell_tail(to, parsed.path);
 	}
 	return ret;
 }

@@ -2,14 +2,21 @@
 #include "profile/record/run/exact.h"
 
 #include "base/cleanup.h"
+#include "base/reporter.h"
 #include "profile/record/run/run.h"
 #include "profile/record/run/sandbox.h"
 #include "profile/record/run/tune.h"
+#include "profile/record/sandbox/jail.h"
 #include "profile/format/sink/phase.h"
 #include "vmm/bootdisk/cmdline.h"
 #include "vmm/exact/exact.h"
+#include "vmm/vm.h"
+#include "vmm/config.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* One sample is there at a time. */
@@ -18,27 +25,29 @@
 /* CPUID of EXACT_CPU_MODEL under TCG: vendor, family, model, stepping, as perf's header has it. */
 #define CPU_ID "AuthenticAMD,15,107,1"
 
-int run_exact_choose_way(struct source *s, enum boot_way asked, struct err *e)
+int run_exact_choose_way(struct run_source *s, enum boot_way asked, struct err *e)
 {
 	static const enum boot_way order[] = { BOOT_WAY_LINUX16, BOOT_WAY_MULTIBOOT, BOOT_WAY_PVH };
-	const struct boot_image *image = &s->target.image;
+	const struct boot_image *image = &s->image;
 
 	if (asked == BOOT_WAY_BZIMAGE) /* by its real-mode code, as firmware does it */
 		asked = BOOT_WAY_LINUX16;
 	for (unsigned int i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!boot_image_has_way(image, order[i]) ||
+		if (!way_image_has(image, order[i]) ||
 		    (asked != BOOT_WAY_AUTO && asked != order[i]))
 			continue;
 		s->way = order[i];
 		s->moves = image->kind == BOOT_BZIMAGE;
 		return 0;
 	}
+	if (image->unloaded.code && image->kind != BOOT_BZIMAGE)
+		return err_set(e, image->unloaded.code, "%s", image->unloaded.text);
 	if (asked != BOOT_WAY_AUTO)
 		return err_set(e, ENOTSUP,
 			       "%s: --engine exact can't enter it by --boot=%s: leave that out",
-			       s->target.name, boot_way_name(asked));
+			       s->target.name, way_name(asked));
 	return err_set(e, ENOTSUP,
-		       "%s: --engine exact enters a kernel as a bzImage, by multiboot or by PVH, "
+		       "%s: --engine exact enters a kernel as a bzImage, by multiboot 1 or by PVH, "
 		       "and this one has none of these",
 		       s->target.name);
 }
@@ -49,6 +58,7 @@ static void exact_moment(void *ctx, uint64_t now_ns)
 	struct run *r = ctx;
 
 	(void)run_markers_look(&r->markers, r->vm, now_ns);
+	run_panic_look(r, now_ns);
 }
 
 static uint64_t exact_clock(void *ctx)
@@ -59,7 +69,7 @@ static uint64_t exact_clock(void *ctx)
 }
 
 /* What QEMU is to boot: not the file, where the kernel is a part of one. */
-static struct exact_bytes kernel_of(const struct source *s)
+static struct exact_bytes kernel_of(const struct run_source *s)
 {
 	const struct file_map *f = &s->target.file;
 
@@ -70,6 +80,121 @@ static struct exact_bytes kernel_of(const struct source *s)
 					     s->uki.at[UKI_LINUX].len };
 	return (struct exact_bytes){ f->data, f->len };
 }
+
+/* -- QEMU's rights ------------------------------------------------------------------------------ */
+
+/* Beside the address space of the guest's memory and disks: code that it makes, threads, libraries. */
+#define JAIL_MEMORY (UINT64_C(16) << 30)
+#define JAIL_FILE (UINT64_C(5) << 30) /* what it writes are counts */
+
+struct exact_confined {
+	struct jail jail;
+	struct exact_jail hooks;
+	uint64_t memory;
+};
+
+/* Of the data beside a QEMU: firmware alone. */
+static void jail_add_data(struct jail *j, const char *share)
+{
+	static const char *const names[] = { "qemu", "seabios", "ipxe" };
+	cleanup_closedir DIR *d = opendir(share);
+	struct dirent *x;
+
+	while (d && (x = readdir(d)))
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+			if (strstr(x->d_name, names[i])) {
+				char path[2 * PATH_MAX];
+
+				snprintf(path, sizeof(path), "%s/%s", share, x->d_name);
+				jail_add(j, path);
+				break;
+			}
+}
+
+/* PREFIX/bin/qemu-system-x86_64 has its libraries and data in PREFIX; one that was just built, beside it. */
+static void jail_add_qemu(struct jail *j, const char *qemu)
+{
+	static const char *const libs[] = { "bin", "lib", "lib64", "libexec" };
+	static const char *const beside[] = { "qemu-bundle", "pc-bios", "../pc-bios" };
+	char dir[PATH_MAX], path[PATH_MAX + 64];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", qemu);
+	slash = strrchr(dir, '/');
+	if (!slash || !strncmp(qemu, "/usr/", 5))
+		return; /* of the system */
+	jail_add(j, qemu);
+	*slash = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, beside[i]);
+		jail_add(j, path);
+	}
+	slash = strrchr(dir, '/');
+	if (!slash || strcmp(slash, "/bin") != 0)
+		return;
+	*slash = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(libs); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, libs[i]);
+		jail_add(j, path);
+	}
+	snprintf(path, sizeof(path), "%s/share", dir);
+	jail_add_data(j, path);
+}
+
+static int jail_needs(void *ctx, const struct exact_needs *n, struct err *e)
+{
+	struct exact_confined *c = ctx;
+
+	jail_add_system(&c->jail);
+	jail_add_qemu(&c->jail, n->engine->qemu);
+	jail_add(&c->jail, n->engine->plugin);
+	c->jail.memory = c->memory + JAIL_MEMORY;
+	c->jail.file_size = JAIL_FILE;
+	for (unsigned int i = 0; i < n->ndisks; i++) {
+		jail_add_fd(&c->jail, n->disk[i].fd, n->disk_fd[i]);
+		c->jail.memory += n->disk[i].size;
+	}
+	c->hooks.uid = c->jail.uid;
+	return c->jail.failed ? err_nomem(e) : 0;
+}
+
+static int jail_is_made(void *ctx, pid_t pid)
+{
+	return jail_made(&((struct exact_confined *)ctx)->jail, pid);
+}
+
+static int jail_enters(void *ctx, const char **what)
+{
+	return jail_enter(&((struct exact_confined *)ctx)->jail, what);
+}
+
+/* A line names what this host's kernel does not protect from. */
+static int confine(struct exact_confined *c, uint64_t memory, const struct reporter *to,
+		   struct err *e)
+{
+	struct buf said;
+	int ret;
+
+	buf_init(&said);
+	ret = jail_open(&c->jail, &said, e);
+	buf_u8(&said, 0);
+	if (!ret && said.len > 1)
+		reporter_printf(to, "kvmprof: note: QEMU is less confined than it could be: %s\n",
+				(const char *)said.data);
+	buf_deinit(&said);
+	c->memory = memory;
+	c->hooks = (struct exact_jail){
+		.ctx = c,
+		.namespaces = c->jail.namespaces,
+		.uid = c->jail.uid,
+		.needs = jail_needs,
+		.made = jail_is_made,
+		.enter = jail_enters,
+	};
+	return ret;
+}
+
+/* -- the machine -------------------------------------------------------------------------------- */
 
 /* A name of a virtio disk would be waited for in vain. */
 static int check_root(const struct run *r, struct err *e)
@@ -90,7 +215,7 @@ static int check_root(const struct run *r, struct err *e)
 }
 
 /*
- * Phases of a boot, as profile/stacks/phases.h has them, and the functions that they begin with: the
+ * Phases of a boot, as profile/analyse/stacks/phases.h has them, and the functions that they begin with: the
  * first of these that the kernel has. Of a compiler's clones ("name.isra.0") any will do.
  */
 static const struct {
@@ -119,7 +244,7 @@ static const struct symbol *exact_function(const struct symtab *t, const char *n
 
 static void exact_phases(const struct target *t, struct exact_config *cfg)
 {
-	if (!t->image.is_linux || t->live || !t->symbols)
+	if (!t->is_linux || t->live || !t->symbols)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(phase_begins); i++) {
 		const struct symbol *s = NULL;
@@ -136,9 +261,9 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 		   struct err *e)
 {
 	const struct run_options *o = r->opt;
-	const struct source *s = &r->source;
+	const struct run_source *s = &r->source;
 	struct tune_request tr = {
-		.is_linux = s->target.image.is_linux,
+		.is_linux = s->target.is_linux,
 		.vcpus = s->vcpus,
 		.tsc_khz = EXACT_TSC_KHZ,
 		.cmdline = o->cmdline,
@@ -159,23 +284,31 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 		.ready = run_sandbox_ready,
 		.ready_ctx = r,
 	};
+	struct exact_confined confined = { 0 };
 	struct vm_config vm = {
 		.quirks = &r->quirks,
-		.console = console_put,
-		.console_ctx = &r->console,
+		.console = run_panic_put,
+		.console_ctx = &r->panic.console,
 	};
 	int ret;
 
+	r->panic.console.put = console_put;
+	r->panic.console.ctx = &r->console;
 	vm.plan.slide_unknown = s->moves && !s->target.live;
 	ret = events_prepare_exact(&r->events, o->period ? o->period : RUN_EXACT_PERIOD, e);
 
-	ret = ret ? ret : run_markers_configure(&r->markers, &s->target, &vm, e);
+	ret = ret ? ret
+		  : run_markers_configure(&r->markers, &s->target, &vm, &r->pipeline_options, e);
 	if (ret)
 		return ret;
-	if (s->target.image.high > s->mem_size)
+	if (s->way == BOOT_WAY_LINUX16) {
+		cfg.boot_low = EXACT_BZIMAGE;
+		cfg.boot_high = EXACT_BZIMAGE + s->image.pm_len;
+	}
+	if (s->image.high > s->mem_size)
 		return err_set(e, ENOMEM,
 			       "%s: reaches up to 0x%llx, and the guest has %llu MiB: give -m",
-			       s->target.name, (unsigned long long)s->target.image.high,
+			       s->target.name, (unsigned long long)s->image.high,
 			       (unsigned long long)(s->mem_size >> 20));
 	cfg.period = r->events.at[0].vm.period;
 	cfg.strict = !o->jitter;
@@ -195,12 +328,17 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 	r->console.clock_ctx = r;
 	cmdline(r, &tr);
 	if (r->cmdline.failed || r->tuned.failed)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	cfg.cmdline = (const char *)r->cmdline.data;
 	ret = check_root(r, e);
 	for (; cfg.ndisks < s->disks.n; cfg.ndisks++)
 		cfg.disk[cfg.ndisks] = s->disks.at[cfg.ndisks].disk;
-	ret = ret ? ret : vm_exact(&r->vm, &cfg, e);
+	if (!ret && o->sandbox != SANDBOX_OFF) {
+		ret = confine(&confined, s->mem_size, o->reporter, e);
+		cfg.jail = &confined.hooks;
+	}
+	ret = ret ? ret : exact_open(&r->vm, &cfg, e);
+	jail_close(&confined.jail);
 	r->exec.vm = ret ? NULL : r->vm;
 	return ret;
 }

@@ -13,14 +13,14 @@
 #define RUN_EXACT_DISK "/dev/pmem"
 
 struct run;
-struct source;
+struct run_source;
 struct tune_request;
 
 /*
- * How QEMU enters the kernel, in place of source_choose_way(): as a bzImage, by multiboot or by
+ * How QEMU enters the kernel, in place of run_source_choose_way(): as a bzImage, by multiboot or by
  * PVH. -ENOTSUP: it has no such way.
  */
-int run_exact_choose_way(struct source *s, enum boot_way asked, struct err *e);
+int run_exact_choose_way(struct run_source *s, enum boot_way asked, struct err *e);
 /* The machine, whose inputs are open: r->vm. cmdline: makes r->cmdline. */
 int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_request *tr),
 		   struct err *e);

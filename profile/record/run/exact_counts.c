@@ -6,6 +6,8 @@
 #include "profile/format/sink/counted.h"
 #include "vmm/exact/countfile.h"
 #include "vmm/exact/exact.h"
+#include "vmm/end.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,16 +15,17 @@
 #include <string.h>
 
 #define UNKNOWN_PID UINT32_MAX /* perf's -1 */
-#define SPACE_SHIFT 13	       /* of CR3: see callstacks_private.h */
+#define SPACE_SHIFT 13	       /* of CR3: see callstacks_state.h */
 
-enum counts_event { COUNTS_INSTRUCTIONS, COUNTS_CALLS, COUNTS_EXEC, COUNTS_EVENTS };
+enum counts_event { COUNTS_INSTRUCTIONS, COUNTS_CALLS, COUNTS_EXEC, COUNTS_ENTRIES, COUNTS_EVENTS };
 
-/* What ran at the top of a stack: a function, or a block without a name. */
-struct top {
+/* A function, or a block without a name, that ran at the top of a stack. */
+struct exact_counts_top {
 	uint32_t node;
 	uint64_t at; /* the function's address, or the block's */
 	uint64_t ip; /* the lowest address in it that ran */
 	uint64_t insns;
+	uint64_t entries; /* of a function's first instruction */
 };
 
 struct flat {
@@ -83,6 +86,9 @@ static uint32_t counts_pid(const struct run_counts *c, uint32_t space)
 
 	if (!space)
 		return 0;
+	/* A guest whose tasks cannot be told apart is one process, as its mappings have it. */
+	if (c->one_process)
+		return GUEST_PID;
 	return idmap_get(&c->pid, space, &pid) ? pid : UNKNOWN_PID;
 }
 
@@ -111,7 +117,7 @@ static int counts_put(struct writing *w, enum counts_event event, uint32_t space
 	}
 	st->event_samples[event]++;
 	st->event_weight[event] += period;
-	return w->r->sink->ops->sample(w->r->sink, &s, w->e);
+	return w->r->profile.sink->ops->sample(w->r->profile.sink, &s, w->e);
 }
 
 static void counts_push(struct writing *w, uint64_t ip, bool exact)
@@ -139,7 +145,7 @@ static void counts_chain(struct writing *w, uint64_t ip, uint32_t node)
 
 static bool counts_same_top(const void *a, const void *b, const void *ctx)
 {
-	const struct top *x = a, *y = b;
+	const struct exact_counts_top *x = a, *y = b;
 
 	(void)ctx;
 	return x->node == y->node && x->at == y->at;
@@ -153,21 +159,24 @@ static bool counts_same_flat(const void *a, const void *b, const void *ctx)
 	return x->ip == y->ip && x->space == y->space;
 }
 
-/* n instructions at an address, and behind it, as often as the count says. */
-static int counts_add_run(struct writing *w, const struct calltree_count *x, uint64_t at, uint64_t ip,
-			  unsigned int n)
+/* Adds n instructions from ip on, as often as the count says. s: the function that has them, or NULL. */
+static int counts_add_run(struct writing *w, const struct calltree_count *x, const struct symbol *s,
+			  uint64_t ip, unsigned int n)
 {
-	const struct top like = { .node = x->node, .at = at, .ip = ip };
-	struct top *t;
+	const uint64_t at = s ? s->addr : ip;
+	const struct exact_counts_top like = { .node = x->node, .at = at, .ip = ip };
+	struct exact_counts_top *t;
 	uint32_t i;
 	bool fresh;
 
 	if (table_add(&w->top, table_mix(like.node, like.at), &like, &i, &fresh))
 		return -ENOMEM;
-	t = (struct top *)w->top.item + i;
+	t = (struct exact_counts_top *)w->top.item + i;
 	if (ip < t->ip)
 		t->ip = ip;
 	t->insns += x->times * n;
+	/* A block without a name may be entered anywhere: its node has the calls. */
+	t->entries += s && ip == at ? x->times : 0;
 	return 0;
 }
 
@@ -188,7 +197,7 @@ static int counts_add_top(struct writing *w, const struct calltree_count *x, uin
 		n = s ? 1 : b->insns - k;
 		while (s && k + n < b->insns && into + off[k + n] - off[k] < s->size)
 			n++;
-		ret = counts_add_run(w, x, s ? s->addr : ip, ip, n);
+		ret = counts_add_run(w, x, s, ip, n);
 	}
 	return ret;
 }
@@ -225,17 +234,29 @@ static int counts_add_up(struct writing *w)
 	return ret ? err_set(w->e, -ret, "out of memory for exact counts") : 0;
 }
 
+/* Returns whether a node's first address is in a function with a name, whose entries its first instruction counts. */
+static bool counts_named(const struct writing *w, uint32_t node, uint64_t entry)
+{
+	uint64_t into = 0;
+
+	return !counts_space(&w->f, node) &&
+	       guest_kernel_symbol(pipeline_guest(w->r->pipeline), entry, &into);
+}
+
 static int counts_tell_part(struct writing *w)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < w->top.n && !ret; i++) {
-		const struct top *t = (const struct top *)w->top.item + i;
+		const struct exact_counts_top *t = (const struct exact_counts_top *)w->top.item + i;
 
 		if (!counts_are_of(w, t->node))
 			continue;
 		counts_chain(w, t->ip, t->node);
 		ret = counts_put(w, COUNTS_INSTRUCTIONS, counts_space(&w->f, t->node), t->insns);
+		if (!ret && t->entries)
+			ret = counts_put(w, COUNTS_ENTRIES, counts_space(&w->f, t->node),
+					 t->entries);
 	}
 	for (uint32_t i = 0; i < w->f.nnodes && !ret; i++) {
 		const struct calltree_node *n = &w->f.node[i];
@@ -244,6 +265,8 @@ static int counts_tell_part(struct writing *w)
 			continue;
 		counts_chain(w, n->entry, i);
 		ret = counts_put(w, COUNTS_CALLS, counts_space(&w->f, i), n->calls);
+		if (!ret && !counts_named(w, i, n->entry))
+			ret = counts_put(w, COUNTS_ENTRIES, counts_space(&w->f, i), n->calls);
 	}
 	return ret;
 }
@@ -261,7 +284,7 @@ static uint64_t counts_part_end(const struct exact_facts *f, unsigned int part, 
 
 static int counts_tell(struct writing *w)
 {
-	const struct exact_facts *f = vm_exact_facts(w->r->vm);
+	const struct exact_facts *f = exact_facts_of(w->r->vm);
 	uint64_t end_ns = vm_result(w->r->vm)->end_ns;
 	int ret = 0;
 
@@ -289,6 +312,7 @@ void run_counts_begin(struct run_counts *c, struct profile_info *info, struct pi
 		[COUNTS_INSTRUCTIONS] = COUNTED_INSTRUCTIONS,
 		[COUNTS_CALLS] = COUNTED_CALLS,
 		[COUNTS_EXEC] = COUNTED_EXEC,
+		[COUNTS_ENTRIES] = COUNTED_ENTRIES,
 	};
 
 	opt->no_samples = true;
@@ -313,9 +337,10 @@ int run_counts_write(struct run *r, struct err *e)
 		return err_set(e, ENOMEM, "out of memory for exact counts");
 	w->r = r;
 	w->e = e;
-	w->top = TABLE_OF(struct top, counts_same_top);
+	r->counts.one_process = !r->stats.guest.have_tasks;
+	w->top = TABLE_OF(struct exact_counts_top, counts_same_top);
 	w->flat = TABLE_OF(struct flat, counts_same_flat);
-	ret = vm_exact_counts(r->vm, &w->f, e);
+	ret = exact_counts_of(r->vm, &w->f, e);
 	if (!ret)
 		r->counts.stats = w->f.stats;
 	ret = ret ? ret : counts_add_up(w);
@@ -332,26 +357,28 @@ void run_counts_print(const struct run *r)
 	const struct callstacks_stats *s = &r->counts.stats;
 
 	if (r->opt->summary)
-		fprintf(stderr,
-			"kvmprof: exact counts: %" PRIu64 " blocks, %" PRIu64 " stacks, %" PRIu64
-			" interrupts, %" PRIu64 " blocks left early; %" PRIu64
-			" times it is not known how control came there\n",
-			s->blocks, s->stacks, s->interrupts, s->partial, s->strange);
+		reporter_printf(r->opt->reporter,
+				"kvmprof: exact counts: %" PRIu64 " blocks, %" PRIu64
+				" stacks, %" PRIu64 " interrupts, %" PRIu64
+				" blocks left early; %" PRIu64
+				" times it is not known how control came there\n",
+				s->blocks, s->stacks, s->interrupts, s->partial, s->strange);
 	if (s->lost || s->folded || s->deep || s->evicted)
-		fprintf(stderr,
-			"kvmprof: exact counts: no room for %" PRIu64
-			" runs of blocks (lost), %" PRIu64 " calls and %" PRIu64
-			" deep calls (counted at their callers), %" PRIu64
-			" stacks (their chains begin anew)\n",
-			s->lost, s->folded, s->deep, s->evicted);
+		reporter_printf(r->opt->reporter,
+				"kvmprof: exact counts: no room for %" PRIu64
+				" runs of blocks (lost), %" PRIu64 " calls and %" PRIu64
+				" deep calls (counted at their callers), %" PRIu64
+				" stacks (their chains begin anew)\n",
+				s->lost, s->folded, s->deep, s->evicted);
 	if (r->counts.unknown_space)
-		fprintf(stderr,
-			"kvmprof: exact counts: %" PRIu64 " instructions of programs without their "
-			"process: %s\n",
-			r->counts.unknown_space,
-			r->stats.guest.have_tasks && !*r->stats.guest.no_maps
-				? "no sample has shown it; give a smaller -c N"
-				: "this guest's programs are not told apart");
+		reporter_printf(r->opt->reporter,
+				"kvmprof: exact counts: %" PRIu64
+				" instructions of programs without their "
+				"process: %s\n",
+				r->counts.unknown_space,
+				r->stats.guest.have_tasks && !*r->stats.guest.no_maps
+					? "no sample has shown it; give a smaller -c N"
+					: "this guest's programs are not told apart");
 }
 
 void run_counts_deinit(struct run_counts *c)

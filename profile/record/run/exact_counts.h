@@ -2,10 +2,12 @@
 /*
  * run_counts: `kvmprof run --engine exact --call-counts`: exact counts as a profile.
  *
- * Three events. `instructions`: for each stack, and each function (of code without a name: each
+ * Four events. `instructions`: for each stack, and each function (of code without a name: each
  * block) that runs at its top, how many instructions it executed. `calls`: for each stack that a call
  * led to, how many times. `insn-exec`: for each instruction, without a stack, how often it was
- * executed. The first two are of each phase of the boot by itself, and have the time of its end.
+ * executed. `entries`: for each stack, how often the function at its top was entered, by a call or a jump: it is
+ * what the first instruction was executed. Functions of programs have no names yet here: their entries are
+ * their calls. All but `insn-exec` are of each phase of the boot by itself, and have the time of its end.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_EXACT_COUNTS_H
 #define KVMPROF_PROFILE_RECORD_RUN_EXACT_COUNTS_H
@@ -21,12 +23,14 @@ struct run;
 struct run_counts {
 	struct idmap pid; /* by address space: of samples that ran in it */
 	struct callstacks_stats stats;
+	bool one_process;	/* the guest's tasks cannot be told apart */
 	uint64_t unknown_space; /* instructions of programs whose process was never sampled */
 };
 
 /* The events of *info, and what the pipeline has to tell. */
-void run_counts_begin(struct run_counts *c, struct profile_info *info, struct pipeline_options *opt);
-/* After pipeline_finish(): all counts to r->sink, and to r->stats. 0, or -errno with the reason. */
+void run_counts_begin(struct run_counts *c, struct profile_info *info,
+		      struct pipeline_options *opt);
+/* After pipeline_finish(): all counts to r->profile.sink, and to r->stats. 0, or -errno with the reason. */
 int run_counts_write(struct run *r, struct err *e);
 /* What was counted and what found no room, on standard error. */
 void run_counts_print(const struct run *r);

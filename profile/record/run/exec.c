@@ -6,8 +6,10 @@
 #include "profile/record/run/snapshot_facts.h"
 #include "profile/record/run/source.h"
 #include "vmm/image/parse.h"
-#include "vmm/boot/tables.h"
 #include "vmm/layout.h"
+#include "vmm/vm.h"
+#include "vmm/end.h"
+#include "vmm/config.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,10 +35,10 @@ void run_exec_allow_files(void)
 }
 
 /* The files are in memory twice while the kernel unpacks them. */
-static int exec_check_memory(const struct source *s, struct err *e)
+static int exec_check_memory(const struct run_source *s, struct err *e)
 {
-	const struct boot_image *img = &s->target.image;
-	uint64_t init = img->low + boot_setup_field(img, SETUP_INIT_SIZE, 4);
+	const struct boot_image *img = &s->image;
+	uint64_t init = img->low + parse_setup_field(img, SETUP_INIT_SIZE, 4);
 	uint64_t need = (init > img->high ? init : img->high) + 2 * s->initrd.len + SPARE_BYTES;
 
 	if (need <= s->mem_size)
@@ -59,7 +61,7 @@ static void exec_make_cmdline(struct run_exec *x, bool command)
 	buf_u8(&x->cmdline, 0);
 }
 
-int run_exec_open(struct run_exec *x, const struct run_options *opt, struct source *s,
+int run_exec_open(struct run_exec *x, const struct run_options *opt, struct run_source *s,
 		  struct err *e)
 {
 	const struct exec_options *o = &opt->exec;
@@ -70,7 +72,7 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct sour
 
 	if (!exec_any(o))
 		return 0;
-	if (exec_for_linux(o) && !s->target.image.is_linux)
+	if (exec_for_linux(o) && !s->target.is_linux)
 		return err_set(e, EINVAL, "%.200s: not a Linux kernel, and only that runs commands",
 			       s->target.name);
 	if (o->rootfs_disk && s->disk)
@@ -104,7 +106,7 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct sour
 		s->guest_root = x->files.guest_root;
 	exec_make_cmdline(x, exec_wanted(o));
 	if (x->cmdline.failed)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	return exec_check_memory(s, e);
 }
 

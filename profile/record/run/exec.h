@@ -9,14 +9,13 @@
 #include "base/err.h"
 #include "profile/record/rootfs/exec_console.h"
 #include "profile/record/rootfs/exec_files.h"
-#include "profile/record/rootfs/exec_share.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
 struct run_options;
 struct snapshot_facts;
-struct source;
+struct run_source;
 struct vm;
 struct vm_config;
 struct vm_result;
@@ -32,7 +31,7 @@ struct run_exec {
 };
 
 /* After the image is known: pack what is asked for, into s->initrd. s may borrow from x then. */
-int run_exec_open(struct run_exec *x, const struct run_options *opt, struct source *s,
+int run_exec_open(struct run_exec *x, const struct run_options *opt, struct run_source *s,
 		  struct err *e);
 /* Each file that a guest has open through a share is one of ours. */
 void run_exec_allow_files(void);

@@ -7,8 +7,24 @@
 #define KVMPROF_PROFILE_RECORD_RUN_HOST_SIDE_H
 
 #include "base/err.h"
+#include "profile/record/host/host_names.h"
 
+#include <stdbool.h>
+
+struct host_switches;
+struct host_threads;
 struct run;
+
+/* All zero without the event host. */
+struct run_host {
+	bool has;			/* the event host is one of them */
+	struct host_names names;	/* of the functions of the host */
+	struct host_switches *switches; /* who had a processor; NULL: it is not reported, ... */
+	struct err switches_why;	/* ... because of this */
+	struct host_threads
+		*threads;	 /* the VMM's that run no vCPU; NULL: they are not sampled, ... */
+	struct err threads_note; /* ... or not wholly, because of this */
+};
 
 /* As long as we have the rights to: once its events are known. Does nothing where host is none of them. */
 void run_host_open(struct run *r);

@@ -17,15 +17,17 @@ int inspect_open(struct inspect *in, const char *path, struct err *e)
 
 	memset(in, 0, sizeof(*in));
 	in->path = path;
-	ret = source_look(path, &in->what, e);
-	ret = ret ? ret : source_of_image(&in->source, &request, e);
+	ret = run_source_look(path, &in->what, e);
+	if (ret)
+		return ret;
+	ret = run_source_of_image(&in->source, &request, e);
 	in->have_kernel = !ret;
 	return ret;
 }
 
 void inspect_close(struct inspect *in)
 {
-	source_close(&in->source, NULL);
+	run_source_close(&in->source, NULL);
 	in->have_kernel = false;
 }
 
@@ -79,21 +81,22 @@ static bool has_types(const struct target *t)
 /* Where the first instruction is; the decompressors' entries are theirs and not told. */
 static uint64_t entry_of(const struct boot_image *b, enum boot_way way)
 {
-	return way == BOOT_WAY_MULTIBOOT ? b->mb_entry
-	       : way == BOOT_WAY_PVH	 ? b->pvh_entry
-					 : b->entry;
+	return way == BOOT_WAY_MULTIBOOT    ? b->mb_entry
+	       : way == BOOT_WAY_PVH	    ? b->pvh_entry
+	       : way == BOOT_WAY_MULTIBOOT2 ? b->mb2_entry
+					    : b->entry;
 }
 
-/* The way that --boot=auto takes. */
-static enum boot_way way_of(const struct target *t)
+/* Returns the way that --boot=auto takes, or BOOT_WAY_AUTO with the reason why there is none. */
+static enum boot_way way_of(const struct boot_image *b, const char *name, struct err *why)
 {
-	enum boot_way way = BOOT_WAY_VMLINUX;
+	enum boot_way way = BOOT_WAY_AUTO;
 
-	boot_image_way(&t->image, t->name, BOOT_WAY_AUTO, &way, NULL);
+	way_of_image(b, name, BOOT_WAY_AUTO, &way, why);
 	return way;
 }
 
-static void print_ways(const struct target *t, struct buf *out)
+static void print_ways(const struct boot_image *b, const char *name, struct buf *out)
 {
 	static const char *const how[] = {
 		[BOOT_WAY_VMLINUX] = "directly in 64-bit mode",
@@ -102,20 +105,26 @@ static void print_ways(const struct target *t, struct buf *out)
 		[BOOT_WAY_LINUX16] = "in real mode, at its setup code, for which there is no BIOS",
 		[BOOT_WAY_MULTIBOOT] = "in 32-bit mode, with multiboot information",
 		[BOOT_WAY_PVH] = "in 32-bit mode, with PVH start information",
+		[BOOT_WAY_MULTIBOOT2] = "in 32-bit mode, with multiboot2 information",
 	};
-	enum boot_way way = way_of(t);
+	struct err why = { 0 };
+	enum boot_way way = way_of(b, name, &why);
 	struct buf more;
 
+	if (way == BOOT_WAY_AUTO) {
+		line(out, "boots by", "nothing: %s", why.text);
+		return;
+	}
 	buf_init(&more);
 	for (enum boot_way i = BOOT_WAY_VMLINUX; i < BOOT_WAY_AUTO; i++)
-		if (i != way && i != BOOT_WAY_LINUX16 && boot_image_has_way(&t->image, i))
-			buf_printf(&more, "%s%s", more.len ? ", " : "", boot_way_name(i));
+		if (i != way && i != BOOT_WAY_LINUX16 && way_image_has(b, i))
+			buf_printf(&more, "%s%s", more.len ? ", " : "", way_name(i));
 	buf_u8(&more, 0);
-	line(out, "boots by", "%s: %s", boot_way_name(way), how[way]);
+	line(out, "boots by", "%s: %s", way_name(way), how[way]);
 	if (more.len > 1 && !more.failed)
 		line(out, "", "(--boot also takes %s)", (const char *)more.data);
 	buf_deinit(&more);
-	line(out, "entry", "0x%" PRIx64, entry_of(&t->image, way));
+	line(out, "entry", "0x%" PRIx64, entry_of(b, way));
 }
 
 static void print_check(const struct target *t, struct buf *out)
@@ -131,7 +140,7 @@ static void print_check(const struct target *t, struct buf *out)
 static void print_kernel(const struct inspect *in, struct buf *out)
 {
 	const struct target *t = &in->source.target;
-	const struct boot_image *b = &t->image;
+	const struct boot_image *b = &in->source.image;
 	const struct kimage *k = &t->kernel;
 	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
 
@@ -140,7 +149,7 @@ static void print_kernel(const struct inspect *in, struct buf *out)
 	if (*k->banner || *b->version)
 		line(out, "version", "%s", *k->banner ? k->banner : b->version);
 	line(out, "compression", "%s", b->compression ? b->compression : "none");
-	print_ways(t, out);
+	print_ways(b, t->name, out);
 	for (unsigned int i = 0; i < b->nseg; i++)
 		line(out, i ? "" : "segments", "0x%09" PRIx64 " to 0x%09" PRIx64, b->seg[i].gpa,
 		     b->seg[i].gpa + b->seg[i].mem_len);
@@ -162,7 +171,7 @@ static void print_uki(const struct inspect *in, struct buf *out)
 	} parts[] = { { UKI_LINUX, "kernel" },
 		      { UKI_INITRD, "initrd" },
 		      { UKI_UCODE, "microcode, which goes before the initrd" } };
-	const struct source *r = &in->source;
+	const struct run_source *r = &in->source;
 	char size[32];
 
 	line(out, "unified", "%s%s%s",
@@ -219,6 +228,25 @@ static void print_part(const struct diskboot *b, const struct disk_part *p, stru
 		line(out, "", "with an init");
 }
 
+/* Prints the entry that GRUB would boot, and why kvmprof boots another one. */
+static void print_grub(const struct inspect *in, struct buf *out)
+{
+	const struct diskboot *b = &in->source.boot;
+	struct buf says;
+
+	buf_init(&says);
+	diskboot_grub_says(b, &says);
+	buf_u8(&says, 0);
+	if (says.len > 1 && !says.failed) {
+		line(out, "GRUB", "would boot %s", (const char *)says.data);
+		if (b->grub.other.code)
+			line(out, "", "(%s: %s)",
+			     in->have_kernel ? "kvmprof boots another" : "kvmprof does not",
+			     b->grub.other.text);
+	}
+	buf_deinit(&says);
+}
+
 static void print_disk(const struct inspect *in, struct buf *out)
 {
 	const struct diskboot *b = &in->source.boot;
@@ -237,11 +265,12 @@ static void print_disk(const struct inspect *in, struct buf *out)
 	}
 	for (unsigned int i = 0; i < b->nnotes; i++)
 		line(out, "note", "%s", b->note[i].text);
+	print_grub(in, out);
 }
 
 static void print_entry(const struct inspect *in, struct buf *out)
 {
-	const struct source *r = &in->source;
+	const struct run_source *r = &in->source;
 	const struct diskboot_entry *t = &r->boot.entry;
 	char name[32];
 
@@ -283,187 +312,151 @@ void inspect_text(const struct inspect *in, struct buf *out)
 	print_kernel(in, out);
 }
 
-static void json_text(struct buf *out, const char *name, const char *value)
+static void json_kernel(const struct inspect *in, struct json_writer *w)
 {
-	buf_printf(out, "\"%s\":", name);
-	if (value)
-		json_quote(out, value);
-	else
-		buf_printf(out, "null");
-}
-
-static void json_kernel(const struct inspect *in, struct buf *out)
-{
-	const struct target *t = &in->source.target;
-	const struct boot_image *b = &t->image;
-	enum boot_way way = way_of(t);
-	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
 	static const char *const by[] = {
 		[UNWIND_INNERMOST] = "innermost frame",
 		[UNWIND_SEARCH] = "search",
 		[UNWIND_FRAME_POINTERS] = "frame pointers",
 		[UNWIND_ORC] = "orc",
 	};
+	const struct target *t = &in->source.target;
+	const struct boot_image *b = &in->source.image;
+	struct err why = { 0 };
+	enum boot_way way = way_of(b, t->name, &why);
+	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
 	struct image_check check;
-	unsigned int comma = 0;
 
 	image_check(t, &check);
 	hex_id(&t->kernel, id);
-	buf_printf(out, "{");
-	json_text(out, "name", t->name);
-	buf_printf(out, ",");
-	json_text(out, "banner", t->kernel.banner);
-	buf_printf(out, ",");
-	json_text(out, "release", *t->osrelease ? t->osrelease : NULL);
-	buf_printf(out, ",");
-	json_text(out, "compression", b->compression ? b->compression : "none");
-	buf_printf(out, ",\"linux\":%s,\"boot\":\"%s\",\"boot_ways\":[",
-		   b->is_linux ? "true" : "false", boot_way_name(way));
+	json_object_begin(w, "kernel");
+	json_put(w, "name", t->name, "banner", t->kernel.banner, "release",
+		 *t->osrelease ? t->osrelease : NULL, "compression",
+		 b->compression ? b->compression : "none", "linux", b->is_linux, "boot",
+		 way == BOOT_WAY_AUTO ? NULL : way_name(way), "no_boot_because",
+		 why.code ? why.text : NULL);
+	json_array_begin(w, "boot_ways");
 	for (enum boot_way i = BOOT_WAY_VMLINUX; i < BOOT_WAY_AUTO; i++)
-		if (i != BOOT_WAY_LINUX16 && boot_image_has_way(b, i))
-			buf_printf(out, "%s\"%s\"", comma++ ? "," : "", boot_way_name(i));
-	buf_printf(out, "],\"entry\":\"0x%" PRIx64 "\",\"segments\":[", entry_of(b, way));
+		if (i != BOOT_WAY_LINUX16 && way_image_has(b, i))
+			json_str(w, NULL, way_name(i));
+	json_array_end(w);
+	json_hex(w, "entry", entry_of(b, way));
+	json_array_begin(w, "segments");
 	for (unsigned int i = 0; i < b->nseg; i++)
-		buf_printf(out, "%s{\"start\":\"0x%" PRIx64 "\",\"end\":\"0x%" PRIx64 "\"}",
-			   i ? "," : "", b->seg[i].gpa, b->seg[i].gpa + b->seg[i].mem_len);
-	buf_printf(out, "],");
-	json_text(out, "build_id", *id ? id : NULL);
-	buf_printf(out, ",\"names\":%zu,", t->symbols ? symtab_count(t->symbols) : 0);
-	json_text(out, "names_from", t->symbol_source);
-	buf_printf(out, ",\"unwinding\":\"%s\",", by[check.way]);
-	json_text(out, "no_orc_because", t->orc_note.code ? t->orc_note.text : NULL);
-	buf_printf(out, ",\"orc\":%s,\"frame_pointers\":%s,\"types\":%s,\"check\":",
-		   t->orc ? "true" : "false", t->frame_pointers ? "true" : "false",
-		   has_types(t) ? "true" : "false");
-	image_check_json(&check, out);
-	buf_printf(out, "}");
+		json_put_object(w, NULL, "start", json_address(b->seg[i].gpa), "end",
+				json_address(b->seg[i].gpa + b->seg[i].mem_len));
+	json_array_end(w);
+	json_put(w, "build_id", *id ? id : NULL, "names", t->symbols ? symtab_count(t->symbols) : 0,
+		 "names_from", t->symbol_source, "unwinding", by[check.way], "no_orc_because",
+		 t->orc_note.code ? t->orc_note.text : NULL, "orc", json_of_bool(t->orc != NULL),
+		 "frame_pointers", json_of_bool(t->frame_pointers), "types",
+		 json_of_bool(has_types(t)));
+	image_check_json(w, "check", &check);
+	json_object_end(w);
 }
 
-static void json_uki(const struct inspect *in, struct buf *out)
+static void json_uki(const struct inspect *in, struct json_writer *w)
 {
-	const struct source *r = &in->source;
+	const struct run_source *r = &in->source;
 
-	buf_printf(out, "{");
-	json_text(out, "os", *r->uki_os ? r->uki_os : NULL);
-	buf_printf(out, ",");
-	json_text(out, "release",
-		  r->uki_release.len > 1 ? (const char *)r->uki_release.data : NULL);
-	buf_printf(out, ",");
-	json_text(out, "cmdline",
-		  r->uki_cmdline.len > 1 ? (const char *)r->uki_cmdline.data : NULL);
-	buf_printf(out,
-		   ",\"kernel_bytes\":%" PRIu64 ",\"initrd_bytes\":%" PRIu64
-		   ",\"microcode_bytes\":%" PRIu64 ",\"profiles\":%u}",
-		   uki_len(in, UKI_LINUX), uki_len(in, UKI_INITRD), uki_len(in, UKI_UCODE),
-		   r->uki.profiles);
+	json_put_object(w, "uki", "os", *r->uki_os ? r->uki_os : NULL, "release",
+			r->uki_release.len > 1 ? (const char *)r->uki_release.data : NULL,
+			"cmdline",
+			r->uki_cmdline.len > 1 ? (const char *)r->uki_cmdline.data : NULL,
+			"kernel_bytes", uki_len(in, UKI_LINUX), "initrd_bytes",
+			uki_len(in, UKI_INITRD), "microcode_bytes", uki_len(in, UKI_UCODE),
+			"profiles", r->uki.profiles);
 }
 
-static void json_part(const struct diskboot *b, const struct disk_part *p, struct buf *out)
+static void json_part(const struct diskboot *b, const struct disk_part *p, struct json_writer *w)
 {
 	const struct diskboot_fs *f = fs_of(b, p);
 
-	buf_printf(out, "{\"number\":%u,\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",", p->number,
-		   p->off, p->len);
-	json_text(out, "file_system", *p->fs ? p->fs : NULL);
-	buf_printf(out, ",");
-	json_text(out, "label", p->label);
-	buf_printf(out, ",");
-	json_text(out, "uuid", p->uuid);
-	buf_printf(out, ",");
-	json_text(out, "name", p->name);
-	buf_printf(out, ",");
-	json_text(out, "partition_uuid", p->partuuid);
-	buf_printf(out, ",");
-	json_text(out, "type", p->type);
-	buf_printf(out, ",");
-	json_text(out, "os", f && *f->os ? f->os : NULL);
-	buf_printf(out, ",\"init\":%s}", f && f->init ? "true" : "false");
+	json_put_object(w, NULL, "number", p->number, "offset", p->off, "bytes", p->len,
+			"file_system", *p->fs ? p->fs : NULL, "label", p->label, "uuid", p->uuid,
+			"name", p->name, "partition_uuid", p->partuuid, "type", p->type, "os",
+			f && *f->os ? f->os : NULL, "init", json_of_bool(f && f->init));
 }
 
-static void json_file(const struct diskboot *b, const struct diskboot_file *f, struct buf *out)
+static void json_file(const struct diskboot *b, const char *key, const struct diskboot_file *f,
+		      struct json_writer *w)
 {
-	buf_printf(out, "{\"partition\":%u,", b->fs[f->fs].part->number);
-	json_text(out, "path", f->path);
-	buf_printf(out, "}");
+	json_put_object(w, key, "partition", b->fs[f->fs].part->number, "path", f->path);
 }
 
-static void json_disk(const struct inspect *in, struct buf *out)
+static void json_boots(const struct inspect *in, struct json_writer *w)
 {
 	static const char *const sources[] = { NULL, "bls", "uki", "grub", "link", "newest" };
 	const struct diskboot *b = &in->source.boot;
 	const struct diskboot_entry *t = &b->entry;
 
-	buf_printf(out, "{\"bytes\":%" PRIu64 ",", disk_size(in->source.disk));
-	json_text(out, "table", *b->layout.table ? b->layout.table : NULL);
-	buf_printf(out, ",\"partitions\":[");
-	for (unsigned int i = 0; i < b->layout.n; i++) {
-		buf_printf(out, "%s", i ? "," : "");
-		json_part(b, &b->layout.part[i], out);
-	}
-	buf_printf(out, "],\"kernels\":[");
-	for (unsigned int i = 0; i < b->nkernels; i++) {
-		buf_printf(out, "%s", i ? "," : "");
-		json_file(b, &b->kernel[i], out);
-	}
-	buf_printf(out, "],\"notes\":[");
-	for (unsigned int i = 0; i < b->nnotes; i++) {
-		buf_printf(out, "%s", i ? "," : "");
-		json_quote(out, b->note[i].text);
-	}
-	buf_printf(out, "],\"boots\":");
-	if (!in->have_kernel) {
-		buf_printf(out, "null}");
-		return;
-	}
-	buf_printf(out, "{");
-	json_text(out, "source", sources[t->source]);
-	buf_printf(out, ",");
-	json_text(out, "because", (const char *)in->source.why.data);
-	buf_printf(out, ",");
-	json_text(out, "from", t->from);
-	buf_printf(out, ",");
-	json_text(out, "title", t->title);
-	buf_printf(out, ",\"kernel\":");
-	json_file(b, &t->kernel, out);
-	buf_printf(out, ",\"initrd\":[");
-	for (unsigned int i = 0; i < t->ninitrd; i++) {
-		buf_printf(out, "%s", i ? "," : "");
-		json_file(b, &t->initrd[i], out);
-	}
-	buf_printf(out, "],");
-	json_text(out, "cmdline", (const char *)in->source.cmdline.data);
-	buf_printf(out, ",");
-	json_text(out, "cmdline_note",
-		  in->source.note.len > 1 ? (const char *)in->source.note.data : NULL);
-	buf_printf(out, "}}");
+	json_object_begin(w, "boots");
+	json_put(w, "source", sources[t->source], "because", (const char *)in->source.why.data,
+		 "from", t->from, "title", t->title);
+	json_file(b, "kernel", &t->kernel, w);
+	json_array_begin(w, "initrd");
+	for (unsigned int i = 0; i < t->ninitrd; i++)
+		json_file(b, NULL, &t->initrd[i], w);
+	json_array_end(w);
+	json_put(w, "cmdline", (const char *)in->source.cmdline.data, "cmdline_note",
+		 in->source.note.len > 1 ? (const char *)in->source.note.data : NULL);
+	json_object_end(w);
+}
+
+static void json_disk(const struct inspect *in, struct json_writer *w)
+{
+	const struct diskboot *b = &in->source.boot;
+
+	json_object_begin(w, "disk");
+	json_put(w, "bytes", disk_size(in->source.disk), "table",
+		 *b->layout.table ? b->layout.table : NULL);
+	json_array_begin(w, "partitions");
+	for (unsigned int i = 0; i < b->layout.n; i++)
+		json_part(b, &b->layout.part[i], w);
+	json_array_end(w);
+	json_array_begin(w, "kernels");
+	for (unsigned int i = 0; i < b->nkernels; i++)
+		json_file(b, NULL, &b->kernel[i], w);
+	json_array_end(w);
+	json_array_begin(w, "notes");
+	for (unsigned int i = 0; i < b->nnotes; i++)
+		json_str(w, NULL, b->note[i].text);
+	json_array_end(w);
+	if (in->have_kernel)
+		json_boots(in, w);
+	else
+		json_str(w, "boots", NULL);
+	if (b->grub.from)
+		json_put_object(w, "grub", "from", b->grub.from, "entry", b->grub.index, "title",
+				b->grub.title, "chosen_by", b->grub.by, "chosen", b->grub.name,
+				"booted", json_of_bool(b->grub.taken), "not_booted_because",
+				b->grub.other.code ? b->grub.other.text : NULL);
+	else
+		json_str(w, "grub", NULL);
+	json_object_end(w);
 }
 
 void inspect_json(const struct inspect *in, const struct err *why, struct buf *out)
 {
 	static const char *const kinds[] = { NULL, "kernel", "disk", "format", "iso", "initrd" };
+	struct json_writer w;
 
-	buf_printf(out, "{");
-	json_text(out, "image", in->path);
-	buf_printf(out, ",");
-	json_text(out, "kind", kinds[in->what.kind]);
-	buf_printf(out, ",");
-	json_text(out, "what", in->what.name);
-	buf_printf(out, ",");
-	json_text(out, "error", why ? why->text : NULL);
-	buf_printf(out, ",\"disk\":");
+	json_begin(&w, out);
+	json_object_begin(&w, NULL);
+	json_put(&w, "image", in->path, "kind", kinds[in->what.kind], "what", in->what.name,
+		 "error", why ? why->text : NULL);
 	if (in->source.disk && in->source.boot.layout.n)
-		json_disk(in, out);
+		json_disk(in, &w);
 	else
-		buf_printf(out, "null");
-	buf_printf(out, ",\"uki\":");
+		json_str(&w, "disk", NULL);
 	if (in->have_kernel && in->source.is_uki)
-		json_uki(in, out);
+		json_uki(in, &w);
 	else
-		buf_printf(out, "null");
-	buf_printf(out, ",\"kernel\":");
+		json_str(&w, "uki", NULL);
 	if (in->have_kernel)
-		json_kernel(in, out);
+		json_kernel(in, &w);
 	else
-		buf_printf(out, "null");
-	buf_printf(out, "}\n");
+		json_str(&w, "kernel", NULL);
+	json_object_end(&w);
+	buf_printf(out, "\n");
 }

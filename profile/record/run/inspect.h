@@ -13,7 +13,7 @@
 struct inspect {
 	const char *path; /* borrowed */
 	struct image_what what;
-	struct source source;
+	struct run_source source;
 	bool have_kernel; /* source.target is there */
 };
 

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/run/markers.h"
 
+#include "profile/record/run/place.h"
+#include "vmm/config.h"
+#include "vmm/vm.h"
+#include "vmm/control.h"
+#include "vmm/quirks.h"
+#include "vmm/end.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,7 +24,8 @@ bool run_has_markers(const struct run_options *o)
 	       o->nmark_at || o->delay_s > 0 || o->control || o->snapshot.save;
 }
 
-bool run_begins_idle(const struct run_options *o)
+/* Does it begin without collecting? */
+static bool begins_idle(const struct run_options *o)
 {
 	return o->start_on || o->start_at || o->delay_s > 0;
 }
@@ -32,9 +40,7 @@ int run_markers_init(struct run_markers *m, const struct run_options *o, struct 
 	markers_init(&m->list);
 	m->have_list = true;
 	m->begun = !o->start_on && !o->start_at;
-	m->collecting = !run_begins_idle(o);
-	m->pipeline.markers = &m->list;
-	m->pipeline.max_samples = o->max_samples;
+	m->collecting = !begins_idle(o);
 	if (o->start_on)
 		ret = console_marks_add(&m->marks, MARKER_START, o->start_on, e);
 	if (!ret && o->stop_on)
@@ -66,111 +72,52 @@ void run_markers_deinit(struct run_markers *m)
 
 /* -- breakpoints --------------------------------------------------------------------- */
 
-/* The one function of this name. */
-static int find_symbol(const struct target *t, const char *name, const struct symbol **out,
-		       struct err *e)
-{
-	const struct symbol *found = t->symbols ? symtab_find(t->symbols, name) : NULL;
-
-	if (t->live)
-		return err_set(e, EINVAL,
-			       "%s: with --symbols live names are known too late for a breakpoint; "
-			       "give the image's own symbols, or an address",
-			       name);
-	if (!t->symbols)
-		return err_set(e, ENOENT,
-			       "%s: %s has no symbols; give --symbols FILE, or an address", name,
-			       t->name);
-	if (!found)
-		return err_set(e, ENOENT, "%s has no symbol '%s'; see `kvmprof symbols`", t->name,
-			       name);
-	for (size_t i = 0; i < symtab_count(t->symbols); i++) {
-		const struct symbol *s = symtab_at(t->symbols, i);
-
-		if (s->addr != found->addr && !strcmp(s->name, name))
-			return err_set(e, EINVAL,
-				       "'%s' is several functions, at 0x%" PRIx64 ", 0x%" PRIx64
-				       " and maybe more: give an address",
-				       name, found->addr, s->addr);
-	}
-	*out = found;
-	return 0;
-}
-
-/* SYMBOL[+OFFSET] or 0xADDRESS, as linked. */
-static int find_place(const struct target *t, const char *text, uint64_t *addr, struct err *e)
-{
-	const char *plus = strrchr(text, '+');
-	const struct symbol *s = NULL;
-	char name[SYMTAB_MAX_NAME];
-	uint64_t off = 0;
-	char *end = NULL;
-	int ret;
-
-	errno = 0;
-	if (!strncmp(text, "0x", 2)) {
-		*addr = strtoull(text, &end, 16);
-		return errno || *end || !*addr ? err_set(e, EINVAL, "bad address '%s'", text) : 0;
-	}
-	if (plus) {
-		off = strtoull(plus + 1, &end, 0);
-		if (errno || *end || plus[1] < '0' || plus[1] > '9')
-			return err_set(e, EINVAL, "bad offset in '%s' (like vfs_read+0x10)", text);
-	} else {
-		plus = text + strlen(text);
-	}
-	if (plus == text || (size_t)(plus - text) >= sizeof(name))
-		return err_set(e, EINVAL, "bad symbol '%.60s'", text);
-	memcpy(name, text, (size_t)(plus - text));
-	name[plus - text] = '\0';
-	ret = find_symbol(t, name, &s, e);
-	if (ret)
-		return ret;
-	if (off && off >= s->size)
-		return err_set(e, EINVAL, "'%s' has %" PRIu64 " bytes: no offset of %" PRIu64, name,
-			       s->size, off);
-	*addr = s->addr + off;
-	return 0;
-}
-
-static bool is_program(const struct target *t, uint64_t addr)
-{
-	return t->image.is_linux ? !(addr >> 63) : addr >= t->user_start && addr < t->user_end;
-}
-
 /* What the user asked for. */
 struct stop_at {
-	const char *text; /* where */
+	const char *text; /* a PLACE, see profile/record/run/place.h */
 	enum marker_kind kind;
 	enum vm_breakpoint_action action;
 };
 
-static int add_breakpoint(struct run_markers *m, const struct target *t, struct vm_config *cfg,
-			  const struct stop_at *at, struct err *e)
+static bool is_program(const struct target *t, uint64_t addr)
 {
-	struct vm_breakpoint b = { .action = at->action, .once = at->kind != MARKER_BREAKPOINT };
-	unsigned int i = cfg->nbreakpoints;
-	int ret;
+	return t->is_linux ? !(addr >> 63) : addr >= t->user_start && addr < t->user_end;
+}
 
-	if (i == VM_MAX_BREAKPOINTS)
-		return err_set(e, EINVAL,
-			       "'%s': more than %u of --start-at, --stop-at, --snapshot-at and "
-			       "--mark-at: a processor has no more debug registers",
-			       at->text, VM_MAX_BREAKPOINTS);
-	ret = find_place(t, at->text, &b.addr, e);
-	if (ret)
-		return ret;
-	/* Measured on such hosts: the debug registers are not loaded for a program. */
-	if (cfg->quirks->interpreted && is_program(t, b.addr))
-		return err_set(e, ENOTSUP,
-			       "'%s' is in a program, and this host's KVM stops only kernels at "
-			       "breakpoints",
-			       at->text);
-	cfg->breakpoint[i] = b;
-	m->pipeline.breakpoint_name[i] = at->text;
-	m->pipeline.breakpoint_kind[i] = at->kind;
-	cfg->nbreakpoints++;
-	return 0;
+/* Adds one breakpoint for each address of the place. An action that happens once happens at the first one reached. */
+static int add_breakpoints(const struct target *t, const struct stop_at *at, struct vm_config *cfg,
+			   struct pipeline_options *opt, struct err *e)
+{
+	bool once = at->kind != MARKER_BREAKPOINT;
+	struct run_place where;
+	int ret = run_place_find(t, at->text, &where, e);
+
+	for (unsigned int k = 0; !ret && k < where.n; k++) {
+		unsigned int i = cfg->nbreakpoints;
+
+		if (i == VM_MAX_BREAKPOINTS)
+			return err_set(e, EINVAL,
+				       "'%.200s': more than %u of --start-at, --stop-at, "
+				       "--snapshot-at and --mark-at: a processor has no more debug "
+				       "registers",
+				       at->text, VM_MAX_BREAKPOINTS);
+		/* Measured on such hosts: the debug registers are not loaded for a program. */
+		if (cfg->quirks->interpreted && is_program(t, where.addr[k]))
+			return err_set(e, ENOTSUP,
+				       "'%s' is in a program, and this host's KVM stops only "
+				       "kernels at breakpoints",
+				       at->text);
+		cfg->breakpoint[i] = (struct vm_breakpoint){
+			.addr = where.addr[k],
+			.action = at->action,
+			.once = once,
+			.with = once && k,
+		};
+		opt->breakpoint_name[i] = at->text;
+		opt->breakpoint_kind[i] = at->kind;
+		cfg->nbreakpoints++;
+	}
+	return ret;
 }
 
 static void markers_wake(void *ctx, unsigned int breakpoint)
@@ -183,7 +130,7 @@ static void markers_wake(void *ctx, unsigned int breakpoint)
 }
 
 int run_markers_configure(struct run_markers *m, const struct target *t, struct vm_config *cfg,
-			  struct err *e)
+			  struct pipeline_options *opt, struct err *e)
 {
 	const struct run_options *o = m->opt;
 	const struct stop_at start = { o->start_at, MARKER_START,
@@ -192,23 +139,25 @@ int run_markers_configure(struct run_markers *m, const struct target *t, struct 
 	const struct stop_at snapshot = { o->snapshot.at, MARKER_SNAPSHOT, VM_BREAKPOINT_PAUSE };
 	int ret = 0;
 
-	cfg->idle_start = run_begins_idle(o);
+	cfg->idle_start = begins_idle(o);
 	cfg->reached = markers_wake;
 	cfg->reached_ctx = m;
+	opt->markers = &m->list;
+	opt->max_samples = o->max_samples;
 	/* The first one, see start_reached(). */
 	if (o->start_at)
-		ret = add_breakpoint(m, t, cfg, &start, e);
+		ret = add_breakpoints(t, &start, cfg, opt, e);
 	if (!ret && o->stop_at)
-		ret = add_breakpoint(m, t, cfg, &stop, e);
+		ret = add_breakpoints(t, &stop, cfg, opt, e);
 	if (!ret && o->snapshot.at) {
-		ret = add_breakpoint(m, t, cfg, &snapshot, e);
-		m->snapshot_at = cfg->nbreakpoints;
+		m->snapshot_at = cfg->nbreakpoints + 1;
+		ret = add_breakpoints(t, &snapshot, cfg, opt, e);
 	}
-	for (unsigned int i = 0; !ret && i < o->nmark_at; i++)
-		ret = add_breakpoint(m, t, cfg,
-				     &(struct stop_at){ o->mark_at[i], MARKER_BREAKPOINT,
-							VM_BREAKPOINT_MARK },
-				     e);
+	for (unsigned int i = 0; !ret && i < o->nmark_at; i++) {
+		struct stop_at mark = { o->mark_at[i], MARKER_BREAKPOINT, VM_BREAKPOINT_MARK };
+
+		ret = add_breakpoints(t, &mark, cfg, opt, e);
+	}
 	cfg->look_for_kernel = cfg->nbreakpoints && cfg->plan.slide_unknown;
 	return ret;
 }

@@ -13,7 +13,10 @@
 #include "profile/record/pipeline/pipeline.h"
 #include "profile/record/options/options.h"
 #include "profile/record/guest/target.h"
-#include "vmm/vm.h"
+#include "base/event.h"
+
+struct vm;
+struct vm_config;
 
 /* All zero but wake_fd -1 is nothing. */
 struct run_markers {
@@ -24,8 +27,7 @@ struct run_markers {
 	struct console_bytes taken;
 	struct console *console;
 	struct vm *vm;
-	int wake_fd; /* readable when there is something to look at; -1: none */
-	struct pipeline_options pipeline;
+	int wake_fd;	     /* readable when there is something to look at; -1: none */
 	bool begun;	     /* a start marker was found, or there is none */
 	uint64_t begin_ns;   /* ... then */
 	bool collecting;     /* ... and the delay is over */
@@ -38,17 +40,18 @@ struct run_markers {
 
 /* Can there be markers in this run's profile? */
 bool run_has_markers(const struct run_options *o);
-/* Does it begin without collecting? */
-bool run_begins_idle(const struct run_options *o);
 
 /* Expressions and descriptors. -EINVAL: a bad option. */
 int run_markers_init(struct run_markers *m, const struct run_options *o, struct console *c,
 		     struct err *e);
 void run_markers_deinit(struct run_markers *m);
 
-/* Breakpoints and their symbols, into cfg. m must outlive the machine. */
+/*
+ * Fills in breakpoints with their symbols in cfg, and their names, the list of markers and the limit of samples in
+ * *opt. m must outlive the machine and the pipeline.
+ */
 int run_markers_configure(struct run_markers *m, const struct target *t, struct vm_config *cfg,
-			  struct err *e);
+			  struct pipeline_options *opt, struct err *e);
 
 /*
  * While the machine runs, on the main thread: look at what has come. Returns when to call

@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* run_prepare: from the options to a machine that stands ready: its inputs, the host, the VM. */
-#include "profile/record/run/run.h"
+#include "profile/record/run/prepare.h"
 
 #include "base/clock.h"
 #include "profile/record/options/devices.h"
+#include "profile/record/run/control.h"
 #include "profile/record/run/exact.h"
 #include "profile/record/run/host_side.h"
+#include "profile/record/run/run.h"
 #include "profile/record/run/sandbox.h"
 #include "profile/record/run/tune.h"
+#include "profile/record/run/wait.h"
 #include "vmm/image/initrd.h"
 #include "vmm/attach/attach.h"
+#include "vmm/attach/process.h"
+#include "vmm/exact/exact.h"
+#include "vmm/attach/gdb.h"
+#include "vmm/attach/split.h"
+#include "vmm/vm.h"
+#include "vmm/config.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -27,29 +36,70 @@
 /* Exits come in bursts: a line on the console is one for each character. */
 #define RING_SIZE_EXITS (32u << 20)
 
+#define MODULE_MAX (1ull << 30)
+
+/* Those of --module; run_modules_close() also after a failure. */
+static int open_modules(struct run_modules *m, const struct run_options *o, struct err *e)
+{
+	for (unsigned int i = 0; i < o->nmodules; i++) {
+		const char *args = strchr(o->module[i], '=');
+		char *path = args ? strndup(o->module[i], (size_t)(args - o->module[i]))
+				  : strdup(o->module[i]);
+		int ret;
+
+		m->name[m->n++] = path;
+		if (!path)
+			return err_nomem(e);
+		ret = file_map_open(&m->file[i], path, MODULE_MAX, e);
+		if (ret)
+			return ret;
+		m->at[i] = (struct boot_module){
+			.data = m->file[i].data,
+			.len = m->file[i].len,
+			.name = basename(path),
+			.args = args ? args + 1 : "",
+		};
+	}
+	return 0;
+}
+
+void run_modules_close(struct run_modules *m)
+{
+	for (unsigned int i = 0; i < m->n; i++) {
+		file_map_close(&m->file[i]);
+		free(m->name[i]);
+	}
+	memset(m, 0, sizeof(*m));
+}
+
 /* Which of a disk's kernels it is, and what was changed on its way. */
 static void tell_source(const struct run *r)
 {
-	const struct source *s = &r->source;
+	const struct run_source *s = &r->source;
 
 	if (r->snapshot.devices && r->snapshot.devices->net.kind != NET_NONE)
-		fputs("kvmprof: note: connections of the guest's network ended with the machine "
-		      "that was saved\n",
-		      stderr);
+		reporter_printf(
+			r->opt->reporter,
+			"kvmprof: note: connections of the guest's network ended with the machine "
+			"that was saved\n");
 	if (s->is_uki && s->uki.profiles)
-		fprintf(stderr, "kvmprof: note: %s has %u profiles, the first is taken\n",
-			s->target.name, s->uki.profiles);
-	if (r->opt->initrd && s->initrd.data && s->target.image.is_linux &&
+		reporter_printf(r->opt->reporter,
+				"kvmprof: note: %s has %u profiles, the first is taken\n",
+				s->target.name, s->uki.profiles);
+	if (r->opt->initrd && s->initrd.data && s->target.is_linux &&
 	    !initrd_is_known(s->initrd.data, s->initrd.len))
-		fprintf(stderr,
+		reporter_printf(
+			r->opt->reporter,
 			"kvmprof: note: %s is neither a cpio archive nor compressed: Linux will "
 			"not use it as a RAM disk\n",
 			r->opt->initrd);
 	if (!s->disk || r->opt->kernel)
 		return;
-	fprintf(stderr, "kvmprof: %s: %s\n", s->target.name, (const char *)s->why.data);
+	reporter_printf(r->opt->reporter, "kvmprof: %s: %s\n", s->target.name,
+			(const char *)s->why.data);
 	if (s->note.len > 1)
-		fprintf(stderr, "kvmprof: note: %s\n", (const char *)s->note.data);
+		reporter_printf(r->opt->reporter, "kvmprof: note: %s\n",
+				(const char *)s->note.data);
 }
 
 static int open_source(struct run *r, struct err *e)
@@ -64,7 +114,7 @@ static int open_source(struct run *r, struct err *e)
 		.writable = o->disk.writable,
 		.disk = o->engine == RUN_ENGINE_EXACT ? RUN_EXACT_DISK "0" : NULL,
 	};
-	struct source *s = &r->source;
+	struct run_source *s = &r->source;
 	int ret;
 
 	s->mem_size = o->mem_size;
@@ -72,15 +122,15 @@ static int open_source(struct run *r, struct err *e)
 	s->way = o->boot;
 	s->guest_root = o->guest_root;
 	run_disks_limit(&s->disks, &o->disk);
-	if (run_is_attached(o))
-		return source_of_running(s, &request, o->attach_name, e);
+	if (run_options_is_attached(o))
+		return run_source_of_running(s, &request, o->attach_name, e);
 	if (o->snapshot.from)
 		return run_snapshot_open(&r->snapshot, o, s, e);
-	ret = source_of_image(s, &request, e);
+	ret = run_source_of_image(s, &request, e);
 	if ((s->disk || s->is_uki) && !o->mem_given)
 		s->mem_size = RUN_MEM_DISK;
 	if (ret || o->engine != RUN_ENGINE_EXACT)
-		return ret ? ret : source_choose_way(s, o->boot, e);
+		return ret ? ret : run_source_choose_way(s, o->boot, e);
 	return run_exact_choose_way(s, o->boot, e);
 }
 
@@ -90,38 +140,87 @@ static int open_inputs(struct run *r, struct err *e)
 	uint64_t t0 = clock_mono_ns();
 	int ret = open_source(r, e);
 
-	ret = ret ? ret : run_exec_open(&r->exec, o, &r->source, e);
-	if (!ret && r->exec.files.left_out)
-		fprintf(stderr,
+	if (ret)
+		return ret;
+	ret = run_exec_open(&r->exec, o, &r->source, e);
+	if (ret)
+		return ret;
+	if (r->exec.files.left_out)
+		reporter_printf(
+			r->opt->reporter,
 			"kvmprof: warning: --rootfs: %llu files are left out, the first is %s\n",
 			(unsigned long long)r->exec.files.left_out, r->exec.files.first_left);
 	/* Beside a snapshot --disk says where its own disks are. */
-	if (!ret && !o->snapshot.from)
-		ret = run_disks_open(&r->source.disks, &o->disk, e);
-	ret = ret ? ret : run_modules_open(&r->modules, o, e);
-	ret = ret ? ret : run_snapshot_keep(&r->snapshot, o, &r->source, e);
+	if (!o->snapshot.from)
+		ret = run_disks_open(&r->source.disks, &o->disk, o->reporter, e);
+	if (ret)
+		return ret;
+	ret = open_modules(&r->modules, o, e);
+	if (ret)
+		return ret;
+	ret = run_snapshot_keep(&r->snapshot, o, &r->source, e);
+	if (ret)
+		return ret;
 	r->markers.late = r->source.moves;
 	r->load_ns = clock_mono_ns() - t0;
-	if (!ret)
-		tell_source(r);
-	return ret;
+	tell_source(r);
+	return 0;
+}
+
+/* Adds to the message about /dev/kvm, which cannot be opened, what the user can do. */
+static int add_advice(const struct run *r, struct err *e)
+{
+	const struct err kvm = *e;
+	struct process process;
+	struct engine engine;
+	struct err why = { 0 };
+
+	/* A user who may attach to the process can mostly open /dev/kvm, too, but not the other way round. */
+	if (r->opt->attach && process_look(&process, r->opt->attach, &why) == -EACCES) {
+		*e = why;
+		return -EACCES;
+	}
+	/* stat and iosnoop count what KVM does. */
+	if (run_options_is_attached(r->opt) || strcmp(r->opt->command, "run"))
+		return -kvm.code;
+	err_clear(e);
+	err_clear(&why);
+	if (engine_find(&engine, &why) < 0)
+		return err_set(
+			e, kvm.code,
+			"%.300s; or add --engine exact, which needs no KVM, but QEMU %u.%u or "
+			"later: `kvmprof check` says how to get it",
+			kvm.text, ENGINE_LEAST_MAJOR, ENGINE_LEAST_MINOR);
+	return err_set(e, kvm.code, "%.300s; or add --engine exact, which needs no KVM", kvm.text);
 }
 
 static int open_host(struct run *r, struct err *e)
 {
 	int ret = kvm_host_open(&r->host, e);
 
-	ret = ret ? ret : kvm_host_require(&r->host, e);
+	if (ret)
+		return add_advice(r, e);
+	ret = kvm_host_require(&r->host, e);
 	if (ret)
 		return ret;
 	quirks_probe(&r->host, &r->quirks);
 	if (!r->quirks.probed)
-		fprintf(stderr, "kvmprof: warning: %s; assuming a host without quirks\n",
-			r->quirks.why);
+		reporter_printf(r->opt->reporter,
+				"kvmprof: warning: %s; assuming a host without quirks\n",
+				r->quirks.why);
+	quirks_close(&r->quirks);
 	return 0;
 }
 
 /* On the vCPU's thread. */
+static void vcpu_begins(void *run, unsigned int vcpu)
+{
+	struct run *r = run;
+
+	if (r->stat)
+		stat_vcpu_begins(r->stat, vcpu);
+}
+
 static void vcpu_ends(void *run, unsigned int vcpu)
 {
 	struct run *r = run;
@@ -133,23 +232,35 @@ static void vcpu_ends(void *run, unsigned int vcpu)
 /* On the thread that found it out. */
 static void share_ended(void *run, const char *tag, const char *how)
 {
-	(void)run;
-	fprintf(stderr,
+	const struct run *r = run;
+
+	reporter_printf(
+		r->opt->reporter,
 		"kvmprof: warning: share %s: its process %s; the guest cannot reach its files any "
 		"more\n",
 		tag, how);
 }
 
+static void network_ended(void *run, const char *how)
+{
+	const struct run *r = run;
+
+	reporter_printf(
+		r->opt->reporter,
+		"kvmprof: warning: --net user: its process %s; the guest has no network any more\n",
+		how);
+}
+
 static int prepare_events(struct run *r, struct err *e)
 {
 	struct events *ev = &r->events;
-	struct events_rate rate = run_rate(r->opt);
+	struct events_rate rate = run_options_rate(r->opt);
 	int ret = events_prepare(ev, &rate, &r->host, e);
 
 	for (unsigned int i = 0; !ret && i < ev->n; i++)
 		if (*ev->at[i].why)
-			fprintf(stderr, "kvmprof: warning: event %s: %s\n", ev->at[i].asked,
-				ev->at[i].why);
+			reporter_printf(r->opt->reporter, "kvmprof: warning: event %s: %s\n",
+					ev->at[i].asked, ev->at[i].why);
 	if (!ret)
 		run_host_open(r);
 	return ret;
@@ -160,10 +271,11 @@ static void tell_clock(const struct run *r)
 {
 	double s = (double)vm_tsc_jump_ms(r->vm) / 1e3;
 
-	if (!r->snapshot.from || !r->source.target.image.is_linux || (s > -1 && s < 1) ||
+	if (!r->snapshot.from || !r->source.target.is_linux || (s > -1 && s < 1) ||
 	    strstr((const char *)r->cmdline.data, "clocksource=kvm-clock"))
 		return;
-	fprintf(stderr,
+	reporter_printf(
+		r->opt->reporter,
 		"kvmprof: %s: this host's KVM can't set a guest's TSC, which is %.0f s %s than "
 		"when "
 		"it was saved: %s if the TSC is the guest's clock (clocksource=kvm-clock has it "
@@ -191,9 +303,9 @@ static void make_cmdline(struct run *r, struct tune_request *tr)
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = r->opt;
-	const struct source *s = &r->source;
+	const struct run_source *s = &r->source;
 	struct tune_request tr = {
-		.is_linux = s->target.image.is_linux,
+		.is_linux = s->target.is_linux,
 		.tune = o->tune,
 		.vcpus = s->vcpus,
 		.tsc_khz = r->quirks.tsc_khz,
@@ -205,16 +317,19 @@ static int make_vm(struct run *r, struct err *e)
 		.disk_initrd = (s->disk || s->is_uki) && s->initrd.len,
 	};
 	struct vm_config cfg = {
+		.vcpu_begins = vcpu_begins,
 		.vcpu_ends = vcpu_ends,
 		.vcpu_ends_ctx = r,
 		.bind_share = run_sandbox_share,
 		.share_ended = share_ended,
+		.bind_network = run_sandbox_network,
+		.network_ended = network_ended,
 		.share_ctx = r,
 		.ready = run_sandbox_ready,
 		.ready_ctx = r,
 		.host = &r->host,
 		.quirks = &r->quirks,
-		.image = &s->target.image,
+		.image = &s->image,
 		.boot = s->way,
 		.entry = o->entry,
 		.image_name = basename(s->target.name),
@@ -228,14 +343,16 @@ static int make_vm(struct run *r, struct err *e)
 		.numa_node = (unsigned int)o->numa_node,
 		.pin = o->npin ? o->pin : NULL,
 		.vcpus = s->vcpus,
-		.slow_tick = r->quirks.interpreted && o->tune && s->target.image.is_linux,
+		.slow_tick = r->quirks.interpreted && o->tune && s->target.is_linux,
 		.plan = target_capture_plan(&s->target, o->stack_size),
 		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
-		.console = console_put,
-		.console_ctx = &r->console,
+		.console = run_panic_put,
+		.console_ctx = &r->panic.console,
 	};
 	int ret;
 
+	r->panic.console.put = console_put;
+	r->panic.console.ctx = &r->console;
 	run_exec_configure(&r->exec, &o->exec, &r->snapshot.facts, &cfg);
 	/* kvmprof stat may want none. */
 	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&r->events, cfg.event) : 0;
@@ -251,7 +368,7 @@ static int make_vm(struct run *r, struct err *e)
 	cfg.plan.slide_unknown = s->moves && !s->target.live;
 	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || s->target.live;
-	ret = run_markers_configure(&r->markers, &s->target, &cfg, e);
+	ret = run_markers_configure(&r->markers, &s->target, &cfg, &r->pipeline_options, e);
 	if (ret)
 		return ret;
 	run_options_devices(o, &cfg);
@@ -270,12 +387,13 @@ static int make_vm(struct run *r, struct err *e)
 	else
 		make_cmdline(r, &tr);
 	if (r->cmdline.failed || r->tuned.failed)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	cfg.cmdline = (const char *)r->cmdline.data;
 	ret = run_snapshot_configure(&r->snapshot, o, r->exec.share, &cfg, e);
-	if (!ret)
-		run_sandbox_machine(&r->sandbox, &cfg);
-	ret = ret ? ret : vm_create(&r->vm, &cfg, e);
+	if (ret)
+		return ret;
+	run_sandbox_machine(&r->sandbox, &cfg);
+	ret = vm_create(&r->vm, &cfg, e);
 	if (ret)
 		return ret;
 	r->exec.vm = r->vm;
@@ -289,16 +407,29 @@ static int make_vm(struct run *r, struct err *e)
 /* Firmware and loaders are not 64-bit code: it is asked again until the guest is. */
 static int attach_when_ready(struct run *r, const struct attach_config *cfg, struct err *e)
 {
-	struct pollfd signals = { .fd = r->signal_fd, .events = POLLIN };
+	struct pollfd signals = { .fd = r->signals.fd, .events = POLLIN };
+	uint64_t start = clock_mono_ns();
 	bool said = false;
 	int ret;
 
-	while ((ret = vm_attach(&r->vm, cfg, e)) == -EAGAIN) {
+	while ((ret = split_open(&r->vm, cfg, e)) == -EAGAIN) {
 		if (!said)
-			fprintf(stderr,
+			reporter_printf(
+				r->opt->reporter,
 				"kvmprof: process %d: %s; waiting for it (Ctrl-C to give up)\n",
 				(int)cfg->pid, e->text);
 		said = true;
+		if (r->opt->duration_s > 0 &&
+		    (double)(clock_mono_ns() - start) / 1e9 >= r->opt->duration_s) {
+			const struct err why = *e;
+
+			err_clear(e);
+			return err_set(
+				e, ETIMEDOUT,
+				"process %d: %.200s, for all of --duration (%g s): nothing was "
+				"profiled",
+				(int)cfg->pid, why.text, r->opt->duration_s);
+		}
 		err_clear(e);
 		if (poll(&signals, 1, ATTACH_AGAIN_MS) > 0 && run_is_to_end(r))
 			return err_set(e, EINTR,
@@ -306,7 +437,7 @@ static int attach_when_ready(struct run *r, const struct attach_config *cfg, str
 				       (int)cfg->pid);
 	}
 	if (!ret && said)
-		fputs("kvmprof: it is ready\n", stderr);
+		reporter_printf(r->opt->reporter, "kvmprof: it is ready\n");
 	return ret;
 }
 
@@ -317,6 +448,9 @@ static int attach_vm(struct run *r, struct err *e)
 		.pid = o->attach,
 		.gdb = o->gdb,
 		.technique = o->technique,
+		.machine = o->attach_machine,
+		.bind = run_sandbox_tracer,
+		.bind_ctx = r,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.plan = target_capture_plan(&r->source.target, o->stack_size),
@@ -331,11 +465,13 @@ static int attach_vm(struct run *r, struct err *e)
 	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_fs = o->python;
 	/* A Linux with an image may have been moved; what is read from memory has its place. */
-	cfg.plan.slide_unknown = r->source.target.image.is_linux && !r->source.target.live;
-	ret = run_markers_configure(&r->markers, &r->source.target, &vm, e);
+	cfg.plan.slide_unknown = r->source.target.is_linux && !r->source.target.live;
+	ret = run_markers_configure(&r->markers, &r->source.target, &vm, &r->pipeline_options, e);
+	if (ret)
+		return ret;
 	cfg.idle_start = vm.idle_start;
-	ret = ret ? ret : run_take_stops(r, e);
-	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
+	run_take_stops(r);
+	ret = o->gdb ? gdb_open(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
 	if (ret)
 		return ret;
 	r->source.vcpus = vm_vcpus(r->vm);
@@ -348,21 +484,36 @@ static int attach_vm(struct run *r, struct err *e)
 
 int run_prepare(struct run *r, struct err *e)
 {
-	bool is_exact = r->opt->engine == RUN_ENGINE_EXACT;
 	int ret = run_take_signals(r, e);
 
+	if (ret)
+		return ret;
 	r->events = r->opt->events;
-	if (!ret && r->opt->control)
+	if (r->opt->control)
 		ret = run_control_open(&r->control, r->opt->control, e);
-	ret = ret ? ret : open_inputs(r, e);
-	/* What is behind a gdbstub needs no KVM. */
-	if (!ret && !r->opt->gdb && !is_exact)
-		ret = open_host(r, e);
-	if (!ret && is_exact)
+	if (ret)
+		return ret;
+	ret = open_inputs(r, e);
+	if (ret)
+		return ret;
+	if (r->opt->engine == RUN_ENGINE_EXACT)
 		return run_exact_make(r, make_cmdline, e);
+	/* What is behind a gdbstub needs no KVM. */
+	if (!r->opt->gdb)
+		ret = open_host(r, e);
 	if (!ret && r->opt->freq_hz > 0)
 		ret = prepare_events(r, e);
-	if (!ret && r->quirks.interpreted && r->opt->tune && r->source.target.image.is_linux)
-		ret = source_unpack_initrd(&r->source, e);
-	return ret ? ret : run_is_attached(r->opt) ? attach_vm(r, e) : make_vm(r, e);
+	if (ret)
+		return ret;
+	if (r->quirks.interpreted && r->opt->tune && r->source.target.is_linux)
+		ret = run_source_unpack_initrd(&r->source, e);
+	if (ret)
+		return ret;
+	if (!run_options_is_attached(r->opt))
+		return make_vm(r, e);
+	ret = attach_vm(r, e);
+	/* No machine is made, so that this process needs nothing of KVM any more. */
+	quirks_release(&r->quirks);
+	kvm_host_close(&r->host);
+	return ret;
 }

@@ -50,7 +50,7 @@ static const struct symbol *name_of(const struct writer *w, unsigned int frame, 
 /* The kernel's own in_sched_functions(), for what /proc/PID/wchan tells. */
 static bool is_scheduler(const struct writer *w, uint64_t ip)
 {
-	const uint64_t *text = guest_look_layout(w->look)->sched_text;
+	const uint64_t *text = look_layout(w->look)->sched_text;
 
 	return ip - text[0] < text[1] - text[0];
 }
@@ -59,7 +59,7 @@ static void set_wchan(struct writer *w, json_t *o)
 {
 	uint64_t off;
 
-	if (!guest_look_layout(w->look)->sched_text[1])
+	if (!look_layout(w->look)->sched_text[1])
 		return;
 	for (unsigned int i = 0; i < w->stack.n_kernel; i++) {
 		const struct symbol *s = name_of(w, i, &off);
@@ -134,30 +134,29 @@ static int add_task(void *ctx, const struct linux_task *t, const struct linux_sc
 	return w->failed ? -ENOMEM : 0;
 }
 
-int ps_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e)
+int ps_json_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e)
 {
 	struct writer w = { .guest = g, .stacks = stacks, .tasks = json_array() };
 	json_t *o = json_object();
-	const struct guest_look_stats *st;
+	const struct look_stats *st;
 	uint64_t start = clock_mono_ns();
-	int ret = guest_look_create(&w.look, g, e);
+	int ret = look_create(&w.look, g, e);
 
 	set_number(&w, o, "time_ns", start);
 	ps_json_set(&w, o, "tasks", w.tasks);
 	if (!ret)
-		ret = w.failed ? -ENOMEM
-			       : guest_look_all(w.look, GUEST_LOOK_AT_KERNEL, add_task, &w, e);
+		ret = w.failed ? -ENOMEM : look_all(w.look, GUEST_LOOK_AT_KERNEL, add_task, &w, e);
 	if (!ret) {
-		st = guest_look_stats(w.look);
+		st = look_stats(w.look);
 		set_number(&w, o, "changed", st->by[LINUX_SLEEPER_CHANGED]);
 		set_number(&w, o, "unreadable", st->by[LINUX_SLEEPER_UNREADABLE] + st->skipped);
 		ps_json_set(&w, o, "cut", json_boolean(st->cut != 0));
-		ps_json_set(&w, o, "lacks", json_string(guest_look_lacks(w.look)));
+		ps_json_set(&w, o, "lacks", json_string(look_lacks(w.look)));
 		set_number(&w, o, "took_ns", clock_mono_ns() - start);
 	}
-	guest_look_destroy(w.look);
+	look_destroy(w.look);
 	if (w.failed)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	if (ret)
 		json_decref(o);
 	else
@@ -174,7 +173,7 @@ static int ps_json_append(const char *text, size_t len, void *out)
 int ps_json(struct guest *g, enum ps_stacks stacks, struct buf *out, struct err *e)
 {
 	json_t *o = NULL;
-	int ret = ps_look(g, stacks, &o, e);
+	int ret = ps_json_look(g, stacks, &o, e);
 
 	if (ret)
 		return ret;

@@ -21,7 +21,7 @@ enum ps_stacks { PS_WITHOUT_STACKS, PS_WITH_STACKS };
  * On the consumer's thread, or when it has ended. -EAGAIN: the tasks are not known yet,
  * with the reason in e.
  */
-int ps_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e);
+int ps_json_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e);
 /* The same as text for a reply: members, each with a comma in front. */
 int ps_json(struct guest *g, enum ps_stacks stacks, struct buf *out, struct err *e);
 

@@ -3,6 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/proc.h"
+#include "base/reporter.h"
 #include "profile/format/perfdata/read.h"
 
 #include <dirent.h>
@@ -27,6 +29,7 @@
 
 static void become_run(char *const *argv, pid_t parent)
 {
+	char program[PATH_MAX];
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -34,7 +37,7 @@ static void become_run(char *const *argv, pid_t parent)
 	signal(SIGINT, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (getppid() == parent)
-		execv("/proc/self/exe", argv);
+		execv(proc_program(program), argv);
 }
 
 /* The exit status of one run, as a shell has it; -errno where there was none. */
@@ -85,15 +88,21 @@ static int run_with(int argc, char **argv, bool first, const char *output)
 static int same_file(const char *a, const char *b, struct err *where)
 {
 	struct file_map x = { 0 }, y = { 0 };
-	struct stat st;
+	struct stat of_a, of_b;
 	size_t at = 0;
-	int ret;
+	int ret = 0;
 
-	if (stat(a, &st) || stat(b, &st))
+	if (stat(a, &of_a) || stat(b, &of_b))
 		return err_set(where, errno, "%.300s: only one of the runs has it", a), 0;
-	ret = file_map_open(&x, a, REPEAT_FILE_MAX, NULL);
-	ret = ret ? ret : file_map_open(&y, b, REPEAT_FILE_MAX, NULL);
 	/* Empty ones can't be mapped. */
+	if (of_a.st_size)
+		ret = file_map_open(&x, a, REPEAT_FILE_MAX, where);
+	if (!ret && of_b.st_size)
+		ret = file_map_open(&y, b, REPEAT_FILE_MAX, where);
+	if (ret) {
+		file_map_close(&x);
+		return 0;
+	}
 	while (at < x.len && at < y.len && x.data[at] == y.data[at])
 		at++;
 	ret = at == x.len && at == y.len;
@@ -161,24 +170,24 @@ static uint64_t first_sample(const char *a, const char *b, uint64_t *time_ns)
 	return found;
 }
 
-static int tell_difference(const char *first, const char *other, unsigned int run,
+static int tell_difference(const struct run_options *o, const char *other, unsigned int run,
 			   const struct err *where)
 {
 	cleanup_free char *kept = NULL;
-	uint64_t time_ns = 0, sample = first_sample(first, other, &time_ns);
+	uint64_t time_ns = 0, sample = first_sample(o->output, other, &time_ns);
 	struct err e = { 0 };
 
-	fprintf(stderr, "kvmprof: run %u is not as the first: %s\n", run, where->text);
+	reporter_printf(o->reporter, "kvmprof: run %u is not as the first: %s\n", run, where->text);
 	if (sample)
-		fprintf(stderr,
-			"kvmprof: the first sample that differs is number %" PRIu64 ", at %" PRIu64
-			" ns of virtual time\n",
-			sample, time_ns);
-	if (asprintf(&kept, "%s.differs", first) < 0 || file_publish(other, kept, &e)) {
-		fprintf(stderr, "kvmprof: %s\n", e.code ? e.text : "out of memory");
+		reporter_printf(o->reporter,
+				"kvmprof: the first sample that differs is number %" PRIu64
+				", at %" PRIu64 " ns of virtual time\n",
+				sample, time_ns);
+	if (asprintf(&kept, "%s.differs", o->output) < 0 || file_publish(other, kept, &e)) {
+		reporter_printf(o->reporter, "kvmprof: %s\n", e.code ? e.text : "out of memory");
 		file_remove_tree(other, NULL);
 	} else {
-		fprintf(stderr, "kvmprof: its profile is in %s\n", kept);
+		reporter_printf(o->reporter, "kvmprof: its profile is in %s\n", kept);
 	}
 	return 1;
 }
@@ -189,12 +198,12 @@ static int compare_run(const struct run_options *o, const char *other, unsigned 
 	int ret = same_tree(o->output, other, &where);
 
 	if (ret < 0) {
-		fprintf(stderr, "kvmprof: cannot compare %s with %s: %s\n", o->output, other,
-			strerror(-ret));
+		reporter_printf(o->reporter, "kvmprof: cannot compare %s with %s: %s\n", o->output,
+				other, strerror(-ret));
 		return 1;
 	}
 	if (!ret)
-		return tell_difference(o->output, other, run, &where);
+		return tell_difference(o, other, run, &where);
 	file_remove_tree(other, NULL);
 	return 0;
 }
@@ -215,7 +224,8 @@ int run_repeat(const struct run_options *o, int argc, char **argv)
 		if (again < 0)
 			first = again;
 		else if (again != first) {
-			fprintf(stderr,
+			reporter_printf(
+				o->reporter,
 				"kvmprof: run %u ended with exit status %d, the first with %d\n", i,
 				again, first);
 			status = 1;
@@ -227,11 +237,12 @@ int run_repeat(const struct run_options *o, int argc, char **argv)
 		}
 	}
 	if (first < 0) {
-		fprintf(stderr, "kvmprof: cannot start a run: %s\n", strerror(-first));
+		reporter_printf(o->reporter, "kvmprof: cannot start a run: %s\n", strerror(-first));
 		return 1;
 	}
 	if (!status && !first)
-		fprintf(stderr, "kvmprof: %" PRIu64 " runs gave the same profile, byte for byte\n",
-			o->repeat);
+		reporter_printf(o->reporter,
+				"kvmprof: %" PRIu64 " runs gave the same profile, byte for byte\n",
+				o->repeat);
 	return status ? status : first;
 }

@@ -4,7 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/signals.h"
+#include "profile/record/options/machine.h"
 #include "profile/format/perfdata/leftover.h"
+#include "profile/record/run/control.h"
 #include "profile/record/run/exact.h"
 #include "profile/record/run/exact_counts.h"
 #include "profile/record/run/host_side.h"
@@ -12,11 +15,15 @@
 #include "profile/record/run/sandbox.h"
 #include "profile/record/control/ps_view.h"
 #include "profile/record/control/view.h"
-#include "profile/format/sink/null.h"
+#include "profile/format/sink/sink.h"
 #include "profile/format/perfdata/sink_pipe.h"
 #include "profile/format/sink/ring.h"
 #include "profile/record/summary/summary.h"
 #include "vmm/attach/attach.h"
+#include "vmm/control.h"
+#include "vmm/quirks.h"
+#include "vmm/vm.h"
+#include "vmm/end.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,17 +32,20 @@
 #include <unistd.h>
 #include <time.h>
 
+/* -- the beginning -------------------------------------------------------------------------------- */
+
 /* What stands before the profile's sink, which they take over. */
 static int add_sinks(struct run *r, struct err *e)
 {
 	int ret = 0;
 
 	if (r->opt->overwrite) {
-		ret = sink_ring_create(&r->sink, take_ptr(r->sink), r->opt->ring_size, e);
-		r->ring = r->sink;
+		ret = sink_ring_create(&r->profile.sink, take_ptr(r->profile.sink),
+				       r->opt->ring_size, e);
+		r->profile.ring = r->profile.sink;
 	}
 	if (!ret && r->opt->control)
-		ret = sink_live_create(&r->sink, take_ptr(r->sink), e);
+		ret = view_sink_create(&r->profile.sink, take_ptr(r->profile.sink), e);
 	return ret;
 }
 
@@ -49,22 +59,34 @@ static int open_output(struct run *r, struct err *e)
 		/* A request ends long after its sample was taken. */
 		.late_samples = r->opt->overwrite || events_have(&r->events, EVENT_IO) ||
 				events_have(&r->events, EVENT_NET),
-		.note = &r->note,
+		.note = &r->profile.note,
+		.publisher = r->keep.keeper ? &r->keep.publisher : NULL,
 	};
 	char left[1024];
+	int ret;
 
+	ret = run_keep_control(r, e);
+	if (ret)
+		return ret;
+	ret = run_keep_snapshot(r, e);
+	if (ret)
+		return ret;
 	if (!r->opt->output)
-		return sink_null_create(&r->sink, e);
-	if (!run_to_stdout(r->opt)) {
+		return sink_null_create(&r->profile.sink, e);
+	ret = run_keep_cache(r, e);
+	if (ret)
+		return ret;
+	so.cache_stage = r->keep.cache;
+	if (!run_options_to_stdout(r->opt)) {
 		if (leftover_tell(r->opt->output, left, sizeof(left)))
-			fprintf(stderr, "kvmprof: note: %s\n", left);
-		return sink_perfdata_create(&r->sink, &so, e);
+			reporter_printf(r->opt->reporter, "kvmprof: note: %s\n", left);
+		return perfdata_sink_create(&r->profile.sink, &so, e);
 	}
 	if (isatty(STDOUT_FILENO))
 		return err_set(e, EINVAL,
 			       "-o - writes a profile, which is nothing for a terminal: "
 			       "add `| perf report -i -`");
-	return sink_pipe_create(&r->sink, STDOUT_FILENO, &so, e);
+	return sink_pipe_create(&r->profile.sink, STDOUT_FILENO, &so, e);
 }
 
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
@@ -73,48 +95,44 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 
 	r->load_ns += vm_result(r->vm)->load_ns;
 	target_bind(&r->source.target, vm_memory(r->vm));
-	gethostname(r->hostname, sizeof(r->hostname) - 1);
-	r->info = (struct profile_info){
+	gethostname(r->profile.hostname, sizeof(r->profile.hostname) - 1);
+	r->profile.info = (struct profile_info){
 		.mem = r->opt->mem,
 		.markers = run_has_markers(r->opt),
 		.vcpus = r->source.vcpus,
-		.hostname = r->hostname,
+		.hostname = r->profile.hostname,
 		.argc = argc,
 		.argv = argv,
 	};
 	if (r->opt->engine == RUN_ENGINE_EXACT) {
-		r->argv = calloc((size_t)argc + 1, sizeof(*r->argv));
-		if (!r->argv)
-			return err_set(e, ENOMEM, "out of memory");
-		run_exact_info(r, &r->info, r->argv);
+		r->profile.argv = calloc((size_t)argc + 1, sizeof(*r->profile.argv));
+		if (!r->profile.argv)
+			return err_nomem(e);
+		run_exact_info(r, &r->profile.info, r->profile.argv);
 	}
-	r->info.nevents = events_for_profile(&r->events, r->opt->freq_hz, r->info.event);
+	r->profile.info.nevents =
+		events_for_profile(&r->events, r->opt->freq_hz, r->profile.info.event);
 	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
 		const struct event_state *s = events_of_vm(&r->events, i);
 
 		if (s && s->name.class == EVENT_IO)
-			r->markers.pipeline.io[i] =
+			r->pipeline_options.io[i] =
 				s->name.latency ? PIPELINE_IO_LATENCY : PIPELINE_IO_BYTES;
 		if (s && s->name.class == EVENT_NET)
-			r->markers.pipeline.io[i] = PIPELINE_NET_BYTES;
+			r->pipeline_options.io[i] = PIPELINE_NET_BYTES;
 	}
-	r->markers.pipeline.request = r->request;
-	r->markers.pipeline.stages = r->stages;
-	r->markers.pipeline.request_ctx = r->request_ctx;
-	r->markers.pipeline.requests = &r->requests;
-	r->markers.pipeline.packets = &r->packets;
 	if (r->opt->tasks.off_cpu) {
-		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(r->opt);
-		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
-		r->info.event[r->info.nevents++] =
-			events_off_cpu(r->markers.pipeline.offcpu_period_ns);
+		r->pipeline_options.offcpu_period_ns = run_options_off_cpu_ns(r->opt);
+		r->pipeline_options.offcpu_event = (uint8_t)r->profile.info.nevents;
+		r->profile.info.event[r->profile.info.nevents++] =
+			events_off_cpu(r->pipeline_options.offcpu_period_ns);
 	}
 	ret = run_host_add_event(r, e);
 	if (ret)
 		return ret;
 	if (r->opt->call_counts)
-		run_counts_begin(&r->counts, &r->info, &r->markers.pipeline);
-	ret = r->sink->ops->begin(r->sink, &r->info, e);
+		run_counts_begin(&r->counts, &r->profile.info, &r->pipeline_options);
+	ret = r->profile.sink->ops->begin(r->profile.sink, &r->profile.info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->source.initrd);
 	run_modules_close(&r->modules);
@@ -124,7 +142,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 /* Processes of a guest that boots now write theirs from now on; a file's time is of the kernel's last tick. */
 static time_t no_map_before(const struct run *r)
 {
-	return run_is_attached(r->opt) || r->snapshot.from ? 0 : time(NULL) - 1;
+	return run_options_is_attached(r->opt) || r->snapshot.from ? 0 : time(NULL) - 1;
 }
 
 static int run_start(struct run *r, struct err *e)
@@ -141,14 +159,14 @@ static int run_start(struct run *r, struct err *e)
 	struct guest_options go = {
 		.python = r->opt->python,
 		.mem = r->opt->mem,
-		.host = r->has_host,
-		.host_names = &r->host_names,
-		.host_switches = r->host_switches,
-		.runs = run_is_attached(r->opt),
+		.host_frames = r->host_side.has,
+		.host_names = &r->host_side.names,
+		.host_switches = r->host_side.switches,
+		.runs = run_options_is_attached(r->opt),
 		.placed = r->source.placed,
 		.slide = r->source.slide,
 		.pa_slide = r->source.pa_slide,
-		.moves = run_is_attached(r->opt) ? t->image.is_linux : r->source.moves,
+		.moves = run_options_is_attached(r->opt) ? t->is_linux : r->source.moves,
 		.files = { .guest_root = r->source.guest_root,
 			   .debuginfo = { r->opt->debuginfo },
 			   .not_before = no_map_before(r) },
@@ -161,8 +179,8 @@ static int run_start(struct run *r, struct err *e)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
 	ret = pipeline_start(&r->pipeline,
-			     &(struct pipeline_parts){ &r->source.target, r->vm, r->sink }, &go,
-			     &r->markers.pipeline, have_user ? &user : NULL, e);
+			     &(struct pipeline_parts){ &r->source.target, r->vm, r->profile.sink },
+			     &go, &r->pipeline_options, have_user ? &user : NULL, e);
 	if (ret)
 		return ret;
 	if (r->opt->max_stack)
@@ -173,6 +191,121 @@ static int run_start(struct run *r, struct err *e)
 	if (r->control)
 		ret = run_control_start(r->control, r, e);
 	return ret ? ret : vm_start(r->vm, e);
+}
+
+/* -- a crash of the consumer's thread ------------------------------------------------------------- */
+
+/*
+ * That thread reads what the guest has written, so that a guest may know a defect of it. It alone ends
+ * (profile/record/pipeline/pipeline.h); what was its own is left as it is from then on, locked or half changed.
+ */
+static void tell_crash(struct run *r, const struct err *why, int ret, const struct err *lost)
+{
+	const char *path = run_options_to_stdout(r->opt) ? "standard output" : r->opt->output;
+	const char *had = ret ? lost->text : path ? "what it had is in " : "none was asked for";
+	/* An exact machine runs only while that thread lets it. */
+	bool goes_on = !vm_result(r->vm)->reason && !vm_is_exact(r->vm);
+
+	console_hide_status(&r->console);
+	reporter_printf(r->opt->reporter,
+			"kvmprof: thread consumer crashed (%s): the profile ends here, %s%s%s\n",
+			why->text, had, !ret && path ? path : "",
+			goes_on ? "; the guest goes on" : "");
+}
+
+bool run_has_crashed(struct run *r)
+{
+	struct err why = { 0 }, lost = { 0 };
+	int ret;
+
+	if (r->crashed || !r->pipeline || !pipeline_crashed(r->pipeline, &why))
+		return r->crashed;
+	r->crashed = true;
+	vm_collect(r->vm, false);
+	ret = r->profile.sink->ops->abandon(r->profile.sink, SINK_KEEP, &lost);
+	tell_crash(r, &why, ret, &lost);
+	/* Another's goes on without us. */
+	if (vm_is_exact(r->vm) || run_options_is_attached(r->opt))
+		vm_end(r->vm, VM_END_ERROR);
+	/* In place of that thread, which alone could see that it is to end. */
+	if (vm_is_exact(r->vm))
+		vm_rest(r->vm, 1);
+	return true;
+}
+
+/* -- the end ------------------------------------------------------------------------------------- */
+
+/* Resident bytes of this process, less those of guest RAM. */
+static uint64_t rss_beyond_guest(const struct gmem *mem)
+{
+	cleanup_fclose FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned int ours = mem->remote ? 0 : mem->n;
+	uint64_t start = 0, rss = 0, kb;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long long a, b;
+
+		/* Some thousand lines, of which each twentieth or so is needed; addresses begin in no capital. */
+		if (line[0] >= 'A' && line[0] <= 'Z' && line[0] != 'R')
+			continue;
+		if (sscanf(line, "%llx-%llx ", &a, &b) == 2) {
+			start = a;
+		} else if (sscanf(line, "Rss: %llu kB", &a) == 1) {
+			bool guest = false;
+
+			kb = a;
+			for (unsigned int i = 0; i < ours; i++) {
+				uint64_t h = (uintptr_t)mem->region[i].host;
+
+				guest |= start >= h && start - h < mem->region[i].size;
+			}
+			rss += guest ? 0 : kb << 10;
+		}
+	}
+	return rss;
+}
+
+void run_summary(struct run *r, const struct pipeline_stats *stats, struct summary *s)
+{
+	uint64_t first = vm_first_entry_ns(r->vm);
+
+	*s = (struct summary){
+		.opt = r->opt,
+		.events = &r->events,
+		.target = &r->source.target,
+		.quirks = &r->quirks,
+		.vm = r->vm,
+		.stats = stats,
+		.stat = r->stat,
+		.host = r->host_side.has,
+		.host_names = r->host_side.names.kernel != NULL,
+		.switches = r->host_side.switches,
+		.threads_note =
+			r->host_side.threads_note.code ? r->host_side.threads_note.text : NULL,
+		.switches_why =
+			r->host_side.switches_why.code ? r->host_side.switches_why.text : NULL,
+		.bound = &r->bound,
+		.asked = &r->pipeline_options,
+		.moments = &r->markers.list,
+		.requests = &r->requests,
+		.packets = &r->packets,
+		.begun_ns = run_markers_collect_ns(&r->markers, r->vm),
+		.changes = run_control_changes(r->control),
+		.changes_json = run_control_json,
+		.control = r->control,
+		.domain = r->domain,
+		.console_dropped = console_dropped(&r->console),
+		.overwritten = r->profile.ring ? sink_ring_overwritten(r->profile.ring) : 0,
+		.crash = &r->crash,
+		.tuned = r->tuned.data ? (const char *)r->tuned.data : "",
+		.startup_ns = first ? first - r->start_ns - r->load_ns : 0,
+		.load_ns = r->load_ns,
+		.rss_extra = rss_beyond_guest(vm_memory(r->vm)),
+	};
+	/* What this host did in its own time is no part of a profile that is to be the same again. */
+	if (vm_is_exact(r->vm))
+		s->startup_ns = s->load_ns = s->rss_extra = 0;
 }
 
 /* --ps-at-end: the guest stands, its memory is still there. */
@@ -187,12 +320,12 @@ static void print_tasks(struct run *r)
 	if (!r->opt->tasks.ps_at_end)
 		return;
 	buf_init(&text);
-	ret = ps_look(pipeline_guest(r->pipeline), PS_WITH_STACKS, &tasks, &e);
+	ret = ps_json_look(pipeline_guest(r->pipeline), PS_WITH_STACKS, &tasks, &e);
 	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
 	if (ret)
-		fprintf(stderr, "kvmprof: --ps-at-end: %s\n", e.text);
+		reporter_printf(r->opt->reporter, "kvmprof: --ps-at-end: %s\n", e.text);
 	else
-		fwrite(text.data, 1, text.len, stderr);
+		reporter_printf(r->opt->reporter, "%.*s", (int)text.len, (const char *)text.data);
 	json_decref(tasks);
 	buf_deinit(&text);
 }
@@ -204,15 +337,26 @@ static int tell_output(const struct run *r, const struct err *lost, struct err *
 
 	if (lost->code)
 		return err_set(e, lost->code, "%s%s%s", lost->text,
-			       output && !run_to_stdout(r->opt) ? "; what came before that is in "
-								: "",
-			       output && !run_to_stdout(r->opt) ? output : "");
-	if (output && !run_to_stdout(r->opt) && r->opt->summary)
-		fprintf(stderr,
+			       output && !run_options_to_stdout(r->opt)
+				       ? "; what came before that is in "
+				       : "",
+			       output && !run_options_to_stdout(r->opt) ? output : "");
+	if (output && !run_options_to_stdout(r->opt) && r->opt->summary)
+		reporter_printf(
+			r->opt->reporter,
 			"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof "
 			"report -i %s`\n",
 			output, output, output);
 	return 0;
+}
+
+static void print_summary(const struct run *r, const struct summary *s,
+			  void (*print)(const struct summary *s, FILE *out))
+{
+	cleanup_fclose FILE *f = reporter_open(r->opt->reporter);
+
+	if (f)
+		print(s, f);
 }
 
 /* --no-summary: of its lines only what somebody has to know. */
@@ -224,7 +368,7 @@ static void tell_summary(const struct run *r, const struct summary *s)
 	FILE *f;
 
 	if (r->opt->summary) {
-		summary_print(s, stderr);
+		print_summary(r, s, summary_print);
 		return;
 	}
 	f = open_memstream(&text, &len);
@@ -234,7 +378,7 @@ static void tell_summary(const struct run *r, const struct summary *s)
 	fclose(f);
 	for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1)
 		if (!strncmp(line, warning, strlen(warning)))
-			fprintf(stderr, "%.*s\n", (int)(end - line), line);
+			reporter_printf(r->opt->reporter, "%.*s\n", (int)(end - line), line);
 }
 
 /* The thread that knew all about the profile is lost; what is left is the guest's own. */
@@ -244,11 +388,18 @@ static int finish_crashed(struct run *r)
 
 	exec_console_end(&r->exec.console);
 	run_drain_console(r);
-	run_leave_signals(r);
+	run_leave_signals();
 	if (res->err.code)
-		fprintf(stderr, "kvmprof: %s\n", res->err.text);
-	fflush(stdout);
+		reporter_printf(r->opt->reporter, "kvmprof: %s\n", res->err.text);
+	if (r->json)
+		fflush(r->json);
 	return 0;
+}
+
+static void leave_watch(void)
+{
+	signals_set(SIGNALS_REPORT);
+	signals_watch(false);
 }
 
 static int run_finish(struct run *r, struct err *e)
@@ -260,6 +411,14 @@ static int run_finish(struct run *r, struct err *e)
 	struct buf json;
 	int ret;
 
+	/* QEMU's counts are waited for within limits of their own. */
+	if (r->opt->engine != RUN_ENGINE_EXACT) {
+		signals_set(SIGNALS_WATCH);
+		if (res->reason == VM_END_INTERRUPTED)
+			signals_watch(true);
+	}
+	if (res->reason == VM_END_INTERRUPTED)
+		keeper_hurry(r->keep.keeper);
 	run_control_stop(r->control);
 	run_has_crashed(r);
 	vm_join(r->vm);
@@ -270,6 +429,9 @@ static int run_finish(struct run *r, struct err *e)
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	pipeline_finish(r->pipeline, &r->stats, &r->crash, &lost);
 	r->pipeline_done = true;
+	/* Files are written to their end; whoever reads standard output may never do that. */
+	if (!run_options_to_stdout(r->opt))
+		leave_watch();
 	if (run_has_crashed(r))
 		return finish_crashed(r);
 	if (r->opt->call_counts && !lost.code)
@@ -277,10 +439,16 @@ static int run_finish(struct run *r, struct err *e)
 	first = vm_first_entry_ns(r->vm);
 	run_summary(r, &r->stats, &s);
 	s.last = pipeline_last(r->pipeline, res->vcpu);
+	run_panic_find(&(struct run_panic_places){ &r->source.target, vm_memory(r->vm),
+						   &r->panic.console, pipeline_guest(r->pipeline),
+						   pipeline_panic(r->pipeline) },
+		       &r->panic.found);
+	r->panic.found.stack_seen = s.last && run_panic_is_on(&r->source.target, &s.last->stack);
+	s.panic = &r->panic.found;
 	buf_init(&json);
 	summary_json(&s, &json);
 	buf_u8(&json, 0);
-	ret = json.failed ? err_set(e, ENOMEM, "out of memory") : 0;
+	ret = json.failed ? err_nomem(e) : 0;
 	if (!ret) {
 		struct profile_totals totals = {
 			.json = (const char *)json.data,
@@ -289,26 +457,29 @@ static int run_finish(struct run *r, struct err *e)
 		};
 
 		/* It knows best what was lost, also of what failed during the run. */
-		ret = r->sink->ops->end(r->sink, &totals, e);
+		ret = r->profile.sink->ops->end(r->profile.sink, &totals, e);
 	}
+	leave_watch();
 	exec_console_end(&r->exec.console);
 	run_drain_console(r);
 	/* The profile is complete: a signal may end what is left, such as words for a stopped terminal. */
-	run_leave_signals(r);
+	run_leave_signals();
 	s.console_dropped = console_dropped(&r->console);
 	if (!json.failed && r->json)
 		fprintf(r->json, "%s\n", (const char *)json.data);
 	if (res->err.code) {
-		fprintf(stderr, "kvmprof: %s\n", res->err.text);
-		summary_print_crash(&s, stderr);
+		reporter_printf(r->opt->reporter, "kvmprof: %s\n", res->err.text);
+		print_summary(r, &s, summary_print_crash);
 	}
-	fflush(stdout);
+	if (r->json)
+		fflush(r->json);
+	print_summary(r, &s, summary_panic_print);
 	tell_summary(r, &s);
 	if (r->opt->call_counts)
 		run_counts_print(r);
 	print_tasks(r);
-	if (r->note.code)
-		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
+	if (r->profile.note.code)
+		reporter_printf(r->opt->reporter, "kvmprof: warning: %s\n", r->profile.note.text);
 	buf_deinit(&json);
 	return ret ? ret : tell_output(r, &lost, e);
 }
@@ -321,7 +492,8 @@ static void keep_bound(struct run *r, uint64_t now_ns)
 	if (!cost_bound_look(&r->bound, now_ns))
 		return;
 	console_hide_status(&r->console);
-	fprintf(stderr,
+	reporter_printf(
+		r->opt->reporter,
 		"kvmprof: sampling took %.2f %% of the guest's time, more than --max-overhead %g: "
 		"from now on a sample every %.3f ms instead of %.3f ms\n",
 		100 * r->bound.worst, r->opt->max_overhead, (double)vm_period(r->vm, 0) / 1e6,
@@ -330,17 +502,39 @@ static void keep_bound(struct run *r, uint64_t now_ns)
 
 static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 {
-	int ret = run_prepare(r, e);
+	int ret = run_keep_start(r, e);
 
-	ret = ret ? ret : open_output(r, e);
-	ret = ret ? ret : add_sinks(r, e);
-	ret = ret ? ret : begin_profile(r, argc, argv, e);
-	if (!ret && run_is_attached(r->opt))
-		run_host_threads(r);
-	ret = ret ? ret : run_sandbox_begin(r, e);
-	ret = ret ? ret : run_start(r, e);
 	if (ret)
 		return ret;
+	ret = run_prepare(r, e);
+	if (ret)
+		return ret;
+	run_report_signals();
+	ret = open_output(r, e);
+	if (ret)
+		return ret;
+	ret = add_sinks(r, e);
+	if (ret)
+		return ret;
+	ret = begin_profile(r, argc, argv, e);
+	if (ret)
+		return ret;
+	if (run_options_is_attached(r->opt))
+		run_host_threads(r);
+	ret = run_sandbox_begin(r, e);
+	if (ret)
+		return ret;
+	ret = run_start(r, e);
+	if (!ret && run_options_is_attached(r->opt))
+		ret = run_sandbox_attached(r, e);
+	if (ret)
+		return ret;
+	/* Also with -q: an empty variable in the place of IMAGE makes a run that looks like any other. */
+	if (run_options_is_demo(r->opt)) {
+		console_hide_status(&r->console);
+		reporter_printf(r->opt->reporter,
+				"kvmprof: no IMAGE: the embedded demo guest runs\n");
+	}
 	r->tick = keep_bound;
 	run_wait(r);
 	return run_finish(r, e);
@@ -353,12 +547,13 @@ static int tell_snapshot(const struct run *r)
 	int ret = run_snapshot_verdict(&r->snapshot, &r->opt->snapshot, &e);
 
 	if (ret)
-		fprintf(stderr, "kvmprof: %s\n", e.text);
+		reporter_printf(r->opt->reporter, "kvmprof: %s\n", e.text);
 	else if (r->snapshot.done) {
 		buf_init(&options);
 		run_snapshot_options(r->opt->snapshot.save, &options);
 		buf_u8(&options, 0);
-		fprintf(stderr,
+		reporter_printf(
+			r->opt->reporter,
 			"kvmprof: saved %s in %.0f ms; `kvmprof run --snapshot %s%s` goes on from "
 			"there\n",
 			r->opt->snapshot.save, (double)r->snapshot.saved_ns / 1e6,
@@ -374,7 +569,8 @@ static int tell_console(struct run *r)
 	int ret = console_error(&r->console);
 
 	if (ret)
-		fprintf(stderr,
+		reporter_printf(
+			r->opt->reporter,
 			"kvmprof: %s: cannot write the guest's console: %s; the profile is not "
 			"concerned\n",
 			r->console.fd == STDOUT_FILENO ? "standard output" : "standard error",
@@ -389,7 +585,8 @@ static int tell_markers(const struct run *r)
 	int ret = run_markers_verdict(&r->markers, r->vm, &note);
 
 	if (note.code)
-		fprintf(stderr, "kvmprof: %s%s\n", ret ? "" : "warning: ", note.text);
+		reporter_printf(r->opt->reporter, "kvmprof: %s%s\n",
+				ret ? "" : "warning: ", note.text);
 	return ret;
 }
 
@@ -404,7 +601,8 @@ static int tell_decompressor(const struct run *r)
 	if (res->reason != VM_END_HALTED || !r->source.moves || !res->have_regs ||
 	    res->regs.rip >> 63)
 		return 0;
-	fprintf(stderr,
+	reporter_printf(
+		r->opt->reporter,
 		"kvmprof: %s: its decompressor halted for good at 0x%llx, before the kernel ran; "
 		"with --append earlyprintk=ttyS0 it says why, and --boot=vmlinux does without it\n",
 		r->source.target.name, (unsigned long long)res->regs.rip);
@@ -418,12 +616,18 @@ static int run_judge(const struct run *r)
 	struct err e = { 0 };
 	int status;
 
+	/* A command has statuses of its own, of which 1 is the guest's end before its own. */
+	if (!r->crashed && r->panic.found.seen && reason != VM_END_ERROR) {
+		status = r->exec.command ? run_exec_status(&r->exec, vm_result(r->vm), &e)
+					 : RUN_STATUS_PANIC;
+		return status ? status : 1;
+	}
 	if (r->crashed || reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
 	    tell_markers(r) < 0 || tell_decompressor(r) < 0)
 		return 1;
 	status = run_exec_status(&r->exec, vm_result(r->vm), &e);
 	if (e.code)
-		fprintf(stderr, "kvmprof: %s\n", e.text);
+		reporter_printf(r->opt->reporter, "kvmprof: %s\n", e.text);
 	return status;
 }
 
@@ -432,16 +636,20 @@ int run_deinit(struct run *r)
 	struct err e = { 0 };
 	int status = 0;
 
-	run_block_signals(); /* what is removed at the end is removed */
+	signals_set(SIGNALS_GRACE); /* what is removed at the end is removed */
+	/* libvirt's daemon or a share's process may not answer. A disk's file may be slow, and is waited for. */
+	if (r->vm && !r->source.disks.n && vm_result(r->vm)->reason == VM_END_INTERRUPTED)
+		signals_watch(true);
 	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 	/* What the consumer's thread used stays as it is when that was lost: base/fault.h. */
 	if (r->crashed)
 		r->source.target = (struct target){ 0 };
-	else if (r->sink)
-		r->sink->ops->destroy(r->sink);
+	else if (r->profile.sink)
+		r->profile.sink->ops->destroy(r->profile.sink);
 	pipeline_destroy(r->pipeline);
+	run_keep_end(r);
 	run_host_close(r);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
@@ -450,22 +658,23 @@ int run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	run_exec_close(&r->exec);
 	run_modules_close(&r->modules);
-	if (source_close(&r->source, &e) < 0) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
+	if (run_source_close(&r->source, &e) < 0) {
+		reporter_printf(r->opt->reporter, "kvmprof: %s\n", e.text);
 		status = 1;
 	}
 	run_snapshot_deinit(&r->snapshot);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
-	free(r->argv);
+	free(r->profile.argv);
+	buf_deinit(&r->panic.found.log);
 	run_counts_deinit(&r->counts);
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
-	io_requests_deinit(&r->requests);
-	io_requests_deinit(&r->packets);
-	if (r->signal_fd >= 0)
-		close(r->signal_fd);
+	io_stages_deinit(&r->requests);
+	io_stages_deinit(&r->packets);
+	signals_watch(false);
+	signals_set(SIGNALS_END);
 	return status;
 }
 
@@ -473,11 +682,15 @@ void run_init(struct run *r)
 {
 	r->opt = &r->asked;
 	r->start_ns = clock_mono_ns();
-	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
+	r->host.fd = r->signals.fd = r->markers.wake_fd = -1;
+	run_snapshot_init(&r->snapshot);
 	buf_init(&r->cmdline);
 	buf_init(&r->tuned);
-	io_requests_init(&r->requests);
-	io_requests_init(&r->packets);
+	buf_init(&r->panic.found.log);
+	io_stages_init(&r->requests);
+	io_stages_init(&r->packets);
+	r->pipeline_options.requests = &r->requests;
+	r->pipeline_options.packets = &r->packets;
 }
 
 int run_main(struct run *r, int argc, char **argv)
@@ -486,20 +699,21 @@ int run_main(struct run *r, int argc, char **argv)
 	int status, ret;
 
 	run_init(r);
-	console_init(&r->console, r->opt->quiet || r->opt->json		? -1
-				  : run_to_stdout(r->opt) || r->request ? STDERR_FILENO
-									: STDOUT_FILENO);
-	if (!r->opt->tasks.no_status && (!r->opt->quiet || run_is_attached(r->opt)))
+	console_init(&r->console, r->opt->quiet || r->opt->json ? -1
+				  : run_options_to_stdout(r->opt) || r->pipeline_options.request
+					  ? STDERR_FILENO
+					  : STDOUT_FILENO);
+	if (!r->opt->tasks.no_status && (!r->opt->quiet || run_options_is_attached(r->opt)))
 		console_add_status(&r->console);
 	ret = run_markers_init(&r->markers, r->opt, &r->console, &e);
 	if (ret == -EINVAL) {
-		fprintf(stderr, "%s: %s\n", argv[0], e.text);
+		reporter_printf(r->opt->reporter, "%s: %s\n", argv[0], e.text);
 		run_deinit(r);
 		return 2;
 	}
 	ret = ret ? ret : run_guest(r, argc, argv, &e);
 	if (ret) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
+		reporter_printf(r->opt->reporter, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
 		status = run_judge(r);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * run_sandbox: which files and rights a run still needs once its machine is made, as a plan for
- * profile/sandbox. Main thread.
+ * profile/record/sandbox. Main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_SANDBOX_H
 #define KVMPROF_PROFILE_RECORD_RUN_SANDBOX_H
 
 #include "base/err.h"
 #include "profile/record/sandbox/sandbox.h"
+#include "vmm/attach/attach.h"
 
+struct p9_share;
 struct run;
 struct vm_config;
 
@@ -22,7 +24,16 @@ void run_sandbox_machine(struct sandbox_plan *p, const struct vm_config *cfg);
 int run_sandbox_begin(struct run *r, struct err *e);
 
 /* vm_config.bind_share: in the process of a share. */
-int run_sandbox_share(void *run, const char *dir, bool read_only, struct err *e);
+int run_sandbox_share(void *run, struct p9_share *share, struct err *e);
+
+/* vm_config.bind_network: in the process of the guest's network. */
+int run_sandbox_network(void *run, struct err *e);
+
+/* attach_config.bind: of the process that traces; ctx is the struct run. */
+int run_sandbox_tracer(void *ctx, enum attach_bind when, struct err *e);
+
+/* Another process's machine is started: binds this thread, and those that were started before run_sandbox_begin(). */
+int run_sandbox_attached(struct run *r, struct err *e);
 
 /* vm_config.ready: this thread's own part. */
 int run_sandbox_ready(void *ctx, struct err *e);

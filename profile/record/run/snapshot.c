@@ -3,10 +3,16 @@
 
 #include "base/clock.h"
 #include "base/outfile.h"
+#include "base/reporter.h"
 #include "profile/record/options/options.h"
 #include "profile/record/run/exec.h"
 #include "profile/record/run/snapshot_resources.h"
 #include "profile/record/run/source.h"
+#include "vmm/vm.h"
+#include "vmm/end.h"
+#include "vmm/config.h"
+#include "vmm/snapshot/snapshot_host.h"
+#include "vmm/control.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,10 +26,10 @@
 /* -- going on with one ---------------------------------------------------------------- */
 
 static int snapshot_open_target(struct run_snapshot *n, const struct run_options *o,
-				struct source *s, struct err *e)
+				struct run_source *s, struct err *e)
 {
 	const struct snapshot_facts *f = &n->facts;
-	struct target_bytes b = { .name = f->image ? f->image : TARGET_DEMO_NAME };
+	struct target_image b = { .name = f->image ? f->image : KERNEL_DEMO_NAME };
 	const char *symbols = o->symbols ? o->symbols : f->symbols;
 	int ret = snapshot_map(n->from, SNAPSHOT_IMAGE, &b.file, e);
 
@@ -33,12 +39,12 @@ static int snapshot_open_target(struct run_snapshot *n, const struct run_options
 		file_map_close(&b.file);
 		return ret;
 	}
-	return target_open_bytes(&s->target, &b, symbols, e);
+	return kernel_open_bytes(&s->image, &s->target, &b, symbols, e);
 }
 
 /* At its place, or where the next --disk says that it is now. */
 static int snapshot_open_disk(struct run_snapshot *n, const struct run_disk_options *o,
-			      struct source *s, unsigned int i, struct err *e)
+			      struct run_source *s, unsigned int i, struct err *e)
 {
 	const struct snapshot_disk *was = &n->devices->disk[i];
 	const char *from = snapshot_path(n->from);
@@ -46,16 +52,16 @@ static int snapshot_open_disk(struct run_snapshot *n, const struct run_disk_opti
 		.path = was->path,
 		.write = was->read_only ? DISK_READ_ONLY : DISK_OVERLAY,
 	};
-	struct run_disk moved;
+	struct run_disk moved = { .limit = { 0 } };
 	struct err why = { 0 };
 	int ret;
 
 	if (o->n) {
-		ret = run_disk_parse(&moved, o->text[i], e);
+		ret = run_options_disk_parse(&moved, o->text[i], e);
 		if (!ret && (moved.write != DISK_OVERLAY || *moved.serial))
 			ret = err_set(e, EINVAL,
 				      "--disk %.200s: with --snapshot it says where an image is "
-				      "now, and nothing else",
+				      "now, and its limits, and nothing else",
 				      o->text[i]);
 		if (ret)
 			return ret;
@@ -66,11 +72,12 @@ static int snapshot_open_disk(struct run_snapshot *n, const struct run_disk_opti
 		return err_set(e, -ret, "%s: the disk vd%c: %s%s", from, 'a' + (char)i, why.text,
 			       ret == -ENOENT ? " (where it is now can be said by --disk PATH)"
 					      : "");
+	s->disks.at[s->disks.n - 1].limit = moved.limit;
 	return snapshot_disk_check(was, i, s->disks.at[s->disks.n - 1].disk, from, e);
 }
 
 static int snapshot_open_devices(struct run_snapshot *n, const struct run_options *o,
-				 struct source *s, struct err *e)
+				 struct run_source *s, struct err *e)
 {
 	const struct snapshot_given given = {
 		.ndisks = o->disk.n,
@@ -82,10 +89,14 @@ static int snapshot_open_devices(struct run_snapshot *n, const struct run_option
 
 	n->devices = malloc(sizeof(*n->devices));
 	if (!n->devices)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	ret = snapshot_devices(n->from, n->devices, e);
-	ret = ret ? ret : snapshot_resources_check(n->devices, &given, snapshot_path(n->from), e);
-	if (!ret && n->devices->nshares)
+	if (ret)
+		return ret;
+	ret = snapshot_resources_check(n->devices, &given, snapshot_path(n->from), e);
+	if (ret)
+		return ret;
+	if (n->devices->nshares)
 		run_exec_allow_files();
 	for (unsigned int i = 0; !ret && i < n->devices->ndisks; i++)
 		ret = snapshot_open_disk(n, &o->disk, s, i, e);
@@ -94,7 +105,7 @@ static int snapshot_open_devices(struct run_snapshot *n, const struct run_option
 
 /* Where a run with --exec found the guest's programs, if that is still there. */
 static void snapshot_use_guest_root(const struct run_snapshot *n, const struct run_options *o,
-				    struct source *s)
+				    struct run_source *s)
 {
 	const char *was = n->facts.guest_root;
 	struct buf b;
@@ -110,25 +121,36 @@ static void snapshot_use_guest_root(const struct run_snapshot *n, const struct r
 	snapshot_resources_word(&b, was);
 	buf_u8(&b, 0);
 	if (!b.failed)
-		fprintf(stderr,
+		reporter_printf(
+			o->reporter,
 			"kvmprof: note: for names of the guest's programs add --guest-root %s, "
 			"where they were when the machine was saved (or --snapshot-trust)\n",
 			(const char *)b.data);
 	buf_deinit(&b);
 }
 
-int run_snapshot_open(struct run_snapshot *n, const struct run_options *o, struct source *s,
+int run_snapshot_open(struct run_snapshot *n, const struct run_options *o, struct run_source *s,
 		      struct err *e)
 {
 	struct vm_config cfg = { 0 };
 	struct cursor in;
 	int ret = snapshot_open(&n->from, o->snapshot.from, e);
 
-	ret = ret ? ret : snapshot_find(n->from, SNAPSHOT_FACTS, SNAPSHOT_FACTS_VERSION, &in, e);
-	ret = ret ? ret : snapshot_facts_parse(&n->facts, &in, e);
-	ret = ret ? ret : snapshot_configure(n->from, &cfg, e);
-	ret = ret ? ret : snapshot_open_devices(n, o, s, e);
-	ret = ret ? ret : snapshot_open_target(n, o, s, e);
+	if (ret)
+		return ret;
+	ret = snapshot_find(n->from, SNAPSHOT_FACTS, SNAPSHOT_FACTS_VERSION, &in, e);
+	if (ret)
+		return ret;
+	ret = snapshot_facts_parse(&n->facts, &in, e);
+	if (ret)
+		return ret;
+	ret = snapshot_configure(n->from, &cfg, e);
+	if (ret)
+		return ret;
+	ret = snapshot_open_devices(n, o, s, e);
+	if (ret)
+		return ret;
+	ret = snapshot_open_target(n, o, s, e);
 	if (ret)
 		return ret;
 	s->mem_size = cfg.mem_size;
@@ -154,8 +176,10 @@ int run_snapshot_configure(const struct run_snapshot *n, const struct run_option
 
 	if (!n->from)
 		return 0;
-	ret = snapshot_check_host(n->from, cfg->host, cfg->quirks, e);
-	ret = ret ? ret : snapshot_configure(n->from, cfg, e);
+	ret = snapshot_host_check(n->from, cfg->host, cfg->quirks, e);
+	if (ret)
+		return ret;
+	ret = snapshot_configure(n->from, cfg, e);
 	if (ret)
 		return ret;
 	snapshot_devices_configure(n->devices, cfg);
@@ -175,7 +199,8 @@ int run_snapshot_configure(const struct run_snapshot *n, const struct run_option
 /* -- saving one ----------------------------------------------------------------------- */
 
 /* What is known before it has run for long. */
-static int snapshot_can_be_saved(const struct run_options *o, const struct source *s, struct err *e)
+static int snapshot_can_be_saved(const struct run_options *o, const struct run_source *s,
+				 struct err *e)
 {
 	if (o->exec.rootfs_disk)
 		return err_set(e, ENOTSUP,
@@ -192,8 +217,8 @@ static int snapshot_can_be_saved(const struct run_options *o, const struct sourc
 	return 0;
 }
 
-int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o, const struct source *s,
-		      struct err *e)
+int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o,
+		      const struct run_source *s, struct err *e)
 {
 	const char *symbols = o->symbols;
 	int ret = 0;
@@ -201,8 +226,10 @@ int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o, const
 	if (!o->snapshot.save)
 		return 0;
 	ret = snapshot_can_be_saved(o, s, e);
+	if (ret)
+		return ret;
 	/* It may take an hour until it is written. */
-	ret = ret ? ret : outfile_check(o->snapshot.save, OUTFILE_REGULAR, e);
+	ret = outfile_check(o->snapshot.save, OUTFILE_REGULAR, e);
 	if (ret)
 		return ret;
 	if (n->from) {
@@ -220,8 +247,14 @@ int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o, const
 	return ret;
 }
 
+void run_snapshot_init(struct run_snapshot *s)
+{
+	s->file = (struct snapshot_file)SNAPSHOT_FILE_NONE;
+}
+
 void run_snapshot_deinit(struct run_snapshot *s)
 {
+	snapshot_file_close(&s->file);
 	file_map_close(&s->image);
 	file_map_close(&s->symbols);
 	snapshot_facts_deinit(&s->facts);
@@ -240,7 +273,7 @@ static struct snapshot_facts facts_now(const struct run_snapshot *n, const struc
 	struct snapshot_facts f = {
 		.bzimage = m->source->moves,
 		.slide_known = vm_slide(m->vm, &slide),
-		.image = strcmp(m->source->target.name, TARGET_DEMO_NAME)
+		.image = strcmp(m->source->target.name, KERNEL_DEMO_NAME)
 				 ? (char *)m->source->target.name
 				 : NULL,
 		.symbols = m->opt->symbols ? (char *)m->opt->symbols : was->symbols,
@@ -261,8 +294,13 @@ static struct snapshot_facts facts_now(const struct run_snapshot *n, const struc
 	return f;
 }
 
+static int snapshot_publish(struct run_snapshot *n, struct err *e)
+{
+	return n->publish ? n->publish(n->publish_ctx, e) : snapshot_file_publish(&n->file, e);
+}
+
 /* The kernel as ELF: a bzImage need not be unpacked each time. */
-static int snapshot_save(const struct run_snapshot *n, const struct run_machine *m, struct err *e)
+static int snapshot_save(struct run_snapshot *n, const struct run_machine *m, struct err *e)
 {
 	struct snapshot_facts facts;
 	struct boot_image image = { 0 };
@@ -272,7 +310,7 @@ static int snapshot_save(const struct run_snapshot *n, const struct run_machine 
 	unsigned int nblobs = 0;
 	struct buf b, held;
 	char root[PATH_MAX];
-	int ret = boot_image_parse(&image, m->source->target.name, file, len, e);
+	int ret = image_parse(&image, m->source->target.name, file, len, e);
 
 	if (ret)
 		return ret;
@@ -293,11 +331,15 @@ static int snapshot_save(const struct run_snapshot *n, const struct run_machine 
 	if (n->symbols.data)
 		blob[nblobs++] = (struct snapshot_blob){ SNAPSHOT_SYMBOLS, 1, n->symbols.data,
 							 n->symbols.len };
-	ret = b.failed || held.failed ? err_set(e, ENOMEM, "out of memory")
-				      : vm_save(m->vm, m->opt->snapshot.save, blob, nblobs, e);
+	ret = b.failed || held.failed ? err_nomem(e) : 0;
+	/* A run that is not confined opens it late. */
+	if (!ret && n->file.fd < 0)
+		ret = snapshot_file_open(&n->file, m->opt->snapshot.save, e);
+	ret = ret ? ret : snapshot_save_vm(m->vm, &n->file, blob, nblobs, e);
+	ret = ret ? ret : snapshot_publish(n, e);
 	buf_deinit(&b);
 	buf_deinit(&held);
-	boot_image_deinit(&image);
+	image_deinit(&image);
 	return ret;
 }
 

@@ -10,30 +10,37 @@
 #include "profile/record/run/snapshot_facts.h"
 #include "vmm/snapshot/snapshot.h"
 #include "vmm/snapshot/snapshot_devices.h"
-#include "vmm/vm.h"
+
+struct vm;
+struct vm_config;
 
 struct exec_share;
 struct run_exec;
 struct run_options;
 struct run_snapshot_options;
-struct source;
+struct run_source;
 
 struct run_snapshot {
 	struct snapshot *from; /* NULL: the machine is booted */
 	struct snapshot_facts facts;
 	struct snapshot_devices *devices; /* of from; owned */
 	struct file_map image, symbols;	  /* to save: the files as they were at the start */
-	bool done;			  /* it was saved, or that has failed */
-	uint64_t saved_ns;		  /* what it took */
-	struct err err;			  /* why it could not be saved */
+	struct snapshot_file file;	  /* to save: where to, once it is open */
+	/* Gives the file its final name; NULL: the run does so itself. */
+	int (*publish)(void *ctx, struct err *e);
+	void *publish_ctx;
+	bool done;	   /* it was saved, or that has failed */
+	uint64_t saved_ns; /* what it took */
+	struct err err;	   /* why it could not be saved */
 };
 
 /* Open what --snapshot names, as the source of the run, which borrows from n. */
-int run_snapshot_open(struct run_snapshot *n, const struct run_options *o, struct source *s,
+int run_snapshot_open(struct run_snapshot *n, const struct run_options *o, struct run_source *s,
 		      struct err *e);
 /* Keep the files that --snapshot-save will want. */
-int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o, const struct source *s,
-		      struct err *e);
+int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o,
+		      const struct run_source *s, struct err *e);
+void run_snapshot_init(struct run_snapshot *s);
 void run_snapshot_deinit(struct run_snapshot *s);
 
 /* The rest of the machine's configuration out of the snapshot, if there is one. */
@@ -43,7 +50,7 @@ int run_snapshot_configure(const struct run_snapshot *n, const struct run_option
 /* What is saved; all borrowed. */
 struct run_machine {
 	const struct run_options *opt;
-	const struct source *source;
+	const struct run_source *source;
 	struct run_exec *exec;
 	struct vm *vm;
 	const char *cmdline; /* of the guest's kernel */

@@ -71,7 +71,7 @@ int snapshot_facts_parse(struct snapshot_facts *f, struct cursor *in, struct err
 	}
 	if (!good) {
 		snapshot_facts_deinit(&g);
-		return no_memory ? err_set(e, ENOMEM, "out of memory")
+		return no_memory ? err_nomem(e)
 				 : err_set(e, EINVAL,
 					   "what the snapshot says about its kernel is damaged");
 	}

@@ -92,16 +92,20 @@ int snapshot_resources_check(const struct snapshot_devices *d, const struct snap
 	struct buf b;
 	int ret = check_number(from, "disk", "--disk PATH", d->ndisks, given->ndisks, e);
 
-	ret = ret ? ret : check_number(from, "share", "--share DIR", d->nshares, given->nshares, e);
-	if (!ret && given->net && d->net.kind == NET_NONE)
-		ret = err_set(e, EINVAL, "%s: its machine has no network card: drop --net", from);
-	if (ret || given->trust)
+	if (ret)
 		return ret;
+	ret = check_number(from, "share", "--share DIR", d->nshares, given->nshares, e);
+	if (ret)
+		return ret;
+	if (given->net && d->net.kind == NET_NONE)
+		return err_set(e, EINVAL, "%s: its machine has no network card: drop --net", from);
+	if (given->trust)
+		return 0;
 	buf_init(&b);
 	snapshot_resources_options(d, given, &b);
 	buf_u8(&b, 0);
 	if (b.failed)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	else if (b.len > 1)
 		ret = err_set(e, EACCES,
 			      "%s uses what it names of this host only if that is given again "

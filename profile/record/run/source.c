@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "vmm/bootdisk/cmdline.h"
+#include "vmm/dev/disk.h"
 #include "vmm/image/initrd.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static ssize_t read_head(int fd, uint8_t *head, size_t n)
 	return (ssize_t)have;
 }
 
-int source_look(const char *path, struct image_what *what, struct err *e)
+int run_source_look(const char *path, struct image_what *what, struct err *e)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	cleanup_free uint8_t *head = malloc(IMAGE_HEAD);
@@ -39,7 +40,7 @@ int source_look(const char *path, struct image_what *what, struct err *e)
 	ssize_t n;
 
 	if (!head)
-		return err_set(e, ENOMEM, "out of memory");
+		return err_nomem(e);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
 	if (S_ISDIR(st.st_mode) && faccessat(fd, "data", F_OK, 0) == 0 &&
@@ -69,9 +70,9 @@ int source_look(const char *path, struct image_what *what, struct err *e)
 	return 0;
 }
 
-static int source_read_kernel(struct source *s, const struct source_request *q, struct err *e)
+static int source_read_kernel(struct run_source *s, const struct source_request *q, struct err *e)
 {
-	struct target_bytes b = { 0 };
+	struct target_image b = { 0 };
 	struct buf bytes, map, name;
 	int ret;
 
@@ -90,13 +91,13 @@ static int source_read_kernel(struct source *s, const struct source_request *q, 
 	buf_printf(&s->map_name, "%s:%s", q->image, name.len ? (const char *)name.data : "");
 	buf_u8(&s->map_name, 0);
 	if (s->kernel_name.failed || s->map_name.failed || name.failed)
-		ret = ret ? ret : err_set(e, ENOMEM, "out of memory");
+		ret = ret ? ret : err_nomem(e);
 	if (ret) {
 		file_map_close(&b.file);
 	} else {
 		b.name = (const char *)s->kernel_name.data;
 		b.map_name = (const char *)s->map_name.data;
-		ret = target_open_bytes(&s->target, &b, q->symbols, e);
+		ret = kernel_open_bytes(&s->image, &s->target, &b, q->symbols, e);
 	}
 	buf_deinit(&map);
 	buf_deinit(&name);
@@ -104,7 +105,7 @@ static int source_read_kernel(struct source *s, const struct source_request *q, 
 }
 
 /* What a unified kernel image has besides the kernel, which is s->target. */
-static int source_look_into_uki(struct source *s, struct err *e)
+static int source_look_into_uki(struct run_source *s, struct err *e)
 {
 	static const char *const names[] = { "PRETTY_NAME", "NAME", "ID", NULL };
 	const uint8_t *file = s->target.file.data;
@@ -118,11 +119,10 @@ static int source_look_into_uki(struct source *s, struct err *e)
 	uki_text(file + u->at[UKI_UNAME].off, (size_t)u->at[UKI_UNAME].len, &s->uki_release);
 	osrel_first((const char *)file + u->at[UKI_OSREL].off, (size_t)u->at[UKI_OSREL].len, names,
 		    s->uki_os);
-	return s->uki_cmdline.failed || s->uki_release.failed ? err_set(e, ENOMEM, "out of memory")
-							      : 0;
+	return s->uki_cmdline.failed || s->uki_release.failed ? err_nomem(e) : 0;
 }
 
-static int source_add_section(const struct source *s, enum uki_section kind, struct buf *out,
+static int source_add_section(const struct run_source *s, enum uki_section kind, struct buf *out,
 			      struct err *e)
 {
 	/* Archives in a row begin at multiples of 4. */
@@ -140,7 +140,7 @@ static int source_add_section(const struct source *s, enum uki_section kind, str
  * As the stub hands them on: microcode, the image's own, then those of the disk's entry; where
  * the kernel is the disk's.
  */
-static int source_read_initrd(struct source *s, bool of_disk, struct err *e)
+static int source_read_initrd(struct run_source *s, bool of_disk, struct err *e)
 {
 	struct buf bytes;
 	int ret = 0;
@@ -153,14 +153,22 @@ static int source_read_initrd(struct source *s, bool of_disk, struct err *e)
 	if (!ret && of_disk)
 		ret = diskboot_read_initrd(&s->boot, &bytes, e);
 	if (!ret && bytes.failed)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	if (!ret && bytes.len)
 		ret = file_map_copy(&s->initrd, bytes.data, bytes.len, e);
 	buf_deinit(&bytes);
 	return ret;
 }
 
-static int source_open_disk(struct source *s, const struct source_request *q, struct err *e)
+/* struct disk_reader's. */
+static int source_read_disk(void *disk, uint64_t off, void *dst, size_t len)
+{
+	struct iovec iov = { .iov_base = dst, .iov_len = len };
+
+	return disk_readv(disk, off, &iov, 1);
+}
+
+static int source_open_disk(struct run_source *s, const struct source_request *q, struct err *e)
 {
 	struct disk_config dc = {
 		.path = q->image,
@@ -169,17 +177,22 @@ static int source_open_disk(struct source *s, const struct source_request *q, st
 	struct diskboot_root root = { .layout = &s->boot.layout,
 				      .given = q->root,
 				      .name = q->disk ? q->disk : "/dev/vda" };
+	struct disk_reader reader;
 	bool own = q->kernel == NULL; /* the kernel is the disk's */
 	const char *options;
 	int ret = run_disks_add(&s->disks, &dc, NULL, e);
 
 	s->disk = ret ? NULL : s->disks.at[s->disks.n - 1].disk;
-	ret = ret ? ret : diskboot_open(&s->boot, s->disk, q->image, e);
+	if (ret)
+		return ret;
+	reader = (struct disk_reader){ .read = source_read_disk, .disk = s->disk };
+	ret = diskboot_open(&s->boot, &reader, q->image, e);
 	if (ret)
 		return ret;
 	if (own && s->boot.entry.source == DISKBOOT_NONE)
 		return diskboot_none(&s->boot, q->image, e);
-	ret = own ? source_read_kernel(s, q, e) : target_open(&s->target, q->kernel, q->symbols, e);
+	ret = own ? source_read_kernel(s, q, e)
+		  : kernel_open(&s->image, &s->target, q->kernel, q->symbols, e);
 	if (ret)
 		return ret;
 	/* The entry's initrd has the modules of its own kernel, not of another. */
@@ -199,15 +212,13 @@ static int source_open_disk(struct source *s, const struct source_request *q, st
 	diskboot_cmdline(options ? options : "", &root, &s->cmdline, &s->note);
 	diskboot_why(&s->boot, &s->why);
 	buf_u8(&s->why, 0);
-	return s->cmdline.failed || s->note.failed || s->why.failed
-		       ? err_set(e, ENOMEM, "out of memory")
-		       : 0;
+	return s->cmdline.failed || s->note.failed || s->why.failed ? err_nomem(e) : 0;
 }
 
-static int source_open_kernel(struct source *s, const char *image, const struct source_request *q,
-			      struct err *e)
+static int source_open_kernel(struct run_source *s, const char *image,
+			      const struct source_request *q, struct err *e)
 {
-	int ret = target_open(&s->target, image, q->symbols, e);
+	int ret = kernel_open(&s->image, &s->target, image, q->symbols, e);
 
 	if (ret)
 		return ret;
@@ -217,17 +228,17 @@ static int source_open_kernel(struct source *s, const char *image, const struct 
 	if (s->is_uki)
 		buf_printf(&s->cmdline, "%s%c", (const char *)s->uki_cmdline.data, 0);
 	if (!ret && s->cmdline.failed)
-		ret = err_set(e, ENOMEM, "out of memory");
+		ret = err_nomem(e);
 	if (ret)
 		target_close(&s->target);
 	return ret;
 }
 
-int source_of_image(struct source *s, const struct source_request *q, struct err *e)
+int run_source_of_image(struct run_source *s, const struct source_request *q, struct err *e)
 {
 	const char *image = q->image ? q->image : q->kernel;
 	struct image_what what = { .kind = IMAGE_KERNEL };
-	int ret = image ? source_look(image, &what, e) : 0;
+	int ret = image ? run_source_look(image, &what, e) : 0;
 
 	if (ret)
 		return ret;
@@ -249,12 +260,12 @@ int source_of_image(struct source *s, const struct source_request *q, struct err
 		return err_set(e, EINVAL,
 			       "%s: --root goes with a disk image; for a kernel say --append "
 			       "root=%s",
-			       image ? image : TARGET_DEMO_NAME, q->root);
+			       image ? image : KERNEL_DEMO_NAME, q->root);
 	} else if (q->writable) {
 		return err_set(e, EINVAL,
 			       "%s: --writable goes with a disk image; for --disk say --disk "
 			       "PATH,writable",
-			       image ? image : TARGET_DEMO_NAME);
+			       image ? image : KERNEL_DEMO_NAME);
 	} else {
 		ret = source_open_kernel(s, image, q, e);
 	}
@@ -263,26 +274,26 @@ int source_of_image(struct source *s, const struct source_request *q, struct err
 	return ret;
 }
 
-int source_of_running(struct source *s, const struct source_request *q, const char *name,
-		      struct err *e)
+int run_source_of_running(struct run_source *s, const struct source_request *q, const char *name,
+			  struct err *e)
 {
 	if (q->image)
-		return target_open(&s->target, q->image, q->symbols, e);
+		return kernel_open(&s->image, &s->target, q->image, q->symbols, e);
 	target_open_running(&s->target, name);
 	return 0;
 }
 
-int source_choose_way(struct source *s, enum boot_way asked, struct err *e)
+int run_source_choose_way(struct run_source *s, enum boot_way asked, struct err *e)
 {
-	const struct boot_image *image = &s->target.image;
-	int ret = boot_image_way(image, s->target.name, asked, &s->way, e);
+	const struct boot_image *image = &s->image;
+	int ret = way_of_image(image, s->target.name, asked, &s->way, e);
 
 	s->moves = image->kind == BOOT_BZIMAGE &&
 		   (s->way == BOOT_WAY_BZIMAGE || s->way == BOOT_WAY_LINUX32);
 	return ret;
 }
 
-int source_unpack_initrd(struct source *s, struct err *e)
+int run_source_unpack_initrd(struct run_source *s, struct err *e)
 {
 	struct file_map plain = { 0 };
 	struct buf out;
@@ -304,7 +315,7 @@ int source_unpack_initrd(struct source *s, struct err *e)
 	return ret;
 }
 
-int source_close(struct source *s, struct err *e)
+int run_source_close(struct run_source *s, struct err *e)
 {
 	int ret;
 

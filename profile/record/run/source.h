@@ -10,13 +10,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "profile/record/guest/target.h"
 #include "profile/record/run/disks.h"
+#include "profile/record/run/kernel.h"
 #include "vmm/image/image.h"
 #include "vmm/image/uki.h"
 #include "vmm/bootdisk/bootdisk.h"
 #include "vmm/bootdisk/image_kind.h"
 #include "vmm/bootdisk/osrel.h"
+#include "vmm/image/way.h"
 
 /* Names of files are borrowed; NULL: not given. Without image and kernel it is the demo guest. */
 struct source_request {
@@ -26,7 +27,8 @@ struct source_request {
 };
 
 /* All zero is nothing. It stays where it is: its parts borrow from each other. */
-struct source {
+struct run_source {
+	struct boot_image image; /* of a kernel that boots, until it runs */
 	struct target target;
 	struct file_map initrd;
 	struct run_disks disks;
@@ -45,7 +47,7 @@ struct source {
 	/* Of the machine. */
 	uint64_t mem_size; /* bytes */
 	unsigned int vcpus;
-	enum boot_way way;	  /* BOOT_WAY_AUTO until source_choose_way() */
+	enum boot_way way;	  /* BOOT_WAY_AUTO until run_source_choose_way() */
 	bool moves;		  /* the kernel may choose its place */
 	bool placed;		  /* where it runs is known, by ... */
 	uint64_t slide, pa_slide; /* ... these */
@@ -53,24 +55,24 @@ struct source {
 };
 
 /* The first bytes of a file that may become a guest, and what they say. -EISDIR and the like. */
-int source_look(const char *path, struct image_what *what, struct err *e);
+int run_source_look(const char *path, struct image_what *what, struct err *e);
 
 /*
  * A kernel or a disk, with its RAM disk. A disk becomes the first of s->disks. After a failure,
- * too, source_close() is due; what was found on a disk is still there.
+ * too, run_source_close() is due; what was found on a disk is still there.
  */
-int source_of_image(struct source *s, const struct source_request *q, struct err *e);
+int run_source_of_image(struct run_source *s, const struct source_request *q, struct err *e);
 /* A machine that runs: called `name` where there is no image of its kernel. */
-int source_of_running(struct source *s, const struct source_request *q, const char *name,
-		      struct err *e);
+int run_source_of_running(struct run_source *s, const struct source_request *q, const char *name,
+			  struct err *e);
 /* How the kernel is entered: asked, or what fits it. -EINVAL: it has no such entry. */
-int source_choose_way(struct source *s, enum boot_way asked, struct err *e);
+int run_source_choose_way(struct run_source *s, enum boot_way asked, struct err *e);
 /*
- * The RAM disk with its zstd parts unpacked (vmm/boot/initrd.h), which takes an interpreted kernel
+ * The RAM disk with its zstd parts unpacked (vmm/image/initrd.h), which takes an interpreted kernel
  * minutes. None, or nothing to unpack: left alone. -ENOMEM.
  */
-int source_unpack_initrd(struct source *s, struct err *e);
+int run_source_unpack_initrd(struct run_source *s, struct err *e);
 /* -errno with e: something that the guest wrote to a disk is lost. After vm_destroy(). */
-int source_close(struct source *s, struct err *e);
+int run_source_close(struct run_source *s, struct err *e);
 
 #endif

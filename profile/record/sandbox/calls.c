@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/sandbox/calls.h"
 
+#include <fcntl.h>
 #include <linux/kvm.h>
 #include <linux/perf_event.h>
-#include <seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #define MAIN SANDBOX_KIND(THREAD_MAIN)
 #define VCPU SANDBOX_KIND(THREAD_VCPU)
@@ -14,16 +17,29 @@
 #define POLL SANDBOX_KIND(THREAD_DISK_POLL)
 #define P9 SANDBOX_KIND(THREAD_9P)
 #define FILES SANDBOX_KIND(THREAD_9P_FILES)
+#define KEEPER SANDBOX_KIND(THREAD_KEEPER)
 #define REST SANDBOX_KIND(THREAD_REST)
 #define USER SANDBOX_KIND(THREAD_NET_USER)
+#define SLIRP SANDBOX_KIND(THREAD_NET_SLIRP)
 #define TAP SANDBOX_KIND(THREAD_NET_TAP)
 #define PIT SANDBOX_KIND(THREAD_PIT)
 #define CONSUMER SANDBOX_KIND(THREAD_CONSUMER)
 #define CONSOLE SANDBOX_KIND(THREAD_CONSOLE)
 #define CONTROL SANDBOX_KIND(THREAD_CONTROL)
-#define ALL                                                                                      \
-	(MAIN | VCPU | DISK | POLL | P9 | FILES | REST | USER | TAP | PIT | CONSUMER | CONSOLE | \
-	 CONTROL)
+#define TRACER SANDBOX_KIND(THREAD_TRACER)
+#define GDB SANDBOX_KIND(THREAD_GDB)
+#define LIBVIRT SANDBOX_KIND(THREAD_LIBVIRT)
+#define ATTACH SANDBOX_KIND(THREAD_ATTACH_MAIN)
+#define SERVE SANDBOX_KIND(THREAD_ATTACH_SERVE)
+#define LINK SANDBOX_KIND(THREAD_ATTACH_LINK)
+#define GUARD SANDBOX_KIND(THREAD_ATTACH_GUARD)
+#define MSR SANDBOX_KIND(THREAD_MSR_FILTER)
+#define PROBE SANDBOX_KIND(THREAD_PROBE)
+/* Threads of a run of our own, then those that reach another process's machine. */
+#define OWN                                                                                    \
+	(MAIN | VCPU | DISK | POLL | P9 | FILES | REST | USER | SLIRP | TAP | PIT | CONSUMER | \
+	 CONSOLE | CONTROL | MSR | KEEPER | PROBE)
+#define ALL (OWN | TRACER | GDB | LIBVIRT | ATTACH | SERVE | LINK | GUARD)
 /*
  * Threads that carry out requests to disks: vCPUs do what needs no waiting, and the main thread what came
  * while the machine was saved.
@@ -32,22 +48,21 @@
 /* Threads that raise interrupts. */
 #define RAISE (MAIN | VCPU | DISK | POLL | P9 | REST | USER | TAP | PIT)
 
-#define CALL(name, kinds)                                             \
-	{                                                             \
-#name, SCMP_SYS(name), SANDBOX_ANY, 0, NULL, (kinds), \
-	}
-#define CALL_IF(name, rule, kinds)                              \
-	{                                                       \
-#name, SCMP_SYS(name), (rule), 0, NULL, (kinds) \
-	}
-#define IOCTL(request, kinds)                                                                     \
-	{                                                                                         \
-		"ioctl", SCMP_SYS(ioctl), SANDBOX_REQUEST, (uint32_t)(request), #request, (kinds) \
-	}
-#define SOCKET(family, kinds)                                                         \
+#define ENTRY(name, rule, value, text, kinds, when)                                   \
 	{                                                                             \
-		"socket", SCMP_SYS(socket), SANDBOX_FIRST, (family), #family, (kinds) \
+#name, SYS_##name, (rule), (uint32_t)(value), (text), (kinds), (when) \
 	}
+#define CALL(name, kinds) ENTRY(name, SANDBOX_ANY, 0, NULL, kinds, SANDBOX_ALWAYS)
+#define CALL_IF(name, rule, kinds) ENTRY(name, rule, 0, NULL, kinds, SANDBOX_ALWAYS)
+#define CALL_WHEN(name, when, kinds) ENTRY(name, SANDBOX_ANY, 0, NULL, kinds, when)
+#define IOCTL(request, kinds) \
+	ENTRY(ioctl, SANDBOX_REQUEST, request, #request, kinds, SANDBOX_ALWAYS)
+#define SOCKET(family, kinds) ENTRY(socket, SANDBOX_FIRST, family, #family, kinds, SANDBOX_ALWAYS)
+#define FCNTL(command, kinds) ENTRY(fcntl, SANDBOX_SECOND, command, #command, kinds, SANDBOX_ALWAYS)
+#define FCNTL_WHEN(command, when, kinds) \
+	ENTRY(fcntl, SANDBOX_SECOND, command, #command, kinds, when)
+#define PTRACE(request, kinds) \
+	ENTRY(ptrace, SANDBOX_FIRST, request, #request, kinds, SANDBOX_ALWAYS)
 
 const struct sandbox_call sandbox_calls[] = {
 	/* What libc needs for locks, memory (qsort(3) asks how much there is) and an end in order. */
@@ -55,9 +70,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL_IF(mmap, SANDBOX_NO_EXEC, ALL),
 	CALL_IF(mprotect, SANDBOX_NO_EXEC, ALL),
 	CALL(munmap, ALL),
-	CALL_IF(mmap, SANDBOX_CODE, VCPU),
-	CALL_IF(rt_sigaction, SANDBOX_CODE, VCPU), /* it may fault */
-	CALL(rt_sigaction, MAIN),
+	CALL(rt_sigaction, MAIN | VCPU), /* base/fault.c: a crash restores the default action */
 	CALL(mremap, ALL),
 	CALL(madvise, ALL),
 	CALL(brk, ALL),
@@ -68,79 +81,102 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(exit_group, ALL),
 	/* A clock that is no TSC has no vDSO. */
 	CALL(clock_gettime, ALL),
-	CALL(clock_nanosleep, CONSUMER | CONTROL),
-	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | USER),
-	CALL(gettid, VCPU | CONSUMER), /* abort(3): base/fault.h */
-	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER),
-	/* For the process of a share, and QEMU where it counts. There is no pidfd of another one. */
-	CALL(wait4, MAIN | VCPU | P9),
-	CALL(pidfd_send_signal, MAIN | VCPU | P9),
-	CALL_IF(wait4, SANDBOX_QEMU, CONSUMER),
-	CALL_IF(pidfd_send_signal, SANDBOX_QEMU, CONSUMER),
+	/* The end of a device's process is awaited for a limited time: MAIN, VCPU, P9, USER. */
+	CALL(clock_nanosleep,
+	     CONSUMER | CONTROL | MAIN | VCPU | P9 | USER | TRACER | GDB | ATTACH | SERVE),
+	CALL(setitimer, MAIN), /* base/signals.h: for the end, and when a signal comes */
+	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | SLIRP | TRACER | GDB | LIBVIRT),
+	CALL(gettid, VCPU | CONSUMER | TRACER | GDB | LIBVIRT), /* abort(3): base/fault.h */
+	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER | TRACER | GDB | LIBVIRT),
+	/* How the process of a share, of the network or of results has ended. */
+	CALL_IF(wait4, SANDBOX_NO_WAIT, MAIN | VCPU | P9 | USER | CONTROL),
+	CALL_WHEN(wait4, SANDBOX_QEMU, MAIN | CONSUMER),
+	CALL_WHEN(pidfd_send_signal, SANDBOX_QEMU, MAIN | CONSUMER),
 
 	/* Bytes of descriptors that are open. */
-	CALL(read, MAIN | VCPU | P9 | FILES | USER | TAP | PIT | CONSUMER | CONTROL),
+	CALL(read, KEEPER | MAIN | VCPU | P9 | FILES | USER | SLIRP | TAP | CONSUMER | CONTROL |
+			   TRACER | GDB | LIBVIRT | ATTACH | SERVE | LINK),
 	CALL(write, ALL),
-	CALL(ppoll, MAIN),
-	CALL(poll, MAIN | USER | TAP | CONSOLE | CONTROL),
-	CALL_IF(poll, SANDBOX_QEMU, CONSUMER),
-	CALL_IF(ppoll, SANDBOX_QEMU, CONSUMER),
-	CALL(pread64, BLK | FILES | CONSUMER),
+	CALL(ppoll, MAIN | TRACER | GDB),
+	CALL(poll, MAIN | VCPU | P9 | USER | SLIRP | TAP | CONSOLE | CONTROL | TRACER | GDB |
+			   LIBVIRT | ATTACH | GUARD),
+	CALL_WHEN(poll, SANDBOX_QEMU, CONSUMER),
+	CALL_WHEN(ppoll, SANDBOX_QEMU, CONSUMER),
+	/* It asks the stub for memory itself; the main thread lets the machine go on. */
+	CALL_WHEN(poll, SANDBOX_GDB, CONSUMER),
+	CALL_WHEN(sendto, SANDBOX_GDB, CONSUMER | MAIN),
+	CALL_WHEN(recvfrom, SANDBOX_GDB, CONSUMER | MAIN),
+	CALL(pread64, BLK | FILES | CONSUMER | CONTROL | PIT | TRACER | SERVE | GUARD),
 	CALL(pwrite64, BLK | FILES | CONSUMER),
 	CALL(preadv2, BLK),
 	CALL(pwritev, BLK),
 	CALL(fdatasync, BLK),
 	CALL(fallocate, BLK),
-	CALL(lseek, BLK | FILES | USER | CONSUMER),
-	CALL(close, MAIN | VCPU | P9 | FILES | USER | PIT | CONSUMER | CONTROL),
-	CALL(fcntl, MAIN | VCPU | FILES | USER | CONSUMER),
-	CALL(ftruncate, MAIN | CONSUMER),
+	CALL(lseek, BLK | FILES | SLIRP | CONSUMER | TRACER),
+	CALL(close, KEEPER | MAIN | VCPU | P9 | FILES | USER | SLIRP | CONSUMER | CONTROL | TRACER |
+			    GDB | LIBVIRT | ATTACH),
+	/* A signal's owner is set by no command but those of a counter that is opened again. */
+	FCNTL(F_GETFD, MAIN | FILES | SLIRP | CONSUMER),
+	FCNTL(F_SETFD, MAIN | KEEPER | FILES | SLIRP | CONSUMER),
+	FCNTL(F_GETFL, MAIN | KEEPER | FILES | SLIRP | CONSUMER),
+	CALL_IF(fcntl, SANDBOX_SETFL, MAIN | FILES | SLIRP | CONSUMER),
+	FCNTL(F_DUPFD_CLOEXEC, MAIN | FILES | CONSUMER),
+	FCNTL(F_ADD_SEALS, MAIN | CONSUMER), /* of files in memory */
+	FCNTL_WHEN(F_SETOWN_EX, SANDBOX_COUNTERS, VCPU),
+	FCNTL_WHEN(F_SETSIG, SANDBOX_COUNTERS, VCPU),
+	FCNTL_WHEN(F_SETFL, SANDBOX_COUNTERS, VCPU),
+	CALL(ftruncate, MAIN | FILES | CONSUMER),
 	CALL(fsync, MAIN | FILES | CONSUMER),
 	CALL(flock, CONSUMER),
 	CALL(copy_file_range, CONSUMER),
 
-	/* Files by name: where, is for Landlock to say. */
-	CALL(openat, MAIN | VCPU | FILES | USER | PIT | CONSUMER | CONTROL),
-	CALL(openat2, FILES | CONSUMER),
-	CALL(newfstatat, BLK | FILES | USER | CONSUMER | CONTROL),
-	CALL(fstat, BLK | FILES | USER | CONSUMER | CONTROL),
+	CALL(fstat, ALL),
+
+	/*
+	 * Files by name. Landlock says where. Threads that carry out a guest's requests have none of these:
+	 * their files are open before their lists are in force (thread_start_early()).
+	 */
+	CALL(openat, KEEPER | MAIN | FILES | SLIRP | CONSUMER | TRACER),
+	CALL(openat2, FILES | CONSUMER | KEEPER),
+	CALL(newfstatat, KEEPER | MAIN | FILES | SLIRP | CONSUMER | TRACER),
 	CALL(fstatfs, FILES),
-	CALL(access, MAIN | CONSUMER),
-	CALL(readlink, MAIN | FILES | CONSUMER),
+	CALL(access, MAIN | CONSUMER | TRACER),
+	CALL(faccessat2, TRACER),
+	CALL(readlink, MAIN | CONSUMER | TRACER),
 	CALL(getcwd, MAIN | CONSUMER), /* realpath(3) */
-	CALL(readlinkat, FILES | CONSUMER),
-	CALL(getdents64, MAIN | FILES | CONSUMER),
+	CALL(readlinkat, FILES | CONSUMER | KEEPER),
+	CALL(getdents64, KEEPER | MAIN | FILES | CONSUMER | TRACER),
 	CALL(mkdir, MAIN | CONSUMER),
-	CALL(mkdirat, FILES),
+	CALL(mkdirat, FILES | KEEPER),
 	CALL(rename, MAIN | CONSUMER),
-	CALL(renameat2, MAIN | CONSUMER),
-	CALL(renameat, FILES),
+	CALL(renameat2, MAIN | CONSUMER | KEEPER),
+	CALL(renameat, FILES | KEEPER),
 	CALL(unlink, MAIN | CONSUMER),
-	CALL(unlinkat, MAIN | FILES),
+	CALL(unlinkat, MAIN | FILES | KEEPER),
 	CALL(rmdir, MAIN | CONSUMER),
-	CALL(linkat, MAIN | CONSUMER),
+	CALL(linkat, CONSUMER | KEEPER),
 	CALL(symlink, MAIN | CONSUMER),
-	CALL(symlinkat, FILES),
-	CALL(chmod, FILES),
-	CALL(truncate, FILES),
-	CALL(utimensat, FILES),
-	CALL(memfd_create, MAIN | CONSUMER),
+	CALL(symlinkat, FILES | KEEPER),
+	CALL(fchmod, FILES | KEEPER),
+	CALL(fchown, KEEPER),
+	CALL_IF(utimensat, SANDBOX_NO_PATH, FILES),
+	CALL(memfd_create, MAIN | CONSUMER | TRACER),
 
 	/* The vCPU's own timers and counters, and where it runs. */
 	CALL(timer_create, VCPU),
 	CALL(timer_settime, VCPU),
 	CALL(timer_delete, VCPU),
-	CALL(perf_event_open, VCPU),
-	CALL(sched_getaffinity, VCPU | MAIN),
-	CALL(sched_setaffinity, VCPU),
+	ENTRY(perf_event_open, SANDBOX_COUNT, 0, NULL, VCPU, SANDBOX_COUNTERS),
+	CALL(sched_getaffinity, VCPU | MAIN | TRACER),
+	CALL_IF(sched_setaffinity, SANDBOX_SELF, VCPU | TRACER),
 	/* --mem: the NUMA node of a page. */
-	CALL(move_pages, CONSUMER),
+	CALL_IF(move_pages, SANDBOX_SELF, CONSUMER),
 	CALL(getrandom, ALL),
-	IOCTL(PERF_EVENT_IOC_ENABLE, VCPU),
-	IOCTL(PERF_EVENT_IOC_DISABLE, VCPU),
-	IOCTL(PERF_EVENT_IOC_REFRESH, VCPU),
-	IOCTL(PERF_EVENT_IOC_PERIOD, VCPU),
-	IOCTL(PERF_EVENT_IOC_SET_FILTER, VCPU),
+	IOCTL(PERF_EVENT_IOC_ENABLE, VCPU | TRACER),
+	IOCTL(PERF_EVENT_IOC_DISABLE, VCPU | TRACER),
+	IOCTL(PERF_EVENT_IOC_REFRESH, VCPU | TRACER),
+	IOCTL(PERF_EVENT_IOC_PERIOD, VCPU | TRACER),
+	IOCTL(PERF_EVENT_IOC_SET_FILTER, VCPU | TRACER),
 
 	/* KVM: the guest runs, is looked at, and gets interrupts. */
 	IOCTL(KVM_RUN, VCPU),
@@ -157,6 +193,7 @@ const struct sandbox_call sandbox_calls[] = {
 	IOCTL(KVM_SET_VCPU_EVENTS, VCPU),
 	IOCTL(KVM_KVMCLOCK_CTRL, VCPU),
 	/* Instructions that KVM does not emulate: vmm/pvm. */
+	IOCTL(KVM_SET_SREGS, VCPU),
 	IOCTL(KVM_GET_XSAVE, VCPU | MAIN),
 	IOCTL(KVM_SET_XSAVE, VCPU),
 	IOCTL(KVM_GET_XCRS, VCPU | MAIN),
@@ -176,26 +213,89 @@ const struct sandbox_call sandbox_calls[] = {
 	IOCTL(KVM_GET_DEVICE_ATTR, MAIN), /* the offset of a vCPU's TSC */
 
 	/* A person's terminal. */
-	IOCTL(TCGETS, MAIN | USER),
+	IOCTL(TCGETS, MAIN | SLIRP),
 	IOCTL(TIOCGWINSZ, MAIN | CONSOLE),
 
 	/* The guest's network, and clients of the control socket. */
-	SOCKET(AF_INET, USER),
-	SOCKET(AF_INET6, USER),
-	CALL(bind, USER),
-	CALL(connect, USER),
-	CALL(listen, USER),
-	CALL(accept, USER),
+	SOCKET(AF_INET, SLIRP),
+	SOCKET(AF_INET6, SLIRP),
+	CALL(bind, SLIRP),
+	CALL(connect, SLIRP),
+	CALL(listen, SLIRP),
+	CALL(accept, SLIRP),
 	CALL(accept4, CONTROL),
-	CALL(sendto, USER | CONTROL),
-	CALL(recvfrom, USER | CONTROL),
-	CALL(recvmsg, USER),
-	CALL(getsockname, USER),
-	CALL(getpeername, USER),
-	CALL(getsockopt, USER | CONTROL),
-	CALL(setsockopt, USER),
-	CALL(shutdown, USER),
-	IOCTL(FIONREAD, USER),
+	CALL(sendto, SLIRP | CONTROL | KEEPER | MAIN),
+	CALL(recvfrom, SLIRP | CONTROL | KEEPER),
+	CALL(recvmsg, SLIRP),
+	CALL(getsockname, SLIRP),
+	CALL(getpeername, SLIRP),
+	CALL(getsockopt, SLIRP | CONTROL),
+	CALL(setsockopt, SLIRP),
+	CALL(shutdown, SLIRP | USER | MAIN | VCPU | P9 | CONTROL |
+			       SERVE), /* shares' processes end their sockets, too */
+	IOCTL(FIONREAD, SLIRP),
+
+	/* attach: another process's machine, and this host's kernel by programs of BPF. */
+	PTRACE(PTRACE_SEIZE, TRACER),
+	PTRACE(PTRACE_INTERRUPT, TRACER),
+	PTRACE(PTRACE_LISTEN, TRACER),
+	PTRACE(PTRACE_CONT, TRACER),
+	PTRACE(PTRACE_DETACH, TRACER),
+	PTRACE(PTRACE_GETREGS, TRACER),
+	PTRACE(PTRACE_SETREGS, TRACER),
+	PTRACE(PTRACE_GETSIGINFO, TRACER),
+	PTRACE(PTRACE_SETSIGINFO, TRACER),
+	PTRACE(PTRACE_PEEKSIGINFO, TRACER),
+	/* The guard ends the tracer's process, of which it has the only descriptor. */
+	ENTRY(pidfd_send_signal, SANDBOX_SECOND, SIGKILL, "SIGKILL", GUARD, SANDBOX_ALWAYS),
+	CALL(process_vm_readv, TRACER | SERVE),
+	CALL(wait4, TRACER),
+	CALL(pidfd_open, TRACER),
+	CALL(pidfd_getfd, TRACER),
+	CALL(bpf, TRACER),
+	CALL(perf_event_open, TRACER), /* on threads of the machine */
+	FCNTL(F_SETOWN_EX, TRACER),    /* counters signal this thread */
+	FCNTL(F_SETSIG, TRACER),
+	FCNTL(F_SETFL, TRACER),
+	FCNTL(F_GETFL, TRACER),
+	FCNTL(F_GETFD, TRACER),
+	FCNTL(F_SETFD, TRACER),
+	FCNTL(F_DUPFD_CLOEXEC, TRACER),
+	IOCTL(PERF_EVENT_IOC_SET_BPF, TRACER),
+	CALL(sched_yield, TRACER),
+	CALL(timer_create, TRACER | GDB),
+	CALL(timer_settime, TRACER | GDB),
+	CALL(timer_delete, TRACER | GDB),
+	CALL(uname, TRACER),
+	CALL(epoll_wait, TRACER),
+	CALL(epoll_pwait, TRACER),
+	CALL(epoll_create1, TRACER),
+	CALL(epoll_ctl, TRACER),
+	CALL(sched_yield, TRACER),
+	CALL(statfs, TRACER), /* libbpf: where tracefs is */
+	CALL(prlimit64, TRACER),
+	CALL(sendto, GDB | LIBVIRT),
+	CALL(recvfrom, GDB | LIBVIRT),
+	CALL(sendmsg, LIBVIRT | ATTACH), /* what the other process begins with */
+	CALL(recvmsg, LIBVIRT),
+	CALL(writev, LIBVIRT),
+	CALL(shutdown, GDB | LIBVIRT),
+	CALL(setsockopt, LIBVIRT),
+	CALL(getsockopt, LIBVIRT),
+	CALL(getsockname, LIBVIRT),
+	CALL(getpeername, LIBVIRT),
+	CALL_IF(openat, SANDBOX_FAILS,
+		LIBVIRT), /* it says why its daemon is gone, and looks for catalogs */
+	CALL(gettimeofday, LIBVIRT),
+	FCNTL(F_GETFD, LIBVIRT),
+	FCNTL(F_SETFD, LIBVIRT),
+	FCNTL(F_GETFL, LIBVIRT),
+	CALL_IF(fcntl, SANDBOX_SETFL, LIBVIRT),
+
+	/* One request while the machine is made. */
+	IOCTL(KVM_X86_SET_MSR_FILTER, MSR),
+	/* The probe guest; before the lists are in force, and ended before the guest begins. */
+	CALL(close, PROBE),
 
 	/* The profile's header: the host and its processors. */
 	CALL(uname, CONSUMER),

@@ -22,23 +22,38 @@ enum sandbox_rule {
 	SANDBOX_OURSELF, /* the first one is this process: tgkill(2) */
 	SANDBOX_NO_EXEC, /* the third one has no PROT_EXEC: mmap(2), mprotect(2) */
 	SANDBOX_FIRST,	 /* the first one is `value`: socket(2) */
-	SANDBOX_CODE,	 /* any, and only where vCPUs make code: sandbox_plan.makes_code */
-	SANDBOX_QEMU,	 /* any, and only where QEMU runs the guest: sandbox_plan.signals */
+	SANDBOX_SELF,	 /* the first one is 0, the calling thread: sched_setaffinity(2) */
+	SANDBOX_SECOND,	 /* the second one is `value`: fcntl(2) */
+	SANDBOX_SETFL,	 /* fcntl(2): F_SETFL without O_ASYNC, which sends signals */
+	SANDBOX_NO_WAIT, /* the third one is WNOHANG: wait4(2) */
+	SANDBOX_COUNT,	 /* perf_event_open(2): of the calling thread, alone */
+	SANDBOX_FAILS,	 /* the call is not made, and fails with EACCES */
+	SANDBOX_NO_PATH, /* the second one, a path, is NULL: utimensat(2) */
+};
+
+/* In which runs an entry is part of the lists. */
+enum sandbox_when {
+	SANDBOX_ALWAYS,
+	SANDBOX_QEMU,	  /* QEMU runs the guest: sandbox_plan.signals */
+	SANDBOX_GDB,	  /* a machine behind a gdbstub: sandbox_plan.gdb */
+	SANDBOX_COUNTERS, /* vCPUs open counters again: sandbox_plan.counters */
+	SANDBOX_WHEN_MAX,
 };
 
 struct sandbox_call {
 	const char *name;
-	int number; /* __NR_*, as libseccomp's SCMP_SYS() has it; negative: not on x86-64 */
+	int number; /* __NR_* of x86-64 */
 	enum sandbox_rule rule;
 	uint32_t value;
 	const char *value_name; /* NULL: none */
 	uint32_t kinds;		/* SANDBOX_KIND() of each */
+	enum sandbox_when when;
 };
 
 /* Up to the one without a name. */
 extern const struct sandbox_call sandbox_calls[];
 
-/* Has this kind a list? The others are not filtered: threads that trace another process. */
+/* Returns whether this kind has a list. A thread of another kind is not started. */
 bool sandbox_has_list(enum thread_kind kind);
 
 #endif

@@ -1,37 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/sandbox/filter.h"
 
-#include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/reporter.h"
 #include "profile/record/sandbox/calls.h"
+#include "profile/record/sandbox/program.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
-#include <linux/kvm.h>
 #include <linux/seccomp.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 /* More than the calls of any x86-64 kernel so far; above it only the number is told. */
 #define CALLS_MAX 512
-/* struct seccomp_data (linux/seccomp.h); little-endian halves of what has 64 bits. */
-#define DATA_NUMBER offsetof(struct seccomp_data, nr)
-#define DATA_ARCH offsetof(struct seccomp_data, arch)
-#define DATA_SECOND_LOW offsetof(struct seccomp_data, args[1])
-#define DATA_IP_LOW offsetof(struct seccomp_data, instruction_pointer)
-#define DATA_IP_HIGH (DATA_IP_LOW + 4)
+
+/* The Makefile makes this list of the kernel's header <asm/unistd_64.h>. */
+static const char *const call_names[CALLS_MAX] = {
+#include <syscall_names.h>
+};
 
 struct filter {
 	struct sock_filter *code; /* NULL: the kind has no list */
@@ -40,10 +34,9 @@ struct filter {
 
 /* Made before the first thread of its kind is there; const afterwards. */
 static struct filter filters[THREAD_KINDS];
-/* Written by filter_prepare() and const afterwards, but for `told`. */
+/* Written by filter_prepare() and const afterwards, but for `pid` and `told`. */
 static enum filter_mode filter_mode;
-static bool filter_makes_code, filter_signals; /* of the plan */
-static char *call_names[CALLS_MAX];
+static struct program_config filter_config;
 static atomic_bool told[THREAD_KINDS][CALLS_MAX];
 
 static __thread enum thread_kind filter_kind;
@@ -80,12 +73,12 @@ bool filter_probe(void)
 
 /* -- the line ---------------------------------------------------------------------------- */
 
-struct line {
+struct filter_line {
 	char text[256];
 	size_t len;
 };
 
-static void line_add(struct line *l, const char *s)
+static void line_add(struct filter_line *l, const char *s)
 {
 	size_t n = strlen(s), room = sizeof(l->text) - l->len;
 
@@ -94,7 +87,7 @@ static void line_add(struct line *l, const char *s)
 	l->len += n;
 }
 
-static void line_add_number(struct line *l, uint64_t v, unsigned int base)
+static void line_add_number(struct filter_line *l, uint64_t v, unsigned int base)
 {
 	char digits[24];
 	size_t at = sizeof(digits) - 1;
@@ -108,7 +101,7 @@ static void line_add_number(struct line *l, uint64_t v, unsigned int base)
 }
 
 /* "openat (257)", "ioctl (16) with request 0x5401" */
-static void line_add_call(struct line *l, int number, uint64_t second)
+static void line_add_call(struct filter_line *l, int number, uint64_t second)
 {
 	if (number >= 0 && number < CALLS_MAX && call_names[number]) {
 		line_add(l, call_names[number]);
@@ -133,9 +126,9 @@ static void on_bad_call(int signo, siginfo_t *info, void *context)
 			       (long)regs[REG_R10], (long)regs[REG_R8],	 (long)regs[REG_R9] };
 	int number = info->si_syscall, saved = errno;
 	bool tells = filter_mode == FILTER_TELLS;
-	struct line l = { .len = 0 };
+	struct filter_line l = { .len = 0 };
 
-	/* What it was to record ends there, and the guest goes on: profile/live/pipeline.h. */
+	/* What it was to record ends there, and the guest goes on: profile/record/pipeline/pipeline.h. */
 	if (!tells)
 		fault_end_thread(signo, info, context,
 				 number >= 0 && number < CALLS_MAX ? call_names[number] : NULL);
@@ -148,7 +141,7 @@ static void on_bad_call(int signo, siginfo_t *info, void *context)
 		line_add(&l, tells ? ", which is not in its list\n"
 				   : ", which is not in its list: the run ends here; "
 				     "--sandbox=off runs without\n");
-		(void)!write(STDERR_FILENO, l.text, l.len);
+		reporter_write_raw(l.text, l.len);
 	}
 	if (!tells) {
 		syscall(SYS_exit_group, 1);
@@ -160,124 +153,26 @@ static void on_bad_call(int signo, siginfo_t *info, void *context)
 
 /* -- making the programs ---------------------------------------------------------------------- */
 
-static int filter_add_call(scmp_filter_ctx ctx, const struct sandbox_call *c)
-{
-	switch (c->rule) {
-	case SANDBOX_ANY:
-		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 0);
-	case SANDBOX_REQUEST:
-		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
-					SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, c->value));
-	case SANDBOX_OURSELF:
-		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
-					SCMP_A0(SCMP_CMP_EQ, (uint64_t)getpid(), 0));
-	case SANDBOX_NO_EXEC:
-		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
-					SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	case SANDBOX_FIRST:
-		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
-					SCMP_A0(SCMP_CMP_EQ, c->value, 0));
-	case SANDBOX_CODE:
-		return filter_makes_code ? seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 0) : 0;
-	case SANDBOX_QEMU:
-		return filter_signals ? seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 0) : 0;
-	}
-	return -EINVAL;
-}
-
-/* Most instructions in front of libseccomp's, whose jumps are relative. */
-#define FRONT_MAX 12
-
-/* Calls from filter_syscall() pass. */
-static unsigned int filter_front_own(struct sock_filter *f)
-{
-	uintptr_t ip = (uintptr_t)filter_syscall_after;
-
-	f[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_IP_LOW);
-	f[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)ip, 0, 3);
-	f[2] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_IP_HIGH);
-	f[3] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-					    (uint32_t)((uint64_t)ip >> 32), 0, 1);
-	f[4] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	return 5;
-}
-
-/*
- * KVM_RUN, which each VM exit ends in: libseccomp looks at requests from the largest number down, and
- * this one is among the last. The table has it, or this is not there.
- */
-static unsigned int filter_front_run(struct sock_filter *f)
-{
-	f[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_ARCH);
-	f[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 5);
-	f[2] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_NUMBER);
-	f[3] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3);
-	f[4] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_SECOND_LOW);
-	f[5] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, KVM_RUN, 0, 1);
-	f[6] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	return 7;
-}
-
-static unsigned int filter_front(struct sock_filter f[FRONT_MAX], enum thread_kind kind)
-{
-	unsigned int n = 0;
-
-	for (const struct sandbox_call *c = sandbox_calls; c->name; c++)
-		if (c->rule == SANDBOX_REQUEST && c->value == KVM_RUN &&
-		    c->kinds & SANDBOX_KIND(kind))
-			n += filter_front_run(f + n);
-	if (filter_mode == FILTER_TELLS)
-		n += filter_front_own(f + n);
-	return n;
-}
-
-/* libseccomp gives its program to a file only. */
-static int filter_export(enum thread_kind kind, scmp_filter_ctx ctx)
-{
-	struct filter *f = &filters[kind];
-	cleanup_close int fd = memfd_create("seccomp", MFD_CLOEXEC);
-	struct sock_filter front[FRONT_MAX];
-	size_t nfront = filter_front(front, kind), n;
-	struct stat st;
-	int ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = seccomp_export_bpf(ctx, fd);
-	if (ret < 0)
-		return ret;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	n = (size_t)st.st_size / sizeof(*f->code);
-	if (!n || nfront + n > BPF_MAXINSNS)
-		return -E2BIG;
-	f->code = calloc(nfront + n, sizeof(*f->code));
-	if (!f->code)
-		return -ENOMEM;
-	memcpy(f->code, front, nfront * sizeof(*front));
-	if (pread(fd, f->code + nfront, n * sizeof(*f->code), 0) != (ssize_t)(n * sizeof(*f->code)))
-		return -EIO;
-	f->len = (unsigned short)(nfront + n);
-	return 0;
-}
-
 int filter_make(enum thread_kind kind)
 {
-	scmp_filter_ctx ctx;
-	int ret = 0;
+	struct filter *f = &filters[kind];
+	struct program p;
+	int ret;
 
-	if (filters[kind].code || !sandbox_has_list(kind))
+	if (!sandbox_has_list(kind))
+		return -EPERM;
+	if (f->code)
 		return 0;
-	ctx = seccomp_init(SCMP_ACT_TRAP);
-	if (!ctx)
+	filter_config.pid = (uint32_t)getpid();
+	ret = program_make(kind, &filter_config, &p);
+	if (ret)
+		return ret;
+	f->code = malloc(p.len * sizeof(*f->code));
+	if (!f->code)
 		return -ENOMEM;
-	seccomp_syscall_priority(ctx, SCMP_SYS(ioctl), UINT8_MAX);
-	for (const struct sandbox_call *c = sandbox_calls; !ret && c->name; c++)
-		if (c->kinds & SANDBOX_KIND(kind))
-			ret = filter_add_call(ctx, c);
-	ret = ret ? ret : filter_export(kind, ctx);
-	seccomp_release(ctx);
-	return ret;
+	memcpy(f->code, p.code, p.len * sizeof(*f->code));
+	f->len = p.len;
+	return 0;
 }
 
 void filter_prepare(enum filter_mode mode, const struct sandbox_plan *plan)
@@ -285,10 +180,15 @@ void filter_prepare(enum filter_mode mode, const struct sandbox_plan *plan)
 	struct sigaction sa = { .sa_sigaction = on_bad_call, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 	filter_mode = mode;
-	filter_makes_code = plan->makes_code;
-	filter_signals = plan->signals;
-	for (int i = 0; i < CALLS_MAX; i++)
-		call_names[i] = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, i);
+	filter_config = (struct program_config){
+		.when = {
+			[SANDBOX_ALWAYS] = true,
+			[SANDBOX_QEMU] = plan->signals,
+			[SANDBOX_GDB] = plan->gdb,
+			[SANDBOX_COUNTERS] = plan->counters,
+		},
+		.pass = mode == FILTER_TELLS ? (uintptr_t)filter_syscall_after : 0,
+	};
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGSYS, &sa, NULL);
 }
@@ -299,7 +199,7 @@ int filter_enter(enum thread_kind kind)
 	sigset_t set;
 
 	if (!program.filter)
-		return 0;
+		return -EPERM;
 	filter_kind = kind;
 	sigemptyset(&set);
 	sigaddset(&set, SIGSYS);

@@ -46,6 +46,13 @@
 #define FS_WRITES                                                                                \
 	(FS_READS | FS_WRITE_FILE | FS_TRUNCATE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | \
 	 FS_MAKE_REG | FS_MAKE_SYM | FS_MAKE_SOCK | FS_REFER)
+/* Symbolic links are renamed, too: FS_MAKE_SYM. */
+#define FS_MOVES                                                                               \
+	(FS_READS | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SYM | \
+	 FS_REFER)
+#define FS_OWN_DIR                                                                               \
+	(FS_READS | FS_WRITE_FILE | FS_TRUNCATE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | \
+	 FS_MAKE_REG)
 #define FS_SHARES (FS_WRITES | FS_MAKE_FIFO)
 
 /* struct landlock_ruleset_attr; a kernel takes a longer one whose rest is zero. */
@@ -59,9 +66,14 @@ struct path_attr {
 	int32_t parent_fd;
 } __attribute__((packed));
 
+__attribute__((weak)) long landlock_host_abi(void)
+{
+	return syscall(NR_CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
+}
+
 int landlock_probe(const char **why)
 {
-	long abi = syscall(NR_CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
+	long abi = landlock_host_abi();
 
 	*why = NULL;
 	if (abi >= LANDLOCK_LEAST_ABI)
@@ -87,9 +99,9 @@ static uint64_t landlock_handled_fs(int abi)
 static int landlock_allow(int ruleset, const struct sandbox_path *p, uint64_t handled)
 {
 	static const uint64_t access[] = {
-		[SANDBOX_READ] = FS_READS,
-		[SANDBOX_WRITE] = FS_WRITES,
-		[SANDBOX_SHARE] = FS_SHARES,
+		[SANDBOX_READ] = FS_READS,	 [SANDBOX_WRITE] = FS_WRITES,
+		[SANDBOX_OWN_DIR] = FS_OWN_DIR,	 [SANDBOX_MOVE] = FS_MOVES,
+		[SANDBOX_RMDIR] = FS_REMOVE_DIR, [SANDBOX_SHARE] = FS_SHARES,
 	};
 	cleanup_close int fd = open(p->path, O_PATH | O_CLOEXEC);
 	struct path_attr attr = { access[p->access] & handled, fd };

@@ -16,6 +16,14 @@
  * to another, which guests do in their shares.
  */
 #define LANDLOCK_LEAST_ABI 2
+/* The ABI that confines signals (Linux 6.12). */
+#define LANDLOCK_SIGNAL_ABI 6
+
+/*
+ * Returns what landlock_create_ruleset(2) says of its version: the ABI, or -1 with errno set. The symbol is weak, so that a
+ * test program can have another one in its place and see what an older kernel enforces.
+ */
+long landlock_host_abi(void);
 
 /* ABI of the host, 0: none; *why then says so. */
 int landlock_probe(const char **why);

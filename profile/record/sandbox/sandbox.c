@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/sandbox/sandbox.h"
 
+#include "base/reporter.h"
 #include "base/thread.h"
 #include "profile/record/sandbox/filter.h"
 #include "profile/record/sandbox/landlock.h"
@@ -9,14 +10,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-const char *const sandbox_mode_names[] = { "on", "log", "off", NULL };
+const char *const sandbox_mode_names[] = { "on", "log", "off", "strict", NULL };
 
 /* Of the process; written by sandbox_begin(), const afterwards. */
 static struct {
-	bool begun, filters, capabilities;
+	bool begun, filters, capabilities, other_user;
 	enum sandbox_scope scope;
 	uint64_t counters;
 } sandbox;
@@ -36,34 +38,31 @@ void sandbox_probe(struct sandbox_host *out)
 /* A thread that a guest has to do with must not go on with more rights than it shall have. */
 static void sandbox_refused(enum thread_kind kind)
 {
-	dprintf(STDERR_FILENO,
+	char text[160];
+	int n = snprintf(
+		text, sizeof(text),
 		"kvmprof: sandbox: the host's kernel refuses to bind thread %s: the run ends here; "
 		"--sandbox=off runs without\n",
 		thread_kind_name(kind));
-	syscall(SYS_exit_group, 1);
-}
 
-/* Of an attached run, the others have to do with the machine: their calls are those of tracing it. */
-static bool sandbox_binds(enum thread_kind kind)
-{
-	return sandbox.scope != SANDBOX_ATTACHED || kind == THREAD_CONSOLE ||
-	       kind == THREAD_CONTROL;
+	reporter_write_raw(text, (size_t)n);
+	syscall(SYS_exit_group, 1);
 }
 
 /* What can fail, while there is still somebody to tell. */
 static int sandbox_prepare(enum thread_kind kind)
 {
-	return sandbox_binds(kind) && sandbox.filters ? -filter_make(kind) : 0;
+	return sandbox.filters ? -filter_make(kind) : 0;
 }
 
 static int sandbox_bind(enum thread_kind kind)
 {
-	int ret = 0;
+	/* A thread that was started before sandbox_begin() has not inherited it. */
+	int ret = rights_no_new();
 
-	if (!sandbox_binds(kind))
-		return 0;
-	if (sandbox.capabilities)
-		ret = rights_keep(rights_of(kind, sandbox.counters));
+	/* The tracer's process keeps its rights over others, its guard does not. */
+	if (!ret && (sandbox.capabilities || kind == THREAD_ATTACH_GUARD))
+		ret = rights_keep(rights_of(kind, sandbox.counters, sandbox.other_user));
 	if (!ret && sandbox.filters)
 		ret = filter_enter(kind);
 	return ret;
@@ -76,9 +75,19 @@ static void sandbox_enter(enum thread_kind kind)
 		sandbox_refused(kind);
 }
 
+/* Returns the kind of the thread that calls sandbox_begin_main(). */
+static enum thread_kind sandbox_main_kind(enum sandbox_scope scope)
+{
+	return scope == SANDBOX_FILES	  ? THREAD_9P_FILES
+	       : scope == SANDBOX_KEEPER  ? THREAD_KEEPER
+	       : scope == SANDBOX_NETWORK ? THREAD_NET_SLIRP
+	       : scope == SANDBOX_TRACER  ? THREAD_ATTACH_MAIN
+					  : THREAD_MAIN;
+}
+
 int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 {
-	bool own = p->scope != SANDBOX_ATTACHED;
+	bool own = p->scope != SANDBOX_TRACER;
 	struct sandbox_host host;
 	int ret;
 
@@ -107,10 +116,28 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 		buf_printf(said, "%sfiles are not confined: %s", said->len ? "; " : "",
 			   host.without);
 	}
+	if (p->missing)
+		buf_printf(said, "%s%s", said->len ? "; " : "", p->missing);
+	if (p->counters && host.landlock < LANDLOCK_SIGNAL_ABI)
+		buf_printf(said,
+			   "%sa vCPU thread that counts events can send signals to other processes "
+			   "(Linux 6.12 or later confines them)",
+			   said->len ? "; " : "");
+	if (p->mode == SANDBOX_STRICT && said->len)
+		return err_set(e, EPERM, "--sandbox=strict: %.*s", (int)said->len,
+			       (const char *)said->data);
+	if (p->user) {
+		ret = rights_become(p->user);
+		if (ret)
+			return err_set(e, -ret, "sandbox: cannot become user %u: %s",
+				       (unsigned int)p->user->uid, strerror(-ret));
+		sandbox.other_user = true;
+	}
 	if (own && rights_any()) {
-		ret = rights_keep(p->scope == SANDBOX_FILES
-					  ? rights_of(THREAD_9P_FILES, 0)
-					  : rights_of_all(sandbox.counters, p->pagemap));
+		ret = rights_keep(
+			p->scope == SANDBOX_OWN
+				? rights_of_all(sandbox.counters, p->pagemap, sandbox.other_user)
+				: rights_of(sandbox_main_kind(p->scope), 0, false));
 		if (ret)
 			return err_set(e, -ret, "sandbox: cannot drop capabilities: %s",
 				       strerror(-ret));
@@ -120,13 +147,64 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 	return 0;
 }
 
-int sandbox_begin_main(struct err *e)
+int sandbox_begin_beside(const struct sandbox_plan *p, struct err *e)
 {
-	enum thread_kind kind = sandbox.scope == SANDBOX_FILES ? THREAD_9P_FILES : THREAD_MAIN;
+	struct buf said;
 	int ret;
 
-	if (!sandbox.begun || sandbox.scope == SANDBOX_ATTACHED)
+	buf_init(&said);
+	ret = sandbox_begin(p, &said, e);
+	buf_deinit(&said);
+	return ret;
+}
+
+/* Descriptors that a run may have in addition to those that are open when its guest begins. */
+#define SANDBOX_FILES_MORE 4096u
+
+/* Returns the least number that no descriptor has: about as many are open. */
+static unsigned int open_files(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	if (fd < 0)
 		return 0;
+	close(fd);
+	return (unsigned int)fd;
+}
+
+/*
+ * Lowers the limits of this process, once all its threads are there:
+ *
+ *	RLIMIT_CORE	0: a core file of a process whose guest is hostile is large, and has its secrets
+ *	RLIMIT_NPROC	of each other process 0: it starts no thread and no process. A run may start none by its lists of
+ *			system calls; KVM itself starts threads in it, which this limit would refuse
+ *	RLIMIT_NOFILE	of a run: SANDBOX_FILES_MORE more than are open. Other processes keep the host's limit, which
+ *			decides how many files of a share a guest may have open
+ *
+ * There is no limit for what a run may need in any amount: the size of files (a profile, a disk), address space (guest
+ * memory), locked memory (rings of counters). Returns 0 or -errno.
+ */
+static int sandbox_limits(enum sandbox_scope scope)
+{
+	int ret = rights_limit(RLIMIT_CORE, 0);
+
+	if (ret)
+		return ret;
+	/* KVM starts a thread in this process at the first KVM_RUN: "kvm: defer huge page recovery vhost task to later" (6.14). */
+	return scope == SANDBOX_OWN ? rights_limit(RLIMIT_NOFILE, open_files() + SANDBOX_FILES_MORE)
+				    : rights_limit(RLIMIT_NPROC, 0);
+}
+
+int sandbox_begin_main(struct err *e)
+{
+	enum thread_kind kind = sandbox_main_kind(sandbox.scope);
+	int ret;
+
+	if (!sandbox.begun)
+		return 0;
+	ret = sandbox_limits(sandbox.scope);
+	if (ret)
+		return err_set(e, -ret, "sandbox: limits: %s", strerror(-ret));
 	ret = -sandbox_prepare(kind);
 	ret = ret ? ret : sandbox_bind(kind);
 	return ret ? err_set(e, -ret,

@@ -1,28 +1,89 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/summary/attach.h"
 
-#include "base/json.h"
 #include "vmm/attach/attach.h"
+#include "vmm/exact/exact.h"
+#include "vmm/attach/attach_facts.h"
+#include "vmm/attach/foreign.h"
 
-#include <inttypes.h>
-
-static void print_gdb(const struct attach_facts *f, FILE *out)
+static void write_gdb(const struct facts_out *o, const struct attach_facts *f)
 {
-	fprintf(out,
-		"kvmprof: through a gdbstub (%s, %u vCPUs): each sample stops the whole machine; "
-		"%" PRIu64 " stops, %" PRIu64 " of them for names, %.1f ms in all, %.1f ms the "
-		"longest\n",
-		f->where, f->vcpus, f->stops, f->memory_stops, (double)f->stood_ns / 1e6,
-		(double)f->longest_ns / 1e6);
-	if (f->virtual_only)
-		fputs("kvmprof: note: this gdbstub reads the address space in use only: of other "
-		      "programs there are no names\n",
-		      out);
+	FACTS(o, STR("gdb", f->where),
+	      STR("note", "through a gdbstub: each sample stops the whole machine"),
+	      LINE(true, "through a gdbstub ({gdb}, {vcpus} vCPUs): each sample stops the whole "
+			 "machine; {stops} stops, {stops_for_names} of them for names, "
+			 "{stood_ns:1/1e6} ms in all, {longest_stop_ns:1/1e6} ms the longest"),
+	      NUM("vcpus", f->vcpus), NUM("memory", f->memory), NUM("regions", f->regions),
+	      FLAG("virtual_only", f->virtual_only,
+		   "note: this gdbstub reads the address space in use only: of other programs "
+		   "there are no names"),
+	      NUM("stops", f->stops), NUM("stops_for_names", f->memory_stops),
+	      NUM("stood_ns", f->stood_ns), NUM("longest_stop_ns", f->longest_ns),
+	      NUM("memory_reads", f->reads));
 }
 
-static uint64_t tried_first(const struct attach_facts *f, enum choice_technique t)
+static void write_process(const struct facts_out *o, const struct attach_facts *f)
 {
-	return f->tally[t].samples;
+	const bool untold = f->partial && !f->memory_told, why = f->memory_why_not[0];
+
+	FACTS(o, VAR("mib", f->memory >> 20),
+	      VARS("as_kvm", f->memory_told ? " as KVM has it, and" : ""),
+	      NUM("pid", (uint64_t)f->pid,
+		  "attached to process {pid} ({process}): {vcpus} vCPUs, {mib} MiB of guest "
+		  "memory{as_kvm} by {proofs} proofs"),
+	      STR("process", f->name), NUM("vcpus", f->vcpus),
+	      NUM("vcpus_not_running", f->not_running,
+		  "note: {vcpus_not_running} more vCPUs were not running and are not sampled"),
+	      NUM("memory", f->memory), NUM("regions", f->regions), NUM("proofs", f->proofs),
+	      FLAG("memory_partial", f->partial),
+	      STR("memory_from", f->memory_told ? "kvm" : "page-tables"),
+	      STR_IF(why, "memory_why_not_kvm", f->memory_why_not),
+	      LINE(f->partial && f->memory_told,
+		   "note: some of its memory is private to the guest, or in more pieces than are "
+		   "kept: that counts as unreadable"),
+	      LINE(untold && !why, "note: where its memory beyond 2 GiB lies could not be proven: "
+				   "what is there counts as unreadable"),
+	      LINE(untold && why,
+		   "note: where its memory beyond 2 GiB lies could not be proven: what is there "
+		   "counts as unreadable; KVM could not be asked: {memory_why_not_kvm}"),
+	      NUM("samples_in_vmm", f->in_vmm,
+		  "{samples_in_vmm} samples while the VMM worked for the guest: they show what the "
+		  "guest waited in"),
+	      NUM("samples_not_in_memory", f->absent), NUM("names_not_in_memory", f->absent_names),
+	      LINE(f->absent || f->absent_names,
+		   "{samples_not_in_memory} samples lack something, and {names_not_in_memory} "
+		   "reads for names failed, as a page of the guest is not in memory: attach does "
+		   "not wait for it"),
+	      NUM("brought_into_memory_bytes", f->brought,
+		  "{brought_into_memory_bytes:1/1048576} MiB of the guest came into memory because "
+		  "attach read them"),
+	      NUM("periods_paused", f->paused), NUM("paused_ns", f->paused_ns),
+	      NUM("periods_asleep_in_vmm", f->away), NUM("asleep_in_vmm_ns", f->away_ns),
+	      NUM("never_started_ns", f->unstarted_ns),
+	      LINE(f->paused || f->away,
+		   "outside of the shares: {paused_ns:3/1e9} s of vCPU time in which the machine "
+		   "was paused (its VMM waited, and did not run the guest), "
+		   "{asleep_in_vmm_ns:3/1e9} "
+		   "s in which a vCPU's thread slept in the VMM for less than 20 ms"),
+	      LINE(f->unstarted_ns != 0,
+		   "outside of the shares: {never_started_ns:3/1e9} s of vCPUs "
+		   "that were never started"),
+	      NUM("stops_too_soon", f->too_soon,
+		  "{stops_too_soon} stops came before the guest had run again after the last: no "
+		  "samples; their time counts for the next sample (with many of these, sample less "
+		  "often: -F)"),
+	      VARD("stops_each_second",
+		   f->sampling_ns ? 1e9 * (double)f->thread_stops / (double)f->sampling_ns : 0),
+	      NUM("thread_stops", f->thread_stops), NUM("sampling_ns", f->sampling_ns),
+	      LINE(f->sampling_ns != 0,
+		   "{thread_stops} stops of vCPU threads, {stops_each_second:1} "
+		   "a second"),
+	      NUM("signals_passed_on", f->signals), NUM("memory_reads", f->reads),
+	      STR("technique", f->bpf ? "bpf" : "ptrace"), NUM("samples_by_bpf", f->by_bpf),
+	      NUM("samples_by_ptrace", f->by_ptrace), NUM("samples_of_sleeping", f->by_look),
+	      LINE(f->by_bpf || f->bpf,
+		   "{samples_by_bpf} samples by BPF, without stopping a thread, "
+		   "{samples_by_ptrace} by ptrace, {samples_of_sleeping} of threads that slept"));
 }
 
 static double percent(uint64_t part, uint64_t of)
@@ -30,119 +91,111 @@ static double percent(uint64_t part, uint64_t of)
 	return of ? 100 * (double)part / (double)of : 0;
 }
 
-void summary_attach_print(const struct vm *vm, FILE *out)
+static const char *const peek_names[PEEK_STATUSES] = {
+	[PEEK_NONE] = "failed",	    [PEEK_ELSEWHERE] = "elsewhere",   [PEEK_WAITING] = "waiting",
+	[PEEK_NO_VCPU] = "no_vcpu", [PEEK_OUTSIDE] = "outside_guest", [PEEK_UNCACHED] = "uncached",
+	[PEEK_KERNEL] = "kernel",   [PEEK_ABSENT] = "absent",	      [PEEK_TAKEN] = "taken",
+};
+
+static void write_bpf(const struct facts_out *o, const struct attach_facts *f)
 {
-	struct attach_facts f;
+	const struct choice_tally *bpf = &f->tally[CHOICE_BPF];
+	const struct choice_tally *ptrace = &f->tally[CHOICE_PTRACE];
+	const bool given_up = f->compared && !f->bpf;
 
-	vm_attach_facts(vm, &f);
-	if (!f.pid) {
-		print_gdb(&f, out);
-		return;
-	}
-	fprintf(out,
-		"kvmprof: attached to process %d (%s): %u vCPUs, %" PRIu64
-		" MiB of guest memory%s by %u proofs\n",
-		(int)f.pid, f.name, f.vcpus, f.memory >> 20,
-		f.memory_told ? " as KVM has it, and" : "", f.proofs);
-	if (f.not_running)
-		fprintf(out, "kvmprof: note: %u more vCPUs were not running and are not sampled\n",
-			f.not_running);
-	if (f.partial && f.memory_told)
-		fputs("kvmprof: note: some of its memory is private to the guest, or in more "
-		      "pieces than are kept: that counts as unreadable\n",
-		      out);
-	else if (f.partial)
-		fprintf(out,
-			"kvmprof: note: where its memory beyond 2 GiB lies could not be proven: "
-			"what is there counts as unreadable%s%s\n",
-			f.memory_why_not[0] ? "; KVM could not be asked: " : "", f.memory_why_not);
-	if (f.in_vmm)
-		fprintf(out,
-			"kvmprof: %" PRIu64
-			" samples while the VMM worked for the guest: they show what the guest "
-			"waited in\n",
-			f.in_vmm);
-	if (f.too_soon)
-		fprintf(out,
-			"kvmprof: %" PRIu64 " stops came before the guest had run again after the "
-			"last: no samples; their "
-			"time counts for the next sample (with many of these, sample less often: "
-			"-F)\n",
-			f.too_soon);
-	if (f.by_bpf || f.bpf)
-		fprintf(out,
-			"kvmprof: %" PRIu64 " samples by BPF, without stopping a thread, %" PRIu64
-			" by ptrace\n",
-			f.by_bpf, f.by_ptrace);
-	if (tried_first(&f, CHOICE_PTRACE) > tried_first(&f, CHOICE_BPF))
-		fprintf(out,
-			"kvmprof: BPF was tried less, as it saw %.0f %% of the periods and took "
-			"%.0f %% "
-			"of the samples itself; ptrace saw %.0f %% of the periods\n",
-			percent(f.tally[CHOICE_BPF].samples, f.tally[CHOICE_BPF].periods),
-			percent(f.tally[CHOICE_BPF].hits, f.tally[CHOICE_BPF].samples),
-			percent(f.tally[CHOICE_PTRACE].samples, f.tally[CHOICE_PTRACE].periods));
-	if (f.compared && !f.bpf)
-		fprintf(out, "kvmprof: note: BPF was given up: %s\n", f.why_not);
-	else if (f.why_not[0] && !f.bpf)
-		fprintf(out, "kvmprof: note: by ptrace, which costs more for each sample: %s\n",
-			f.why_not);
-}
-
-static void json_gdb(const struct attach_facts *f, struct buf *b)
-{
-	buf_printf(b, ",\"attach\":{\"gdb\":");
-	json_quote(b, f->where);
-	buf_printf(b,
-		   ",\"note\":\"through a gdbstub: each sample stops the whole machine\""
-		   ",\"vcpus\":%u,\"memory\":%" PRIu64
-		   ",\"regions\":%u,\"virtual_only\":%s,\"stops\":%" PRIu64
-		   ",\"stops_for_names\":%" PRIu64 ",\"stood_ns\":%" PRIu64
-		   ",\"longest_stop_ns\":%" PRIu64 ",\"memory_reads\":%" PRIu64 "}",
-		   f->vcpus, f->memory, f->regions, f->virtual_only ? "true" : "false", f->stops,
-		   f->memory_stops, f->stood_ns, f->longest_ns, f->reads);
-}
-
-void summary_attach_json(const struct vm *vm, struct buf *b)
-{
-	struct attach_facts f;
-
-	vm_attach_facts(vm, &f);
-	if (!f.pid) {
-		json_gdb(&f, b);
-		return;
-	}
-	buf_printf(b, ",\"attach\":{\"pid\":%d,\"process\":", (int)f.pid);
-	json_quote(b, f.name);
-	buf_printf(b,
-		   ",\"vcpus\":%u,\"vcpus_not_running\":%u,\"memory\":%" PRIu64
-		   ",\"regions\":%u,\"proofs\":%u,\"memory_partial\":%s"
-		   ",\"memory_from\":\"%s\",\"samples_in_vmm\":%" PRIu64
-		   ",\"stops_too_soon\":%" PRIu64 ",\"signals_passed_on\":%" PRIu64
-		   ",\"memory_reads\":%" PRIu64 ",\"technique\":\"%s\",\"samples_by_bpf\":%" PRIu64
-		   ",\"samples_by_ptrace\":%" PRIu64 ",\"bpf\":{",
-		   f.vcpus, f.not_running, f.memory, f.regions, f.proofs,
-		   f.partial ? "true" : "false", f.memory_told ? "kvm" : "page-tables", f.in_vmm,
-		   f.too_soon, f.signals, f.reads, f.bpf ? "bpf" : "ptrace", f.by_bpf, f.by_ptrace);
+	facts_object(o, "bpf");
 	for (unsigned int i = 0; i < PEEK_STATUSES; i++)
-		buf_printf(b, "\"%s\":%" PRIu64 ",", peek_status_name((enum peek_status)i),
-			   f.peeks[i]);
-	buf_printf(b, "\"compared\":%" PRIu64, f.compared);
-	buf_printf(b,
-		   ",\"tried_first\":{\"samples\":%" PRIu64 ",\"periods\":%" PRIu64
-		   ",\"hits\":%" PRIu64 "},\"not_tried_first\":{\"samples\":%" PRIu64
-		   ",\"periods\":%" PRIu64 "}",
-		   f.tally[CHOICE_BPF].samples, f.tally[CHOICE_BPF].periods,
-		   f.tally[CHOICE_BPF].hits, f.tally[CHOICE_PTRACE].samples,
-		   f.tally[CHOICE_PTRACE].periods);
-	if (f.why_not[0]) {
-		buf_printf(b, ",\"why_not\":");
-		json_quote(b, f.why_not);
+		FACTS(o, NUM(peek_names[i], f->peeks[i]));
+	FACTS_OBJECT(
+		o, "tried_first", NUM("samples", bpf->samples), NUM("periods", bpf->periods),
+		NUM("hits", bpf->hits), VARD("saw", percent(bpf->samples, bpf->periods)),
+		VARD("took", percent(bpf->hits, bpf->samples)),
+		VARD("others", percent(ptrace->samples, ptrace->periods)),
+		LINE(ptrace->samples > bpf->samples,
+		     "BPF was tried less, as it saw {saw:0} % of the periods and took {took:0} % "
+		     "of the samples itself; ptrace saw {others:0} % of the periods"));
+	FACTS_OBJECT(o, "not_tried_first", NUM("samples", ptrace->samples),
+		     NUM("periods", ptrace->periods));
+	FACTS(o, NUM("compared", f->compared), STR_IF(f->why_not[0], "why_not", f->why_not),
+	      LINE(given_up, "note: BPF was given up: {why_not}"),
+	      LINE(!given_up && f->why_not[0] && !f->bpf,
+		   "note: by ptrace, which costs more for each sample: {why_not}"));
+	facts_object_end(o);
+}
+
+void summary_attach(const struct facts_out *o, const struct vm *vm)
+{
+	struct attach_facts f;
+
+	foreign_facts(vm, &f);
+	facts_object(o, "attach");
+	if (f.pid) {
+		write_process(o, &f);
+		write_bpf(o, &f);
+	} else {
+		write_gdb(o, &f);
 	}
-	buf_printf(b, "}");
-	if (f.memory_why_not[0]) {
-		buf_printf(b, ",\"memory_why_not_kvm\":");
-		json_quote(b, f.memory_why_not);
+	facts_object_end(o);
+}
+
+void summary_domain(const struct facts_out *o, const struct attach_domain *d)
+{
+	struct libvirt_end end = { 0 };
+
+	if (!d)
+		return;
+	(void)libvirt_watch_end(d->watch, &end);
+
+	FACTS_OBJECT(o, "domain", STR("name", d->domain.name, "domain {name}, id {id:0}, of {uri}"),
+		     STR("uuid", d->domain.uuid), REAL("id", 0, d->domain.id),
+		     STR("uri", libvirt_host_uri(d->host)), STR("event", end.event),
+		     FLAG("daemon_lost", libvirt_watch_is_deaf(d->watch),
+			  "note: libvirt's daemon went away: what happened to the domain then is "
+			  "not known"));
+}
+
+static void write_engine(const struct facts_out *o, const struct exact_facts *f)
+{
+	FACTS(o, VAR("ns", EXACT_NS_PER_INSN), VAR("from", f->begun + 1),
+	      VAR("collected", f->instructions - f->begun),
+	      VARS("each", f->counts ? "each counted, a look at the process" : "a sample"),
+	      STR("name", "exact",
+		  "engine exact, QEMU {qemu}: {instructions} instructions, {each} each {period}, "
+		  "{ns} ns of virtual time each"),
+	      STR("qemu", f->engine.version), NUM("plugin", f->plugin), STR("cpu", EXACT_CPU_MODEL),
+	      NUM("memory_bytes", f->mem_size), NUM("vcpus", f->vcpus), STR("machine", f->machine),
+	      STR("cmdline", f->cmdline), STR("kernel_sha256", f->kernel_sha256),
+	      STR("initrd_sha256", f->initrd_sha256), FLAG("counts", f->counts),
+	      NUM("period", f->period), FLAG("jitter", !f->strict),
+	      NUM("instructions", f->instructions),
+	      NUM("begun", f->begun,
+		  "collected from instruction {from} on: {collected} instructions"));
+}
+
+void summary_engine(const struct facts_out *o, const struct vm *vm)
+{
+	const struct exact_facts *f = exact_facts_of(vm);
+
+	if (!f)
+		return;
+	facts_object(o, "engine");
+	write_engine(o, f);
+	if (f->ndisks)
+		facts_array(o, "disks");
+	for (unsigned int i = 0; i < f->ndisks; i++) {
+		FACTS_OBJECT(o, NULL, NUM("bytes", f->disk[i].image_size),
+			     FLAG("read_only", f->disk[i].read_only),
+			     STR("sha256", f->disk[i].sha256));
 	}
-	buf_printf(b, "}");
+	if (f->ndisks)
+		facts_array_end(o);
+	facts_array(o, "phases");
+	for (unsigned int i = 0; i < f->nparts; i++) {
+		if (f->part_at[i])
+			FACTS_OBJECT(o, NULL, STR("name", f->part[i].name),
+				     NUM("instruction", f->part_at[i]),
+				     NUM("mono_ns", EXACT_NS_AT(f->part_at[i])));
+	}
+	facts_array_end(o);
+	facts_object_end(o);
 }

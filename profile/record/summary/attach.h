@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * summary_attach: what a run's summary says of the process that it was attached to.
+ * attach: whose machine it was: another process's, one behind a gdbstub, a libvirt domain's, or QEMU's that counts instructions.
  */
 #ifndef KVMPROF_PROFILE_RECORD_SUMMARY_ATTACH_H
 #define KVMPROF_PROFILE_RECORD_SUMMARY_ATTACH_H
 
-#include "base/buf.h"
-#include "vmm/vm.h"
+#include "profile/record/summary/facts.h"
+#include "profile/record/summary/summary.h"
 
-#include <stdio.h>
-
-/* vm came from vm_attach() and has been joined. */
-void summary_attach_print(const struct vm *vm, FILE *out);
-/* ,"attach":{...} */
-void summary_attach_json(const struct vm *vm, struct buf *b);
+/* "attach", of a vm from attach_open(); "domain", if d is not NULL; "engine", if the vm counts instructions. */
+void summary_attach(const struct facts_out *o, const struct vm *vm);
+void summary_domain(const struct facts_out *o, const struct attach_domain *d);
+void summary_engine(const struct facts_out *o, const struct vm *vm);
 
 #endif

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/summary/events.h"
 
-#include "base/json.h"
-
-#include <inttypes.h>
-#include <string.h>
+#include "vmm/vm.h"
 
 static bool has_unit_ns(const struct vm_event *ev)
 {
 	return ev->kind == VM_EVENT_WALL || ev->kind == VM_EVENT_CPU || ev->kind == VM_EVENT_HOST ||
 	       (ev->kind == VM_EVENT_PERF && ev->counter.clock);
-}
-
-void summary_events_head(const struct events *ev, double freq_hz, char *out, size_t size)
-{
-	const struct event_state *s = events_of_vm(ev, 0);
-
-	if (!s || s->vm.kind == VM_EVENT_WALL)
-		snprintf(out, size, " at %.0f Hz", freq_hz);
-	else
-		snprintf(out, size, " of %s", s->name.text);
 }
 
 bool summary_events_are_timers(const struct events *ev)
@@ -43,7 +30,7 @@ static bool has_counter(const struct vm_event *ev)
 	       (ev->kind == VM_EVENT_CPU && !ev->timer);
 }
 
-/* Of event i, over all vCPUs. */
+/* Adds up the counters of event i of all vCPUs. */
 static struct vm_counter_stats counter_sum(const struct vm *vm, unsigned int i)
 {
 	struct vm_counter_stats sum = { 0 };
@@ -59,122 +46,129 @@ static struct vm_counter_stats counter_sum(const struct vm *vm, unsigned int i)
 	return sum;
 }
 
+static void write_samples(const struct facts_out *o, const struct event_state *s,
+			  const struct pipeline_stats *p, unsigned int i)
+{
+	const bool ns = has_unit_ns(&s->vm), freq = s->vm.counter.freq;
+
+	FACTS(o, VARS("ns", ns ? " ns" : ""), STR("name", s->name.text),
+	      STR("unit", ns ? "ns" : "count"), NUM(freq ? "freq_hz" : "period", s->vm.period),
+	      VAR("one_in", s->vm.period), NUM("samples", p->event_samples[i]),
+	      NUM("weight", p->event_weight[i]),
+	      LINE(ns && freq, "event {name}: {samples} samples for {weight:3/1e9} s"),
+	      LINE(ns && !freq,
+		   "event {name}: {samples} samples for {weight:3/1e9} s, one in {one_in} ns"),
+	      LINE(!ns && freq, "event {name}: {samples} samples for {weight} counted"),
+	      LINE(!ns && !freq,
+		   "event {name}: {samples} samples for {weight} counted, one in {one_in}"),
+	      FLAG_IF(s->vm.kind == VM_EVENT_PERF, "guest_only", s->vm.counter.exclude_host));
+}
+
 /* An event that always has its counter may miss some µs of its first and last moment. */
 #define SHARED_BELOW 0.995
 
-static void print_counter(const char *name, const struct vm_counter_stats *c, FILE *out)
+static void write_counter(const struct facts_out *o, const struct event_state *s,
+			  const struct vm_counter_stats *c)
 {
-	double share = c->enabled_ns ? (double)c->running_ns / (double)c->enabled_ns : 1;
+	const bool counted = has_counter(&s->vm), never = c->enabled_ns && !c->running_ns;
+	const double share = c->enabled_ns ? (double)c->running_ns / (double)c->enabled_ns : 1;
 
-	if (c->enabled_ns && !c->running_ns)
-		fprintf(out,
-			"kvmprof: warning: event %s never counted: other events had the PMU all "
-			"the time (multiplexing); sample it alone\n",
-			name);
-	else if (share < SHARED_BELOW)
-		fprintf(out,
-			"kvmprof: warning: event %s counted for %.1f %% of the time only, as other "
-			"events had the PMU meanwhile (multiplexing): weights are not scaled; "
-			"sample fewer events at once\n",
-			name, 100 * share);
-	if (c->throttled)
-		fprintf(out,
-			"kvmprof: note: event %s: the host's kernel throttled it %" PRIu64
-			" times: more overflows than /proc/sys/kernel/perf_event_max_sample_rate "
-			"allows; nothing is lost, as each sample starts it again\n",
-			name, c->throttled);
-	if (c->lost)
-		fprintf(out,
-			"kvmprof: note: event %s: %" PRIu64
-			" overflow records lost; weights are complete, as they come from the "
-			"count\n",
-			name, c->lost);
+	FACTS(o, VARS("name", s->name.text), VARD("percent", 100 * share),
+	      NUM_IF(counted, "enabled_ns", c->enabled_ns),
+	      NUM_IF(counted, "running_ns", c->running_ns),
+	      LINE(never, "warning: event {name} never counted: other events had the PMU all the "
+			  "time (multiplexing); sample it alone"),
+	      LINE(!never && share < SHARED_BELOW,
+		   "warning: event {name} counted for {percent:1} % of the time only, as other "
+		   "events had the PMU meanwhile (multiplexing): weights are not scaled; sample "
+		   "fewer events at once"),
+	      NUM_IF(counted, "throttled", c->throttled,
+		     "note: event {name}: the host's kernel throttled it {throttled} times: more "
+		     "overflows than /proc/sys/kernel/perf_event_max_sample_rate allows; nothing "
+		     "is lost, as each sample starts it again"),
+	      NUM_IF(counted, "records_lost", c->lost,
+		     "note: event {name}: {records_lost} overflow records lost; weights are "
+		     "complete, as they come from the count"));
 }
 
-void summary_events_print(const struct events *ev, const struct vm *vm,
-			  const struct pipeline_stats *p, FILE *out)
+static void write_asked(const struct facts_out *o, const struct event_state *s)
 {
-	const struct event_state *s;
-
-	for (unsigned int i = 0; !is_only_wall(ev) && (s = events_of_vm(ev, i)); i++) {
-		fprintf(out, "kvmprof: event %s: %" PRIu64 " samples for ", s->name.text,
-			p->event_samples[i]);
-		if (has_unit_ns(&s->vm))
-			fprintf(out, "%.3f s", (double)p->event_weight[i] / 1e9);
-		else
-			fprintf(out, "%" PRIu64 " counted", p->event_weight[i]);
-		if (s->vm.counter.freq)
-			fputc('\n', out);
-		else
-			fprintf(out, ", one in %" PRIu64 "%s\n", s->vm.period,
-				has_unit_ns(&s->vm) ? " ns" : "");
-	}
-	for (unsigned int i = 0; (s = events_of_vm(ev, i)); i++) {
-		struct vm_counter_stats c = counter_sum(vm, i);
-
-		print_counter(s->name.text, &c, out);
-	}
-	for (unsigned int i = 0; i < ev->n; i++)
-		if (*ev->at[i].why)
-			fprintf(out, "kvmprof: note: event %s: %s\n", ev->at[i].asked,
-				ev->at[i].why);
+	FACTS(o, STR("asked", s->asked),
+	      STR_IF(*s->why, "why", s->why, "note: event {asked}: {why}"));
 }
 
-static void json_text(struct buf *b, const char *key, const char *text)
-{
-	buf_printf(b, ",\"%s\":", key);
-	json_quote(b, text);
-}
+/* As text all samples are written first, then all counters, then all reasons. */
+enum events_part { EVENTS_SAMPLES, EVENTS_COUNTERS, EVENTS_ASKED, EVENTS_PARTS };
 
-void summary_events_json(const struct events *ev, const struct vm *vm,
-			 const struct pipeline_stats *p, struct buf *b)
+static void write_events(const struct facts_out *o, const struct summary *s, enum events_part part)
 {
+	const struct events *ev = s->events;
 	unsigned int n = 0;
 
-	buf_printf(b, ",\"events\":[");
 	for (unsigned int i = 0; i < ev->n; i++) {
-		const struct event_state *s = &ev->at[i];
+		const struct event_state *e = &ev->at[i];
 
-		buf_printf(b, "%s{\"asked\":", i ? "," : "");
-		json_quote(b, s->asked);
-		if (*s->why)
-			json_text(b, "why", s->why);
-		if (!s->dropped) {
-			json_text(b, "name", s->name.text);
-			json_text(b, "unit", has_unit_ns(&s->vm) ? "ns" : "count");
-			buf_printf(b,
-				   ",\"%s\":%" PRIu64 ",\"samples\":%" PRIu64
-				   ",\"weight\":%" PRIu64,
-				   s->vm.counter.freq ? "freq_hz" : "period", s->vm.period,
-				   p->event_samples[n], p->event_weight[n]);
-			if (s->vm.kind == VM_EVENT_PERF)
-				buf_printf(b, ",\"guest_only\":%s",
-					   s->vm.counter.exclude_host ? "true" : "false");
-			if (has_counter(&s->vm)) {
-				struct vm_counter_stats c = counter_sum(vm, n);
+		facts_object(o, NULL);
+		if (o->json || part == EVENTS_ASKED)
+			write_asked(o, e);
+		if (!e->dropped && (o->json || (part == EVENTS_SAMPLES && !is_only_wall(ev))))
+			write_samples(o, e, s->stats, n);
+		if (!e->dropped && (o->json || part == EVENTS_COUNTERS)) {
+			const struct vm_counter_stats c = counter_sum(s->vm, n);
 
-				buf_printf(b,
-					   ",\"enabled_ns\":%" PRIu64 ",\"running_ns\":%" PRIu64
-					   ",\"throttled\":%" PRIu64 ",\"records_lost\":%" PRIu64,
-					   c.enabled_ns, c.running_ns, c.throttled, c.lost);
-			}
-			n++;
+			write_counter(o, e, &c);
 		}
-		buf_printf(b, "}");
+		n += !e->dropped;
+		facts_object_end(o);
 	}
-	buf_printf(b, "]");
 }
 
-void summary_devices_json(const struct vm *vm, struct buf *b)
+void summary_events(const struct facts_out *o, const struct summary *s)
 {
-	struct vm_device d;
+	facts_array(o, "events");
+	/* The profile of counts has its own events: no event samples it. */
+	for (int part = 0; !s->opt->call_counts && part < (o->json ? 1 : EVENTS_PARTS); part++)
+		write_events(o, s, (enum events_part)part);
+	facts_array_end(o);
+}
 
-	buf_printf(b, ",\"devices\":[");
-	for (unsigned int i = 0; vm_device(vm, i, &d); i++) {
-		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		json_quote(b, d.name);
-		buf_printf(b, ",\"ports\":[%u,%u],\"exits\":%" PRIu64 ",\"accesses\":%" PRIu64 "}",
-			   d.base, d.base + d.count - 1u, d.exits, d.accesses);
+void summary_off_cpu(const struct facts_out *o, const struct offcpu_stats *s)
+{
+	static const char *const key[LINUX_SLEEPER_COUNT] = { "taken",	  "running",	"dead",
+							      "no_stack", "unreadable", "changed" };
+	const struct look_stats *l = &s->look;
+	const uint64_t unreadable = l->by[LINUX_SLEEPER_UNREADABLE] + l->skipped;
+	const uint64_t moved = l->by[LINUX_SLEEPER_CHANGED];
+
+	if (!s->on) {
+		FACTS(o, STR("off_cpu", NULL));
+		return;
 	}
-	buf_printf(b, "]");
+
+	facts_object(o, "off_cpu");
+	FACTS(o, VART("took", &l->cost_ns), VAR("share", OFFCPU_SHARE), VAR("unread", unreadable),
+	      VAR("moved", moved), VAR("unknown", l->by[LINUX_SLEEPER_UNKNOWN]),
+	      NUM("period_ns", s->period_ns), NUM("samples", s->samples),
+	      NUM("weight_ns", s->weight_ns),
+	      LINE(!l->looks, "event off-cpu: no look at tasks: they were not known"),
+	      NUM("looks", l->looks,
+		  "event off-cpu: {samples} samples for {weight_ns:3/1e9} s of waiting, in {looks} "
+		  "looks every {period_ns:g/1e6} ms; a look took p50 {took.p50:2/1e6} ms, p99 "
+		  "{took.p99:2/1e6} ms"),
+	      NUM("looks_without_tasks", l->failed), NUM("stretched_periods", s->stretched),
+	      LINE(l->looks && s->stretched,
+		   "note: looks at tasks took more than 1/{share} of the time: {stretched_periods} "
+		   "periods went to the next look"),
+	      NUM("late_periods", s->late), NUM("tasks", l->tasks), NUM("skipped", l->skipped),
+	      NUM("cut", l->cut),
+	      LINE(l->looks && (moved || unreadable || l->cut),
+		   "event off-cpu: of {tasks} tasks seen {moved} moved while they were read, "
+		   "{unread} were unreadable; {cut} lists changed on the way"),
+	      LINE(l->looks && l->by[LINUX_SLEEPER_UNKNOWN],
+		   "event off-cpu: {unknown} times a task's stack was not known"));
+	for (unsigned int i = 0; i < LINUX_SLEEPER_COUNT; i++)
+		FACTS(o, NUM(key[i], l->by[i]));
+	FACTS_OBJECT(o, "look_ns", NUM("p50", hist_quantile(&l->cost_ns, 500)),
+		     NUM("p99", hist_quantile(&l->cost_ns, 990)), NUM("max", l->cost_ns.max));
+	facts_object_end(o);
 }

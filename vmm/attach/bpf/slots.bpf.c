@@ -149,6 +149,7 @@ int slots(void *ctx)
 
 	(void)ctx;
 	block.n = 0;
+	block.machine = (__u64)kvm;
 	block.status = SLOTS_NO_VCPU;
 	if (!kvm)
 		return 0;

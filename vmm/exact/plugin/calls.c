@@ -11,7 +11,7 @@
 
 static struct {
 	struct callstacks *stacks;
-	struct qemu_plugin_register *handle[CALLS_REGISTERS];
+	struct qemu_handle handle[CALLS_REGISTERS];
 	struct glib_array *bytes;
 	int fd;
 	unsigned int vcpus, on;
@@ -21,13 +21,7 @@ static struct {
 
 static uint64_t calls_register(enum calls_register which)
 {
-	uint64_t value = 0;
-
-	g_byte_array_set_size(calls.bytes, 0);
-	if (calls.handle[which] && qemu_plugin_read_register(calls.handle[which], calls.bytes) > 0)
-		memcpy(&value, calls.bytes->data,
-		       calls.bytes->len < sizeof(value) ? calls.bytes->len : sizeof(value));
-	return value;
+	return qemu_api_read(&calls.handle[which], calls.bytes);
 }
 
 static uint64_t calls_sp(void *ctx)
@@ -90,7 +84,7 @@ int calls_begin(int fd, unsigned int vcpus, struct glib_array *bytes)
 				 CALLTREE_MAX_COUNTS);
 }
 
-void calls_set_registers(struct qemu_plugin_register *const handle[CALLS_REGISTERS])
+void calls_set_registers(const struct qemu_handle handle[CALLS_REGISTERS])
 {
 	memcpy(calls.handle, handle, sizeof(calls.handle));
 }

@@ -26,7 +26,7 @@ enum calls_register {
 /* fd: where countfile_write() goes at the end. 0, or -errno. */
 int calls_begin(int fd, unsigned int vcpus, struct glib_array *bytes);
 /* Once the handles are known. */
-void calls_set_registers(struct qemu_plugin_register *const handle[CALLS_REGISTERS]);
+void calls_set_registers(const struct qemu_handle handle[CALLS_REGISTERS]);
 /* n instructions, from the i-th on, of a block that QEMU has made; NULL: its runs can't be counted. */
 struct callstacks_block *calls_block(struct qemu_plugin_tb *tb, size_t i, size_t n);
 /* It begins to run; block may be NULL. */

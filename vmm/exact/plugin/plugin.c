@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The plugin that runs inside QEMU: it counts instructions, and has the vCPU stand at each that is
- * to be sampled until the program has looked at it.
- *
- * QEMU translates the guest's code in blocks. A plain callback at each block's start counts the
- * block's instructions: with several vCPUs the interface's inline counters write to the wrong
- * place under round-robin icount, and the callback's vCPU index is that of the translating CPU, so
- * neither is used. A sample inside of a block has the registers of its start, and says how many bytes
- * further its instruction lies. In front of a place that the program has asked for registers are right,
- * but for RIP, which is then put together; a block with such a place is counted in parts.
- *
- *	-plugin kvmprof-exact.so,memory=FD,request=FD,answer=FD[,counts=FD]
- *		[,trace=FD,step=N | ,trace=FD,from0=N,to0=N,from1=N,to1=N]
- */
+#include "vmm/exact/plugin/plugin.h"
+
 #include "vmm/exact/plugin/calls.h"
-#include "vmm/exact/plugin/qemu_api.h"
 #include "vmm/exact/plugin/trace.h"
 #include "vmm/exact/shared.h"
 #include "vmm/layout.h"
@@ -27,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
 /* Of a block, as QEMU cuts them (TCG_MAX_INSNS). */
 #define BLOCK_MAX 512u
 #define BLOCK_BUCKETS 4096u
@@ -40,27 +26,27 @@
 #define SLEEP_TYPE (7u << 10)
 
 /* Blocks whose instructions have the same lengths share one of these: there are few. */
-struct block {
-	struct block *next;
+struct plugin_block {
+	struct plugin_block *next;
 	uint32_t n;
 	uint16_t off[]; /* bytes from its start to each instruction */
 };
 
 /* With counts: what a block's callback is given. */
 struct counted {
-	const struct block *block;
+	const struct plugin_block *block;
 	struct callstacks_block *calls;
 };
 
 /* With a trace. */
 struct traced_block {
-	const struct block *block;
+	const struct plugin_block *block;
 	const struct traced *traced;
 };
 
 /* Of a block with a place in it: from one place, or its start, up to the next. */
-struct part {
-	const struct block *block;
+struct plugin_part {
+	const struct plugin_block *block;
 	struct callstacks_block *calls;
 	uint16_t off;	/* bytes from the block's start */
 	uint32_t place; /* 1 << i: it may begin with place i */
@@ -75,17 +61,17 @@ _Static_assert(sizeof(register_names) / sizeof(register_names[0]) == REGISTERS, 
 static struct {
 	struct exact_shared *shared;
 	int request, answer;
-	struct qemu_plugin_register *handle[REGISTERS];
+	struct qemu_handle handle[REGISTERS];
 	bool known; /* the handles are */
 	struct glib_array *bytes;
-	struct block *bucket[BLOCK_BUCKETS];
+	struct plugin_block *bucket[BLOCK_BUCKETS];
 	bool counts, trace;
 	uint32_t part;	   /* as the program has said */
 	uint64_t block_pc; /* of a block with a place in it: where it runs */
 } plugin;
 
-/* QEMU reads it when we are loaded; its releases accept ranges that do not all overlap. */
-EXPORT int qemu_plugin_version = QEMU_API_LEAST;
+/* QEMU reads it when the plugin is loaded; the ranges that its releases accept do not all overlap. */
+int qemu_plugin_version = QEMU_API_LEAST;
 
 __attribute__((constructor)) static void choose_version(void)
 {
@@ -94,9 +80,6 @@ __attribute__((constructor)) static void choose_version(void)
 	if (wanted && atoi(wanted) >= QEMU_API_LEAST && atoi(wanted) <= QEMU_API_MOST)
 		qemu_plugin_version = atoi(wanted);
 }
-
-EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
-			       char **argv);
 
 /* Where the program is gone, or nothing can go on as it must: QEMU ends at once. */
 static void plugin_gives_up(void)
@@ -111,7 +94,7 @@ static void tell_registers(void)
 {
 	static const char *const wanted[CALLS_REGISTERS] = { "rsp", "rip",     "cr0",	   "cr3",
 							     "cs",  "gs_base", "k_gs_base" };
-	struct qemu_plugin_register *handle[CALLS_REGISTERS] = { NULL };
+	struct qemu_handle handle[CALLS_REGISTERS] = { { NULL, false } };
 
 	for (unsigned int w = 0; w < CALLS_REGISTERS; w++)
 		for (unsigned int k = 0; k < REGISTERS; k++)
@@ -120,43 +103,28 @@ static void tell_registers(void)
 	calls_set_registers(handle);
 }
 
-static void vcpu_begins(qemu_plugin_id_t id, unsigned int vcpu)
+static void vcpu_begins(void)
 {
 	struct glib_array *all;
+	unsigned int size;
 
-	(void)id;
-	(void)vcpu;
 	if (plugin.known)
 		return;
 	all = qemu_plugin_get_registers();
+	size = g_array_get_element_size(all);
 	plugin.known = true;
 	for (unsigned int i = 0; i < all->len; i++) {
-		const struct qemu_register *r = (const struct qemu_register *)all->data + i;
+		const struct qemu_register *r = (const void *)(all->data + (size_t)i * size);
 
 		for (unsigned int k = 0; k < REGISTERS; k++)
 			if (!strcmp(r->name, register_names[k]))
-				plugin.handle[k] = r->handle;
+				plugin.handle[k] = (struct qemu_handle){ r->handle, true };
 	}
 	for (unsigned int k = 0; k < REGISTERS; k++)
-		if (!plugin.handle[k])
+		if (!plugin.handle[k].known)
 			snprintf(plugin.shared->error, sizeof(plugin.shared->error),
 				 "this QEMU does not show register %s", register_names[k]);
 	tell_registers();
-}
-
-static uint64_t read_register(struct qemu_plugin_register *handle)
-{
-	uint64_t value = 0;
-	int len;
-
-	if (!handle)
-		return 0;
-	g_byte_array_set_size(plugin.bytes, 0);
-	len = qemu_plugin_read_register(handle, plugin.bytes);
-	if (len > 0)
-		memcpy(&value, plugin.bytes->data,
-		       plugin.bytes->len < sizeof(value) ? plugin.bytes->len : sizeof(value));
-	return value;
 }
 
 /* -- samples ------------------------------------------------------------------------------ */
@@ -178,7 +146,7 @@ static void read_registers(struct exact_regs *out)
 	uint64_t *word = (uint64_t *)out;
 
 	for (unsigned int i = 0; i < REGISTERS; i++)
-		word[i] = read_register(plugin.handle[i]);
+		word[i] = qemu_api_read(&plugin.handle[i], plugin.bytes);
 }
 
 /* pc: what RIP is; 0: as QEMU has it. */
@@ -223,8 +191,8 @@ static void stand_for_good(uint32_t end)
  */
 static void out_begins(unsigned int vcpu, void *ctx)
 {
-	uint64_t port = read_register(plugin.handle[REGISTER_RDX]) & 0xffff;
-	uint64_t value = read_register(plugin.handle[REGISTER_RAX]);
+	uint64_t port = qemu_api_read(&plugin.handle[REGISTER_RDX], plugin.bytes) & 0xffff;
+	uint64_t value = qemu_api_read(&plugin.handle[REGISTER_RAX], plugin.bytes);
 
 	(void)vcpu;
 	(void)ctx;
@@ -234,7 +202,7 @@ static void out_begins(unsigned int vcpu, void *ctx)
 		stand_for_good(EXACT_EXIT | (uint32_t)(value & 0xff) << EXACT_EXIT_SHIFT);
 }
 
-static void count(const struct block *b, uint64_t pc)
+static void count(const struct plugin_block *b, uint64_t pc)
 {
 	struct exact_shared *s = plugin.shared;
 	uint64_t before = s->count, after = before + b->n;
@@ -283,13 +251,13 @@ static void traced_block_begins(unsigned int vcpu, void *ctx)
 static void part_begins(unsigned int vcpu, void *ctx)
 {
 	struct exact_shared *s = plugin.shared;
-	const struct part *x = ctx;
+	const struct plugin_part *x = ctx;
 	uint64_t pc;
 
 	(void)vcpu;
 	/* QEMU may run one block at two addresses: only now it is known at which. */
 	if (!x->off)
-		plugin.block_pc = read_register(plugin.handle[REGISTER_RIP]);
+		plugin.block_pc = qemu_api_read(&plugin.handle[REGISTER_RIP], plugin.bytes);
 	pc = plugin.block_pc + x->off;
 	for (uint32_t i = 0; i < EXACT_MAX_PLACES; i++) {
 		if (!(x->place >> i & 1) || s->place[i].addr != pc)
@@ -305,9 +273,9 @@ static void part_begins(unsigned int vcpu, void *ctx)
 
 /* -- blocks ------------------------------------------------------------------------------- */
 
-static struct block *block_of(const uint16_t *off, uint32_t n)
+static struct plugin_block *block_of(const uint16_t *off, uint32_t n)
 {
-	struct block **at, *b;
+	struct plugin_block **at, *b;
 	uint32_t hash = n;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -349,14 +317,14 @@ static uint32_t places_at(uint64_t va)
 /* Parts: from `from` on, n instructions. */
 static void count_part(struct qemu_plugin_tb *tb, const uint16_t *off, uint32_t from, uint32_t n)
 {
-	struct part *x = malloc(sizeof(*x));
+	struct plugin_part *x = malloc(sizeof(*x));
 	uint16_t own[BLOCK_MAX];
 
 	if (!x)
 		plugin_gives_up();
 	for (uint32_t i = 0; i < n; i++)
 		own[i] = (uint16_t)(off[from + i] - off[from]);
-	*x = (struct part){
+	*x = (struct plugin_part){
 		.block = block_of(own, n),
 		.off = off[from],
 		.place = places_at(qemu_plugin_tb_vaddr(tb) + off[from]),
@@ -385,7 +353,7 @@ static bool count_in_parts(struct qemu_plugin_tb *tb, const uint16_t *off, uint3
 	return true;
 }
 
-static void count_block(struct qemu_plugin_tb *tb, const struct block *b)
+static void count_block(struct qemu_plugin_tb *tb, const struct plugin_block *b)
 {
 	struct counted *x = malloc(sizeof(*x));
 
@@ -396,7 +364,7 @@ static void count_block(struct qemu_plugin_tb *tb, const struct block *b)
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, counted_block_begins, QEMU_READS_REGISTERS, x);
 }
 
-static void trace_block(struct qemu_plugin_tb *tb, const struct block *b)
+static void trace_block(struct qemu_plugin_tb *tb, const struct plugin_block *b)
 {
 	struct traced_block *x = malloc(sizeof(*x));
 
@@ -409,13 +377,12 @@ static void trace_block(struct qemu_plugin_tb *tb, const struct block *b)
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, traced_block_begins, QEMU_READS_REGISTERS, x);
 }
 
-static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void block_is_made(struct qemu_plugin_tb *tb)
 {
 	uint32_t n = (uint32_t)qemu_plugin_tb_n_insns(tb);
 	uint16_t off[BLOCK_MAX];
 	uint16_t at = 0;
 
-	(void)id;
 	if (n > BLOCK_MAX) {
 		snprintf(plugin.shared->error, sizeof(plugin.shared->error),
 			 "this QEMU has made a block of %u instructions", n);
@@ -482,11 +449,17 @@ static int begin_trace(int fd, int argc, char **argv)
 	return plugin_trace_begin(fd, &plan);
 }
 
-static void plugin_ends(qemu_plugin_id_t id, void *ctx)
+/* Prints the versions that this QEMU knows, and ends it: engine.c asks each candidate so. */
+static int answer_version(const struct qemu_info *info)
 {
-	(void)id;
-	(void)ctx;
-	calls_end();
+	char text[128];
+	int len = snprintf(text, sizeof(text), "%s %d %d %.32s\n", EXACT_ANSWER, info->version.min,
+			   info->version.cur, info->target_name);
+
+	if (write(STDOUT_FILENO, text, (size_t)len) < 0)
+		return -1;
+	plugin_gives_up();
+	return -1;
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
@@ -494,8 +467,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	int counts = option_number(argc, argv, "counts");
 	int memory = option_number(argc, argv, "memory");
 	int trace = option_number(argc, argv, "trace");
+	struct qemu_callbacks callbacks = { vcpu_begins, block_is_made, NULL };
 	struct exact_shared *s;
 
+	if (option_text(argc, argv, "versions"))
+		return answer_version(info);
 	plugin.request = option_number(argc, argv, "request");
 	plugin.answer = option_number(argc, argv, "answer");
 	if (memory < 0 || plugin.request < 0 || plugin.answer < 0) {
@@ -520,9 +496,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	if (plugin.trace && begin_trace(trace, argc, argv))
 		return -1;
 	if (plugin.counts)
-		qemu_plugin_register_atexit_cb(id, plugin_ends, NULL);
-	qemu_plugin_register_vcpu_init_cb(id, vcpu_begins);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, block_is_made);
+		callbacks.ends = calls_end;
+	qemu_api_register(id, info, &callbacks);
 	s->magic = EXACT_MAGIC;
 	return 0;
 }

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * qemu_api: what our plugin uses of QEMU's plugin interface, and of the GLib that QEMU is linked
- * with. No header of it is packaged; the names and their meaning are those of QEMU's
- * include/qemu/qemu-plugin.h, versions 4 and 5 (releases 9.1 to 10.2), which do not differ in what
- * is declared here.
+ * qemu_api: the part of QEMU's plugin interface that our plugin uses, and of the GLib that QEMU is linked with.
+ *
+ * No header of it is packaged; the names and their meaning are those of QEMU's include/plugins/qemu-plugin.h.
+ * One binary of the plugin serves all these versions of the interface:
+ *
+ *	version	 QEMU		 what differs in what is declared here
+ *	3	 9.1		 qemu_plugin_read_memory_vaddr() and qemu_plugin_mem_get_value() are missing
+ *	4	 9.2, 10.0	 nothing
+ *	5	 10.1, 10.2	 nothing
+ *	6	 11.0		 qemu_plugin_read_register() returns bool in place of a length
+ *	7	 11.1		 callbacks have no id and take the caller's pointer, which their registration takes as a third
+ *				 argument; a register's description is longer; a handle may be NULL
+ *
+ * qemu_api_register() hides what differs in callbacks. A description is found with the array's own element
+ * size, and a register was read if the array has bytes afterwards.
  */
 #ifndef KVMPROF_VMM_EXACT_PLUGIN_QEMU_API_H
 #define KVMPROF_VMM_EXACT_PLUGIN_QEMU_API_H
@@ -12,9 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Version 3 is that of 9.1. */
 #define QEMU_API_LEAST 3
-#define QEMU_API_MOST 6
+#define QEMU_API_MOST 7
+/* Callbacks take a pointer from here on. */
+#define QEMU_API_POINTERS 7
 
 typedef uint64_t qemu_plugin_id_t;
 
@@ -33,8 +45,9 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 struct qemu_plugin_register;
 
+/* The beginning of it, which all versions share. */
 struct qemu_register {
-	struct qemu_plugin_register *handle;
+	struct qemu_plugin_register *handle; /* opaque: NULL is a handle, too */
 	const char *name, *feature;
 };
 
@@ -56,14 +69,14 @@ struct glib_array {
 	unsigned int len;
 };
 
-typedef void (*qemu_vcpu_fn)(qemu_plugin_id_t id, unsigned int vcpu);
-typedef void (*qemu_block_fn)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
-typedef void (*qemu_end_fn)(qemu_plugin_id_t id, void *ctx);
+/* A callback of either form, which QEMU stores and calls as its version says. */
+typedef void (*qemu_any_fn)(void);
 typedef void (*qemu_exec_fn)(unsigned int vcpu, void *ctx);
 typedef void (*qemu_access_fn)(unsigned int vcpu, uint32_t info, uint64_t va, void *ctx);
 
-void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, qemu_vcpu_fn fn);
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_block_fn fn);
+/* Before QEMU_API_POINTERS these two take no third argument, and ignore the one that they are given (System V ABI). */
+void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, qemu_any_fn fn, void *ctx);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_any_fn fn, void *ctx);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_exec_fn fn,
 					  enum qemu_registers flags, void *ctx);
 /* After each access of the instruction to memory; info is for the functions below. */
@@ -75,7 +88,7 @@ unsigned int qemu_plugin_mem_size_shift(uint32_t info);
 /* What was read or written. From 9.2 on: NULL before. */
 __attribute__((weak)) struct qemu_value qemu_plugin_mem_get_value(uint32_t info);
 /* Before QEMU ends by itself. */
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_end_fn fn, void *ctx);
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_any_fn fn, void *ctx);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
@@ -88,9 +101,33 @@ size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dst, siz
 bool qemu_plugin_read_memory_vaddr(uint64_t va, struct glib_array *bytes, size_t len);
 /* An array of struct qemu_register, the caller's; on a vCPU's thread. */
 struct glib_array *qemu_plugin_get_registers(void);
-/* Appends the register's bytes, in the guest's order, to a GByteArray. */
-int qemu_plugin_read_register(struct qemu_plugin_register *handle, struct glib_array *bytes);
+/* Appends the register's bytes, in the guest's order, to a GByteArray; none if it cannot be read. */
+void qemu_plugin_read_register(struct qemu_plugin_register *handle, struct glib_array *bytes);
 
+/* The plugin's own functions, which all versions of the interface call through qemu_api.c. */
+struct qemu_callbacks {
+	void (*vcpu_begins)(void); /* on its thread, once for each vCPU */
+	void (*block_is_made)(struct qemu_plugin_tb *tb);
+	void (*ends)(void); /* before QEMU ends by itself; NULL: not wanted */
+};
+
+/* Registers the callbacks in the form of the interface that info describes. Once, from qemu_plugin_install(). */
+void qemu_api_register(qemu_plugin_id_t id, const struct qemu_info *info,
+		       const struct qemu_callbacks *callbacks);
+
+/* A register of the vCPU. */
+struct qemu_handle {
+	struct qemu_plugin_register *handle;
+	bool known;
+};
+
+/*
+ * Returns the register's low 8 bytes, or 0 if the handle is not known or QEMU cannot read it. On a vCPU's thread, in a
+ * callback that may read registers. bytes: a GByteArray, whose content is replaced.
+ */
+uint64_t qemu_api_read(const struct qemu_handle *handle, struct glib_array *bytes);
+
+unsigned int g_array_get_element_size(struct glib_array *array);
 struct glib_array *g_byte_array_new(void);
 struct glib_array *g_byte_array_set_size(struct glib_array *bytes, unsigned int len);
 

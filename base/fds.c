@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/fds.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* The space is aligned as a header. */
+union control {
+	struct cmsghdr head;
+	char space[CMSG_SPACE(FDS_MAX * sizeof(int))];
+};
+
+ssize_t fds_send(int socket, const void *data, size_t len, const struct fds *fds, int flags)
+{
+	const size_t size = fds->n * sizeof(int);
+	union control control = { .head = { .cmsg_len = CMSG_LEN(size),
+					    .cmsg_level = SOL_SOCKET,
+					    .cmsg_type = SCM_RIGHTS } };
+	struct iovec part = { (void *)(uintptr_t)data, len };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t sent;
+
+	if (size) {
+		memcpy(CMSG_DATA(&control.head), fds->fd, size);
+		m.msg_control = &control;
+		m.msg_controllen = CMSG_SPACE(size);
+	}
+	do
+		sent = sendmsg(socket, &m, flags);
+	while (sent < 0 && errno == EINTR);
+	return sent;
+}
+
+ssize_t fds_receive(int socket, void *data, size_t len, struct fds *fds, int flags)
+{
+	union control control;
+	struct iovec part = { data, len };
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = CMSG_LEN(fds->n * sizeof(int)) };
+	const struct cmsghdr *c;
+	ssize_t came;
+
+	do
+		came = recvmsg(socket, &m, flags | MSG_CMSG_CLOEXEC);
+	while (came < 0 && errno == EINTR);
+	fds->n = 0;
+	c = came > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		fds->n = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(fds->fd, CMSG_DATA(c), fds->n * sizeof(int));
+	}
+	return came;
+}

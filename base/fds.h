@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fds: messages with descriptors over a UNIX socket (unix(7), SCM_RIGHTS). Calls are repeated after a signal. Any thread.
+ */
+#ifndef KVMPROF_BASE_FDS_H
+#define KVMPROF_BASE_FDS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define FDS_MAX 4u /* most descriptors in a message */
+
+struct fds {
+	int fd[FDS_MAX];
+	unsigned int n;
+};
+
+/* Sends len bytes with these descriptors, which stay the caller's. Returns as sendmsg(2). */
+ssize_t fds_send(int socket, const void *data, size_t len, const struct fds *fds, int flags);
+
+/*
+ * Receives a message of at most len bytes, with at most fds->n (1 to FDS_MAX) descriptors, and stores these and their number in *fds. They
+ * are the caller's, with close-on-exec. The kernel closes others. Returns as recvmsg(2).
+ */
+ssize_t fds_receive(int socket, void *data, size_t len, struct fds *fds, int flags);
+
+#endif

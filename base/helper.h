@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * helper: a process that does one thing for this one, such as serving a device. It has a socket to this
+ * one, standard error, and nothing else.
+ *
+ * It ends with this process. One that is stopped, or that waits for the kernel, is killed when helper_kill() closes a pipe:
+ * also where this process may send it no signal.
+ */
+#ifndef KVMPROF_BASE_HELPER_H
+#define KVMPROF_BASE_HELPER_H
+
+#include "base/err.h"
+#include "base/thread.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* The socket's number in the process. */
+#define HELPER_SOCKET 3
+
+struct helper {
+	int socket;	 /* SOCK_SEQPACKET; -1: none */
+	atomic_int life; /* the process ends when this end of a pipe is closed; -1: it is */
+	pid_t pid;
+	bool lost, reaped; /* true, too, before it is forked */
+	char how[64];	   /* once it is reaped, or given up: how it ended, as words behind "it " */
+};
+
+struct helper_work {
+	const char *what; /* "a share", in messages */
+	enum thread_kind kind;
+	int (*run)(void *ctx); /* in the process; returns its exit status */
+	void *ctx;
+};
+
+/* No process yet: for helper_end(). */
+void helper_init(struct helper *h);
+/* Before this process has threads whose locks the new one could find taken. Returns 0 or -errno with e set. */
+int helper_fork(struct helper *h, const struct helper_work *work, struct err *e);
+/* Ends the conversation, and the process. Any thread, also while another one waits for an answer. */
+void helper_kill(struct helper *h);
+/*
+ * Lets a process go that is not asked again. It ends when its socket does; one that a guest has taken over, that is
+ * stopped, or that waits for a file system does not, and is killed after a moment. A second call does nothing.
+ */
+void helper_lose(struct helper *h);
+/* The same, and closes the socket. For one that was never forked, too. */
+void helper_end(struct helper *h);
+
+#endif

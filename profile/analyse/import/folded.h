@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * import_folded: the parser of folded stacks.
+ */
+#ifndef KVMPROF_PROFILE_ANALYSE_IMPORT_FOLDED_H
+#define KVMPROF_PROFILE_ANALYSE_IMPORT_FOLDED_H
+
+#include "profile/analyse/import/parse.h"
+
+/*
+ * Folded stacks, as FlameGraph's stackcollapse scripts write them.
+ *
+ *	line  = frame *( ";" frame ) 1*SP count NL	outermost first
+ *	count = digits [ "." digits ]			rounded
+ *	frame = any text without ";" that may end in "_[k]" (kernel), "_[i]" (inlined),
+ *		"_[j]" (JIT) or "_[w]" (waker), which are taken off
+ *
+ * IMPORT_FIRST_IS_COMM: the first frame is the task's name, as stackcollapse-perf.pl has it,
+ * and may end in "-PID/TID".
+ */
+enum import_first { IMPORT_FIRST_IS_FRAME, IMPORT_FIRST_IS_COMM };
+int import_folded(struct import_text text, enum import_first first, import_fn fn, void *ctx,
+		  struct import_stats *stats, struct err *e);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * import_kp: the parser of stacks between '!', as SystemTap and DTrace scripts print them.
+ */
+#ifndef KVMPROF_PROFILE_ANALYSE_IMPORT_KP_H
+#define KVMPROF_PROFILE_ANALYSE_IMPORT_KP_H
+
+#include "profile/analyse/import/parse.h"
+
+/*
+ * What `kvmprof export --format kp` writes, and the scripts that it was made for read.
+ *
+ *	text   = *line 1*( "!" NL *frame [ count ] ) [ "!" ]	innermost first; lines before the first "!" are skipped
+ *	frame  = [ "0x" addr " : " ] name [ "+0x" off [ "/0x" size ] ] [ " [" module "]" ]	SystemTap
+ *	       | module "`" name [ "+0x" off ]	DTrace
+ *	       | "0x" addr	without a name
+ *	count  = digits; 1 if there is none
+ *
+ * A frame is the kernel's if its module is "kernel", or its address lies in the upper half, or it is DTrace's "unix" or
+ * "genunix".
+ */
+int import_kp(struct import_text text, import_fn fn, void *ctx, struct import_stats *stats,
+	      struct err *e);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/compare/diff/diff.h"
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/table.h"
+#include "base/texts.h"
+#include "profile/compare/stats/share.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const mode_name[] = { "kernel", "user", "idle", "guest" };
+
+/* A row's texts are kept once: pointers tell them apart. */
+struct diff_key {
+	const char *name, *dso;
+	uint8_t mode; /* index of mode_name */
+};
+
+struct diff_private {
+	struct diff_options opt;
+	unsigned int nruns, added;
+	struct diff_run *run;
+	struct texts texts;
+	struct table key;
+	double *share; /* for each key nruns of self, then nruns of children */
+	size_t share_cap;
+	struct buf text; /* of a stack */
+};
+
+static bool equal_key(const void *a, const void *b, const void *ctx)
+{
+	const struct diff_key *x = a, *y = b;
+
+	(void)ctx;
+	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
+}
+
+/* -- rows ---------------------------------------------------------------------------------- */
+
+static int make_room(struct diff_private *v)
+{
+	return ARRAY_FIT_ZERO(v->share, (v->key.n + 1) * 2 * v->nruns, v->share_cap);
+}
+
+static double *self_of(const struct diff_private *v, uint32_t row)
+{
+	return v->share + (size_t)row * 2 * v->nruns + v->added;
+}
+
+static double *children_of(const struct diff_private *v, uint32_t row)
+{
+	return self_of(v, row) + v->nruns;
+}
+
+static int row_of(struct diff_private *v, const char *name, const char *dso, uint8_t mode,
+		  uint32_t *out)
+{
+	struct diff_key k = { texts_add(&v->texts, name), texts_add(&v->texts, dso), mode };
+	bool fresh;
+
+	if (!k.name || !k.dso || make_room(v) < 0)
+		return -ENOMEM;
+	return table_add(&v->key,
+			 table_mix((uintptr_t)k.name, (uint64_t)(uintptr_t)k.dso << 2 | mode), &k,
+			 out, &fresh);
+}
+
+/* "[jit:123#2]" is "[jit]": the number is another one in each run. */
+static const char *dso_name(const struct stackset_func *f)
+{
+	return !strncmp(f->dso, "[jit:", 5) ? "[jit]" : f->dso;
+}
+
+static const char *func_name(const struct stackset_func *f)
+{
+	return f->named ? f->name : DIFF_UNNAMED;
+}
+
+static uint8_t mode_of(const struct stackset_stack *s, const struct stackset_func *f)
+{
+	if (f->other)
+		return STACKSET_GUEST;
+	if (s->mode == STACKSET_IDLE)
+		return STACKSET_IDLE;
+	if (f->kind == STACKSET_KIND_UNKNOWN)
+		return f->kernel ? STACKSET_KERNEL : STACKSET_USER;
+	return stackset_kind_in_kernel(f->kind) ? STACKSET_KERNEL : STACKSET_USER;
+}
+
+/* -- by symbol ------------------------------------------------------------------------------ */
+
+#define NO_ROW UINT32_MAX
+
+struct by_func {
+	uint32_t *row;	 /* for each function and mode */
+	uint32_t *stamp; /* for each row: the last stack (+ 1) that counted for it */
+	size_t cap;
+};
+
+static int func_row(struct diff_private *v, const struct stackset *s, struct by_func *b,
+		    uint32_t func, uint8_t mode, uint32_t *out)
+{
+	uint32_t *known = &b->row[(size_t)func * STACKSET_MODES + mode];
+	const struct stackset_func *f = &s->func[func];
+
+	if (*known == NO_ROW && row_of(v, func_name(f), dso_name(f), mode, known) < 0)
+		return -ENOMEM;
+	*out = *known;
+	return ARRAY_FIT_ZERO(b->stamp, (size_t)*out + 1, b->cap);
+}
+
+static int add_functions(struct diff_private *v, const struct stackset *s, struct by_func *b,
+			 uint32_t index)
+{
+	const struct stackset_stack *stack = &s->stack[index];
+
+	for (uint32_t i = 0; i < stack->n; i++) {
+		uint32_t func = s->frame[stack->frame[i]].func, row;
+
+		if (func_row(v, s, b, func, mode_of(stack, &s->func[func]), &row) < 0)
+			return -ENOMEM;
+		if (i == 0)
+			*self_of(v, row) += (double)stack->weight;
+		if (b->stamp[row] != index + 1)
+			*children_of(v, row) += (double)stack->weight;
+		b->stamp[row] = index + 1;
+	}
+	return 0;
+}
+
+static int add_by_symbol(struct diff_private *v, const struct stackset *s)
+{
+	cleanup_free uint32_t *row = NULL, *stamp = NULL;
+	size_t n = s->nfuncs * STACKSET_MODES;
+	struct by_func b = { 0 };
+	int ret = 0;
+
+	row = reallocarray(NULL, n ? n : 1, sizeof(*row));
+	if (!row)
+		return -ENOMEM;
+	memset(row, 0xff, n * sizeof(*row)); /* NO_ROW */
+	b.row = row;
+	for (uint32_t i = 0; i < s->nstacks && !ret; i++)
+		if (!v->opt.no_idle || s->stack[i].mode != STACKSET_IDLE)
+			ret = add_functions(v, s, &b, i);
+	stamp = b.stamp;
+	return ret;
+}
+
+/* -- by stack -------------------------------------------------------------------------------- */
+
+static int add_by_stack(struct diff_private *v, const struct stackset *s)
+{
+	for (size_t i = 0; i < s->nstacks; i++) {
+		const struct stackset_stack *stack = &s->stack[i];
+		const struct stackset_func *f = &s->func[s->frame[stack->frame[0]].func];
+		uint32_t row;
+
+		if (v->opt.no_idle && stack->mode == STACKSET_IDLE)
+			continue;
+		v->text.len = 0;
+		for (uint32_t k = stack->n; k-- > 0;) {
+			const char *name = func_name(&s->func[s->frame[stack->frame[k]].func]);
+
+			buf_add(&v->text, name, strlen(name));
+			buf_u8(&v->text, k ? ';' : '\0');
+		}
+		if (v->text.failed ||
+		    row_of(v, (const char *)v->text.data, "", mode_of(stack, f), &row) < 0)
+			return -ENOMEM;
+		*self_of(v, row) += (double)stack->weight;
+		*children_of(v, row) += (double)stack->weight;
+	}
+	return 0;
+}
+
+/* -- interface -------------------------------------------------------------------------------- */
+
+struct diff_identity diff_identify(const struct stackset_stack *stack,
+				   const struct stackset_func *f)
+{
+	return (struct diff_identity){ func_name(f), dso_name(f), mode_of(stack, f) };
+}
+
+const char *diff_mode_name(uint8_t mode)
+{
+	return mode < ARRAY_SIZE(mode_name) ? mode_name[mode] : "unknown";
+}
+
+int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struct diff_options *opt,
+		struct err *e)
+{
+	struct diff *d = calloc(1, sizeof(*d));
+	struct diff_private *v = calloc(1, sizeof(*v));
+	const struct stats_layout layout = { .nbase = na, .nhead = nb, .seed = opt->seed };
+	int ret;
+
+	if (!d || !v) {
+		free(d);
+		free(v);
+		return err_nomem(e);
+	}
+	d->priv = v;
+	v->opt = *opt;
+	v->nruns = na + nb;
+	v->key = TABLE_OF(struct diff_key, equal_key);
+	ret = stats_design_init(&d->design, &layout, e);
+	if (!ret) {
+		v->run = calloc(v->nruns, sizeof(*v->run));
+		d->run = v->run;
+		if (!v->run)
+			ret = err_nomem(e);
+	}
+	if (ret)
+		diff_destroy(d);
+	else
+		*out = d;
+	return ret;
+}
+
+void diff_destroy(struct diff *d)
+{
+	if (!d)
+		return;
+	stats_design_deinit(&d->design);
+	table_deinit(&d->priv->key);
+	texts_deinit(&d->priv->texts);
+	buf_deinit(&d->priv->text);
+	free(d->priv->share);
+	free(d->priv->run);
+	free(d->priv);
+	free(d->row);
+	free(d);
+}
+
+bool diff_is_counted(const struct diff *d)
+{
+	for (unsigned int i = 0; i < d->priv->nruns; i++)
+		if (!d->run[i].counted)
+			return false;
+	return true;
+}
+
+int diff_add(struct diff *d, const struct stackset *s, struct err *e)
+{
+	struct diff_private *v = d->priv;
+	struct diff_run *run;
+
+	if (v->added == v->nruns)
+		return err_set(e, EINVAL, "more than %u runs", v->nruns);
+	run = &v->run[v->added];
+	run->counted = s->counted;
+	run->guest = texts_add(&v->texts, s->guest ? s->guest : "");
+	if (!run->guest)
+		return err_nomem(e);
+	for (size_t i = 0; i < s->nstacks; i++) {
+		if (v->opt.no_idle && s->stack[i].mode == STACKSET_IDLE)
+			continue;
+		run->samples += s->stack[i].samples;
+		run->weight += s->stack[i].weight;
+	}
+	if (!run->weight)
+		return err_set(e, ENODATA, "it has no samples that count");
+	if ((v->opt.stacks ? add_by_stack(v, s) : add_by_symbol(v, s)) < 0)
+		return err_set(e, ENOMEM, "out of memory after %zu rows", v->key.n);
+	for (uint32_t i = 0; i < v->key.n; i++) {
+		*self_of(v, i) /= (double)run->weight;
+		*children_of(v, i) /= (double)run->weight;
+	}
+	v->added++;
+	return 0;
+}
+
+static void fill_row(struct diff *d, struct diff_row *r, const struct diff_key *k,
+		     const double *share)
+{
+	const struct diff_private *v = d->priv;
+	unsigned int na = d->design.nbase, nb = d->design.nhead;
+	const double *x;
+
+	*r = (struct diff_row){ .mode = mode_name[k->mode],
+				.name = k->name,
+				.dso = k->dso,
+				.self = share,
+				.children = share + v->nruns,
+				.q = 1 };
+	r->self_a = stats_mean(r->self, na);
+	r->self_b = stats_mean(r->self + na, nb);
+	r->children_a = stats_mean(r->children, na);
+	r->children_b = stats_mean(r->children + na, nb);
+	x = v->opt.by_children ? r->children : r->self;
+	stats_compare_means(&d->design, x, x + na, &r->stat);
+	if (na == 1 && nb == 1 && !diff_is_counted(d))
+		r->noise = share_noise(x[0], (double)v->run[0].samples, x[1],
+				       (double)v->run[1].samples);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct diff_row *x = a, *y = b;
+	double dx = fabs(x->stat.diff), dy = fabs(y->stat.diff);
+	double sx = x->children_a + x->children_b, sy = y->children_a + y->children_b;
+	int c;
+
+	if (dx != dy)
+		return dx > dy ? -1 : 1;
+	if (sx != sy)
+		return sx > sy ? -1 : 1;
+	c = strcmp(x->name, y->name);
+	c = c ? c : strcmp(x->dso, y->dso);
+	return c ? c : strcmp(x->mode, y->mode);
+}
+
+static int false_discoveries(struct diff *d)
+{
+	cleanup_free double *p = calloc(d->nrows + 1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->nrows; i++)
+		p[i] = d->row[i].stat.p;
+	if (stats_fdr(p, d->nrows, p) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->nrows; i++)
+		d->row[i].q = p[i];
+	return 0;
+}
+
+int diff_finish(struct diff *d, struct err *e)
+{
+	struct diff_private *v = d->priv;
+	const struct diff_key *key = v->key.item;
+
+	if (v->added != v->nruns)
+		return err_set(e, EINVAL, "%u of %u runs were given", v->added, v->nruns);
+	d->row = calloc(v->key.n ? v->key.n : 1, sizeof(*d->row));
+	if (!d->row)
+		return err_set(e, ENOMEM, "out of memory for %zu rows", v->key.n);
+	for (size_t i = 0; i < v->key.n; i++) {
+		const double *share = v->share + i * 2 * v->nruns;
+
+		/* By what both sides have together, which says nothing of their difference. */
+		if (stats_mean(share + v->nruns, v->nruns) < v->opt.min_share)
+			d->left_out++;
+		else
+			fill_row(d, &d->row[d->nrows++], &key[i], share);
+	}
+	if (d->design.deals.deal && false_discoveries(d) < 0)
+		return err_set(e, ENOMEM, "out of memory for %zu rows", d->nrows);
+	qsort(d->row, d->nrows, sizeof(*d->row), compare_rows);
+	return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * diff: what changed between two groups of profiles, by symbol or by stack.
+ *
+ * A share is a part (0 to 1) of the weight of all samples of its run, so that runs of
+ * different lengths compare. Functions are the same when mode, name and DSO are; what
+ * has no name counts by its DSO, as addresses differ from run to run, and so do the
+ * numbers in the names of JIT code. One thread.
+ */
+#ifndef KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H
+#define KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H
+
+#include "profile/compare/stats/verdict.h"
+#include "profile/analyse/stacks/stackset.h"
+
+#define DIFF_UNNAMED "[unnamed]"
+
+struct diff_options {
+	bool stacks;	  /* rows are stacks: their children are what they are themselves */
+	bool by_children; /* what is tested and sorted by; else self */
+	bool no_idle;	  /* shares of the time in which a vCPU ran */
+	double min_share; /* rows below, in children's mean over all runs, are left out */
+	uint64_t seed;
+};
+
+/* What functions of different runs are the same by. Texts are the set's, or static. */
+struct diff_identity {
+	const char *name, *dso;
+	uint8_t mode; /* for diff_mode_name() */
+};
+
+struct diff_identity diff_identify(const struct stackset_stack *stack,
+				   const struct stackset_func *f);
+/* "kernel", "user", "idle" */
+const char *diff_mode_name(uint8_t mode);
+
+/* Indexed by run, those of the base first. */
+struct diff_row {
+	const char *mode; /* "kernel", "user", "idle" */
+	const char *name; /* of a stack: outermost first, with ';' in between */
+	const char *dso;  /* of a stack: "" */
+	const double *self, *children;
+	double self_a, self_b, children_a, children_b; /* means */
+	double noise; /* see share_noise(); for one sampled run a side, else 0 */
+	struct stats_shift stat;
+	double q; /* of stat.p, over all rows that are not left out */
+};
+
+struct diff_run {
+	uint64_t samples, weight; /* that count */
+	bool counted;		  /* weights are exact: nothing was sampled */
+	const char *guest;	  /* stackset.guest */
+};
+
+struct diff {
+	struct diff_row *row; /* largest change first */
+	size_t nrows, left_out;
+	const struct diff_run *run; /* na + nb */
+	struct stats_design design;
+	struct diff_private *priv;
+};
+
+/* Are the weights of all its runs exact counts? */
+bool diff_is_counted(const struct diff *d);
+/* *opt is copied. -EINVAL: see stats_design_init(). */
+int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struct diff_options *opt,
+		struct err *e);
+void diff_destroy(struct diff *d);
+
+/* The next run, base runs first; s may go afterwards. -ENODATA: nothing in it counts. */
+int diff_add(struct diff *d, const struct stackset *s, struct err *e);
+
+/* When all na + nb are in. */
+int diff_finish(struct diff *d, struct err *e);
+
+#endif

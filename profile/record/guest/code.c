@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/guest/code.h"
+
+#include "base/array.h"
+#include "symbolizer/linux/module_load.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The state that the lists of modules and of generated code have in common. */
+struct code_list {
+	bool read;
+	uint64_t hash; /* hash of the bytes that were read */
+	struct guest_code_stats stats;
+};
+
+struct guest_code {
+	const struct memory *memory;
+	struct sink *sink;
+	/* Symbols that the sink reads until its end, of what is gone or was made at run time. */
+	struct symtab **kept;
+	size_t nkept, kept_cap;
+
+	const struct linux_module_layout *module_layout; /* NULL: modules cannot be found */
+	struct linux_module_list modules;
+	size_t gone; /* symbols of modules that are gone */
+
+	const struct linux_dyncode_layout *made_layout; /* NULL: such code cannot be found */
+	struct linux_dyncode_list made;
+	struct symtab **made_symbols; /* one for each in `made` or NULL; `kept` owns them */
+	size_t nmade;		      /* pieces that were reported, ever */
+
+	struct code_list module, piece;
+	struct unwind_region *region; /* all regions, sorted */
+	size_t nregions, region_cap;
+	uint64_t looked_ns; /* 0: never */
+	uint64_t changes;
+};
+
+int guest_code_create(struct guest_code **out, const struct memory *memory, struct sink *sink,
+		      struct err *e)
+{
+	struct guest_code *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return err_nomem(e);
+	g->memory = memory;
+	g->sink = sink;
+	*out = g;
+	return 0;
+}
+
+void guest_code_destroy(struct guest_code *g)
+{
+	if (!g)
+		return;
+	for (size_t i = 0; i < g->nkept; i++)
+		symtab_destroy(g->kept[i]);
+	free(g->kept);
+	linux_module_list_deinit(&g->modules);
+	linux_dyncode_list_deinit(&g->made);
+	free(g->made_symbols);
+	free(g->region);
+	free(g);
+}
+
+void guest_code_use_modules(struct guest_code *g, const struct linux_module_layout *layout)
+{
+	g->module_layout = layout;
+	g->looked_ns = 0;
+}
+
+void guest_code_use_made(struct guest_code *g, const struct linux_dyncode_layout *layout)
+{
+	g->made_layout = layout;
+	g->looked_ns = 0;
+}
+
+const struct guest_code_stats *guest_code_module_stats(const struct guest_code *g)
+{
+	return &g->module.stats;
+}
+
+const struct guest_code_stats *guest_code_made_stats(const struct guest_code *g)
+{
+	return &g->piece.stats;
+}
+
+const struct unwind_region *guest_code_regions(const struct guest_code *g, size_t *n)
+{
+	*n = g->nregions;
+	return g->region;
+}
+
+uint64_t guest_code_changes(const struct guest_code *g)
+{
+	return g->changes;
+}
+
+/* -- the regions of all --------------------------------------------------------------- */
+
+/* Room for these many, so that nothing can fail when a list has become another. */
+static int reserve_regions(struct guest_code *g, size_t modules, size_t made, struct err *e)
+{
+	return ARRAY_FIT(g->region, 2 * modules + made + 1, g->region_cap) ? err_nomem(e) : 0;
+}
+
+/* Joins both lists. The caller has made room; the regions of modules begin behind the place for all others. */
+static void join_regions(struct guest_code *g)
+{
+	const struct unwind_region *m = g->region + g->made.n;
+	size_t nm = linux_module_regions(&g->modules, g->region + g->made.n, 2 * g->modules.n);
+	size_t i = 0, k = 0, at = 0;
+
+	while (i < nm || k < g->made.n) {
+		const struct linux_dyncode *c = &g->made.code[k];
+
+		if (k == g->made.n || (i < nm && m[i].start < c->end)) {
+			/* Init text that is gone makes room for such code, and is seen to be so later. */
+			while (k < g->made.n && g->made.code[k].start < m[i].end)
+				k++;
+			g->region[at++] = m[i++];
+		} else {
+			g->region[at++] = linux_dyncode_region(c, g->made_symbols[k]);
+			k++;
+		}
+	}
+	g->nregions = at;
+	g->changes++;
+}
+
+/* -- modules -------------------------------------------------------------------------- */
+
+static bool is_same_module(const struct linux_module *old, const struct linux_module *m)
+{
+	if (old->module != m->module || strcmp(old->name, m->name) != 0 ||
+	    old->text.start != m->text.start || old->text.end != m->text.end ||
+	    old->build_id_len != m->build_id_len ||
+	    memcmp(old->build_id, m->build_id, m->build_id_len) != 0)
+		return false;
+	/* Init text goes away; where it comes, the module was loaded anew. */
+	if (m->init_text.end &&
+	    (m->init_text.start != old->init_text.start || m->init_text.end != old->init_text.end))
+		return false;
+	/* A module that could not be read while it was loading is tried once more. */
+	return old->symbols || old->state == m->state;
+}
+
+/* Takes the symbols that were read of the same module before out of the old list. */
+static bool take_known(struct linux_module_list *old, struct linux_module *m)
+{
+	for (size_t i = 0; i < old->n; i++) {
+		struct linux_module *o = &old->module[i];
+
+		if (!is_same_module(o, m))
+			continue;
+		m->symbols = o->symbols;
+		m->orc = o->orc;
+		m->init_orc = o->init_orc;
+		o->symbols = NULL;
+		o->orc = o->init_orc = NULL;
+		return true;
+	}
+	return false;
+}
+
+static int announce_module(struct guest_code *g, const struct linux_module *m, uint64_t time_ns,
+			   struct err *e)
+{
+	char init_name[PROFILE_MODULE_NAME];
+	struct profile_module p = {
+		.name = m->name,
+		.addr = m->text.start,
+		.len = m->text.end - m->text.start,
+		.time_ns = time_ns,
+		.symbols = m->symbols,
+		.build_id = m->build_id_len ? m->build_id : NULL,
+		.build_id_len = m->build_id_len,
+	};
+	int ret = p.len ? g->sink->ops->module(g->sink, &p, e) : 0;
+
+	if (ret || m->init_text.end == m->init_text.start)
+		return ret;
+	/* perf counts a module's functions from the start of its text: see docs/perf-data.md. */
+	snprintf(init_name, sizeof(init_name), "%.56s:init", m->name);
+	p.name = init_name;
+	p.addr = m->init_text.start;
+	p.len = m->init_text.end - m->init_text.start;
+	p.build_id = NULL;
+	p.build_id_len = 0;
+	return g->sink->ops->module(g->sink, &p, e);
+}
+
+static void keep_gone(struct guest_code *g, struct linux_module_list *old)
+{
+	for (size_t i = 0; i < old->n; i++) {
+		struct linux_module *o = &old->module[i];
+
+		if (!o->symbols)
+			continue;
+		g->gone += symtab_count(o->symbols);
+		g->kept[g->nkept++] = o->symbols;
+		o->symbols = NULL;
+	}
+}
+
+static void load_module(struct guest_code *g, struct linux_module *m)
+{
+	struct guest_code_stats *stats = &g->module.stats;
+	struct err why = { 0 };
+
+	linux_module_load(g->module_layout, g->memory, m, &why);
+	if (g->gone > GUEST_CODE_MAX_KEPT) {
+		symtab_destroy(m->symbols);
+		m->symbols = NULL;
+	}
+	stats->seen++;
+	stats->without_symbols += !m->symbols;
+	stats->without_orc += !m->orc;
+}
+
+/*
+ * From the old list to the fresh one. The regions follow in any case: they point into the
+ * tables of the old one. Returns the first error of the sink.
+ */
+static int replace_modules(struct guest_code *g, const struct linux_module_list *fresh,
+			   uint64_t time_ns, struct err *e)
+{
+	struct linux_module_list old = g->modules;
+	int ret = 0;
+
+	g->modules = *fresh;
+	for (size_t i = 0; i < g->modules.n; i++) {
+		struct linux_module *m = &g->modules.module[i];
+
+		if (take_known(&old, m))
+			continue;
+		load_module(g, m);
+		if (!ret)
+			ret = announce_module(g, m, time_ns, e);
+	}
+	join_regions(g);
+	keep_gone(g, &old);
+	linux_module_list_deinit(&old);
+	return ret;
+}
+
+static int read_modules(struct guest_code *g, uint64_t hash, uint64_t time_ns, struct err *e)
+{
+	struct linux_module_list fresh;
+	struct err why = { 0 };
+	int ret = linux_module_list(g->module_layout, g->memory, &fresh, &why);
+
+	if (ret < 0) {
+		g->module.stats.failed++;
+		return ret == -ENOMEM ? err_nomem(e) : 0;
+	}
+	if (fresh.cut) {
+		/* It changes right now: what it lacks isn't gone. */
+		g->module.stats.failed++;
+		linux_module_list_deinit(&fresh);
+		return 0;
+	}
+	ret = reserve_regions(g, fresh.n, g->made.n, e);
+	if (!ret && ARRAY_FIT(g->kept, g->nkept + g->modules.n, g->kept_cap))
+		ret = err_nomem(e);
+	if (ret) {
+		linux_module_list_deinit(&fresh);
+		return ret;
+	}
+	g->module.read = true;
+	g->module.hash = hash;
+	return replace_modules(g, &fresh, time_ns, e);
+}
+
+/* -- code that the kernel makes -------------------------------------------------------- */
+
+static bool is_same_piece(const struct linux_dyncode *a, const struct linux_dyncode *b)
+{
+	return a->start == b->start && a->end == b->end && a->kind == b->kind &&
+	       a->copy_of == b->copy_of && !strcmp(a->name, b->name);
+}
+
+/* The list is sorted. NULL: it was not there before, or has no name. */
+static struct symtab *known_symbols(const struct guest_code *g, const struct linux_dyncode *c,
+				    bool *known)
+{
+	size_t low = 0, high = g->made.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (g->made.code[mid].start < c->start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*known = low < g->made.n && is_same_piece(&g->made.code[low], c);
+	return *known ? g->made_symbols[low] : NULL;
+}
+
+/* NULL: no memory, or too many names are kept already. */
+static struct symtab *make_symbols(struct guest_code *g, const struct linux_dyncode *c)
+{
+	struct symtab *s;
+
+	if (g->nmade >= GUEST_CODE_MAX_MADE || ARRAY_ROOM(g->kept, g->nkept, g->kept_cap))
+		return NULL;
+	s = symtab_create();
+	if (!s || symtab_add(s, c->start, c->end - c->start, 't', c->name) ||
+	    symtab_freeze(s, NULL)) {
+		symtab_destroy(s);
+		return NULL;
+	}
+	g->nmade++;
+	g->kept[g->nkept++] = s;
+	return s;
+}
+
+static int announce_piece(struct guest_code *g, const struct linux_dyncode *c,
+			  const struct symtab *symbols, uint64_t time_ns, struct err *e)
+{
+	char name[PROFILE_MODULE_NAME];
+	struct profile_module p = {
+		.name = name,
+		.addr = c->start,
+		.len = c->end - c->start,
+		.time_ns = time_ns,
+		.symbols = symbols,
+	};
+
+	snprintf(name, sizeof(name), "%.63s", c->name);
+	return g->sink->ops->module(g->sink, &p, e);
+}
+
+/* From the old list to the fresh one. Returns the first error of the sink. */
+static int replace_made(struct guest_code *g, const struct linux_dyncode_list *fresh,
+			struct symtab **symbols, uint64_t time_ns, struct err *e)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < fresh->n; i++) {
+		const struct linux_dyncode *c = &fresh->code[i];
+		bool known;
+
+		symbols[i] = known_symbols(g, c, &known);
+		if (known)
+			continue;
+		symbols[i] = make_symbols(g, c);
+		g->piece.stats.seen++;
+		g->piece.stats.without_symbols += !symbols[i];
+		if (symbols[i] && !ret)
+			ret = announce_piece(g, c, symbols[i], time_ns, e);
+	}
+	linux_dyncode_list_deinit(&g->made);
+	free(g->made_symbols);
+	g->made = *fresh;
+	g->made_symbols = symbols;
+	join_regions(g);
+	return ret;
+}
+
+static int read_made(struct guest_code *g, uint64_t hash, uint64_t time_ns, struct err *e)
+{
+	struct linux_dyncode_list fresh;
+	struct symtab **symbols;
+
+	if (linux_dyncode_list(g->made_layout, g->memory, &fresh, e))
+		return -ENOMEM;
+	if (fresh.cut) {
+		g->piece.stats.failed++;
+		linux_dyncode_list_deinit(&fresh);
+		return 0;
+	}
+	symbols = calloc(fresh.n + 1, sizeof(*symbols));
+	if (!symbols || reserve_regions(g, g->modules.n, fresh.n, e)) {
+		free(symbols);
+		linux_dyncode_list_deinit(&fresh);
+		return err_nomem(e);
+	}
+	g->piece.read = true;
+	g->piece.hash = hash;
+	g->piece.stats.skipped += fresh.skipped;
+	return replace_made(g, &fresh, symbols, time_ns, e);
+}
+
+/* -- when to look --------------------------------------------------------------------- */
+
+static bool is_due(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns)
+{
+	/* Samples of several vCPUs may be a little out of order. */
+	uint64_t age = time_ns > g->looked_ns ? time_ns - g->looked_ns : 0;
+
+	if (g->looked_ns &&
+	    (age < GUEST_CODE_RETRY_NS ||
+	     (age < GUEST_CODE_CHECK_NS &&
+	      (where == GUEST_IP_IN_IMAGE || unwind_region_at(g->region, g->nregions, ip)))))
+		return false;
+	g->looked_ns = time_ns;
+	return true;
+}
+
+int guest_code_see(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
+		   struct err *e)
+{
+	uint64_t hash;
+	int ret;
+
+	if (!is_due(g, ip, where, time_ns))
+		return 0;
+	if (g->module_layout) {
+		if (linux_module_hash(g->module_layout, g->memory, &hash) < 0) {
+			g->module.stats.failed++;
+		} else if (!g->module.read || g->module.hash != hash) {
+			ret = read_modules(g, hash, time_ns, e);
+			if (ret)
+				return ret;
+		}
+	}
+	if (!g->made_layout)
+		return 0;
+	if (linux_dyncode_hash(g->made_layout, g->memory, &hash) < 0) {
+		g->piece.stats.failed++;
+		return 0;
+	}
+	return g->piece.read && g->piece.hash == hash ? 0 : read_made(g, hash, time_ns, e);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* attach_facts: what was found of a machine that another process runs, as a value. */
+#ifndef KVMPROF_VMM_ATTACH_ATTACH_FACTS_H
+#define KVMPROF_VMM_ATTACH_ATTACH_FACTS_H
+
+#include "vmm/attach/choice.h"
+#include "vmm/attach/peek_status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The facts that attach found, for the summary. */
+struct attach_facts {
+	pid_t pid;
+	char name[16];
+	unsigned int vcpus, not_running; /* those that are sampled, and others */
+	uint64_t memory;		 /* bytes that are known */
+	unsigned int regions;
+	unsigned int proofs;	  /* that they rest on */
+	bool partial;		  /* there is more RAM than is known */
+	bool memory_told;	  /* the regions are KVM's own list, read by BPF */
+	char memory_why_not[480]; /* why they are not; "": they are, or it was not tried */
+	uint64_t in_vmm;   /* samples while the thread worked for the guest outside of KVM_RUN */
+	uint64_t too_soon; /* stops at which no guest had run since the last: no samples */
+	uint64_t signals;  /* signals of other processes that were passed on */
+	uint64_t reads;	   /* system calls that read guest memory while vCPUs were held */
+	uint64_t absent;   /* samples that lack something as its page is not in memory */
+	uint64_t brought;  /* bytes of guest memory that came into memory for our reads */
+	uint64_t absent_names; /* reads for names that ended at such a page */
+	bool bpf;	       /* BPF is used, to the end */
+	char why_not[480];     /* why BPF is not used; "": it is, or was not asked for */
+	uint64_t by_bpf, by_ptrace,
+		by_look; /* samples; by_look: the thread slept, and was not stopped */
+	/* Periods for which no samples stand: the machine was paused; the thread slept in the VMM. */
+	uint64_t paused, away;
+	/* The same time, ns, and that of vCPUs that were never started. */
+	uint64_t paused_ns, away_ns, unstarted_ns;
+	uint64_t thread_stops, sampling_ns; /* stops of threads in so much time of sampling */
+	uint64_t peeks[PEEK_STATUSES];	    /* attempts by BPF, and what came of them */
+	struct choice_tally tally[CHOICE_TECHNIQUES]; /* AUTO where BPF can be, else 0 */
+	uint64_t compared; /* registers held against KVM's, none of which differed */
+	/* Through a gdbstub (pid 0): the machine stood as a whole. */
+	char where[256];
+	bool virtual_only;	      /* memory of the address space in use only */
+	uint64_t stops, memory_stops; /* all of them, and those for names alone */
+	uint64_t stood_ns, longest_ns;
+};
+
+#endif

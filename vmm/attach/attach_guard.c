@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/attach/attach_guard.h"
+
+#include "base/clock.h"
+#include "base/reporter.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The guard looks so often, and acts after so many looks in a row without a beat. */
+#define LOOK_MS 100
+/* How often it looks whether there is a tracer yet: until then it is not bound. */
+#define BEGIN_MS 2
+#define LOOKS 10u
+/* A tracer that waits for a processor is only late: on a busy host it is given longer. */
+#define LOOKS_RUNNABLE 50u
+/* How long the end of the guard is waited for. */
+#define STOP_NS NSEC_PER_SEC
+#define STOP_NAP_NS 1000000
+
+/* -- the guard's process: a copy of one with threads, in which only system calls are made ------- */
+
+static void close_others(int keep)
+{
+	if (keep > STDERR_FILENO + 1)
+		syscall(SYS_close_range, (unsigned int)STDERR_FILENO + 1, (unsigned int)keep - 1,
+			0u);
+	syscall(SYS_close_range, (unsigned int)keep + 1, ~0u, 0u);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+}
+
+static size_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? (size_t)n : 0;
+}
+
+static bool enter_cgroup(const char *mount, const char *group, size_t len)
+{
+	char path[512];
+	bool entered;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%.*s/cgroup.procs", mount, (int)len, group);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	entered = fd >= 0 && write(fd, "0", 1) == 1;
+	if (fd >= 0)
+		close(fd);
+	return entered;
+}
+
+/*
+ * Moves to the topmost cgroup (version 2) that lets us in: what freezes kvmprof then does not freeze its guard. It stays where it
+ * is without the right to do that, as within a container.
+ */
+static void leave_cgroup(void)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	char text[1024], *group, *end;
+
+	read_file("/proc/self/cgroup", text, sizeof(text));
+	group = !strncmp(text, "0::/", 4) ? text : strstr(text, "\n0::/");
+	if (!group)
+		return;
+	group = strchr(group, '/');
+	end = strchr(group, '\n');
+	if (end)
+		*end = 0;
+	/* Where it is the topmost one already there is nothing to leave. */
+	if (!group[1])
+		return;
+	for (size_t m = 0; m < sizeof(mounts) / sizeof(mounts[0]); m++)
+		for (const char *at = group; at; at = strchr(at + 1, '/'))
+			if (enter_cgroup(mounts[m], group, (size_t)(at - group)))
+				return;
+}
+
+/* The state of the tracer's thread (proc(5), stat); 0: it has ended. */
+static char tracer_state(int stat_fd)
+{
+	char text[512];
+	ssize_t n = pread(stat_fd, text, sizeof(text) - 1, 0);
+	const char *end;
+
+	text[n > 0 ? n : 0] = 0;
+	end = strrchr(text, ')');
+	return end && end[1] ? end[2] : 0;
+}
+
+static void say_that_it_was_killed(pid_t process)
+{
+	char text[256];
+	int n = snprintf(
+		text, sizeof(text),
+		"kvmprof: process %d was stopped, frozen or stuck while it traced a machine: its "
+		"guard has ended it, so that the machine goes on\n",
+		(int)process);
+
+	reporter_write_raw(text, (size_t)n);
+}
+
+/* Waits until a thread traces. Returns a descriptor of its state, or -1: there is nothing to guard any more. */
+static int wait_for_tracer(int pipe_fd, const struct attach_guard_page *page, pid_t process)
+{
+	struct pollfd end = { .fd = pipe_fd, .events = POLLIN };
+	char path[64];
+	pid_t tracer;
+
+	while (!(tracer = atomic_load(&page->tracer)))
+		if (poll(&end, 1, BEGIN_MS))
+			return -1;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)process, (int)tracer);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The tracer is one thread for the time of an attach, so that its state is read through one descriptor. */
+static void watch(int pipe_fd, const struct attach_guard_page *page)
+{
+	const pid_t process = getppid();
+	const int pidfd = (int)syscall(SYS_pidfd_open, process, 0);
+	const int stat_fd = wait_for_tracer(pipe_fd, page, process);
+	struct pollfd end = { .fd = pipe_fd, .events = POLLIN };
+	uint64_t seen = 0;
+	unsigned int looks = 0;
+
+	if (pidfd < 0 || stat_fd < 0)
+		return;
+	/* All that follows is in the list of its kind (profile/record/sandbox/calls.c). */
+	thread_bind(THREAD_ATTACH_GUARD);
+	/* The end of the pipe is that of our parent, or it needs no guard any more. */
+	while (poll(&end, 1, LOOK_MS) == 0) {
+		const uint64_t beats = atomic_load(&page->beats);
+		const pid_t tracer = atomic_load(&page->tracer);
+		char state;
+
+		looks = tracer && beats == seen ? looks + 1 : 0;
+		seen = beats;
+		if (looks < LOOKS)
+			continue;
+		state = tracer_state(stat_fd);
+		if (!state || (state == 'R' && looks < LOOKS_RUNNABLE))
+			continue;
+		if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0)
+			say_that_it_was_killed(process);
+		return;
+	}
+}
+
+static void guard_main(int pipe_fd, const struct attach_guard_page *page)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, "kvmprof-guard");
+	close_others(pipe_fd);
+	leave_cgroup();
+	watch(pipe_fd, page);
+	/* At once: what is to be done at kvmprof's end is not ours to do. */
+	syscall(SYS_exit_group, 0);
+}
+
+/* -- in kvmprof ---------------------------------------------------------------------------- */
+
+int attach_guard_start(struct attach_guard *g, struct err *e)
+{
+	int fd[2], ret;
+	pid_t pid;
+
+	*g = (struct attach_guard){ .pipe_fd = -1 };
+	/* The guard, a copy of this process, allocates nothing. */
+	ret = thread_bind_prepare(THREAD_ATTACH_GUARD);
+	if (ret)
+		return err_set(e, ret, "cannot bind a process: %s", strerror(ret));
+	g->page = mmap(NULL, sizeof(*g->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (g->page == MAP_FAILED) {
+		g->page = NULL;
+		return err_nomem(e);
+	}
+	if (pipe2(fd, O_CLOEXEC) < 0)
+		return err_set(e, errno, "cannot open a pipe: %s", strerror(errno));
+	g->pipe_fd = fd[1];
+	pid = fork();
+	if (pid == 0) {
+		/* The guard must see the end of the pipe when we are gone. */
+		close(fd[1]);
+		guard_main(fd[0], g->page);
+	}
+	close(fd[0]);
+	if (pid < 0)
+		return err_set(e, errno, "cannot start a process: %s", strerror(errno));
+	g->pid = pid;
+	return 0;
+}
+
+void attach_guard_stop(struct attach_guard *g)
+{
+	const uint64_t end = clock_mono_ns() + STOP_NS;
+	const struct timespec nap = { .tv_nsec = STOP_NAP_NS };
+
+	if (g->pipe_fd >= 0)
+		close(g->pipe_fd);
+	while (g->pid && waitpid(g->pid, NULL, WNOHANG) == 0 && clock_mono_ns() < end)
+		nanosleep(&nap, NULL);
+	if (g->page)
+		munmap(g->page, sizeof(*g->page));
+	*g = (struct attach_guard){ .pipe_fd = -1 };
+}
+
+void attach_guard_watch(struct attach_guard *g)
+{
+	attach_guard_beat(g);
+	if (g->page)
+		atomic_store(&g->page->tracer, (pid_t)syscall(SYS_gettid));
+}
+
+void attach_guard_unwatch(struct attach_guard *g)
+{
+	if (g->page)
+		atomic_store(&g->page->tracer, 0);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/attach/attach_reader.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#define PAGE 4096u
+#define PATIENCE_NS NSEC_PER_SEC
+
+static int read_process(pid_t pid, uint64_t host, void *dst, size_t len)
+{
+	struct iovec local = { dst, len };
+	struct iovec remote = { (void *)(uintptr_t)host, len };
+	ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
+}
+
+static void *reader_main(void *arg)
+{
+	struct attach_reader *r = arg;
+
+	pthread_mutex_lock(&r->lock);
+	while (r->phase != ATTACH_READER_ENDS) {
+		if (r->phase == ATTACH_READER_ASKED) {
+			const uint64_t host = r->host;
+			const size_t len = r->len;
+			int result;
+
+			pthread_mutex_unlock(&r->lock);
+			result = read_process(r->pid, host, r->bytes, len);
+			pthread_mutex_lock(&r->lock);
+			r->result = result;
+			if (r->phase == ATTACH_READER_ASKED)
+				r->phase = ATTACH_READER_IDLE;
+			pthread_cond_broadcast(&r->changed);
+			continue;
+		}
+		pthread_cond_wait(&r->changed, &r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+/* Reads what may have to be fetched from a disk or from a network. */
+static int read_slowly(struct attach_reader *r, uint64_t host, void *dst, size_t len)
+{
+	const uint64_t end = clock_mono_ns() + PATIENCE_NS;
+	const struct timespec until = { (time_t)(end / NSEC_PER_SEC), (long)(end % NSEC_PER_SEC) };
+	int ret;
+
+	if (r->stuck)
+		return -ENODATA;
+	pthread_mutex_lock(&r->lock);
+	r->host = host;
+	r->len = len;
+	r->phase = ATTACH_READER_ASKED;
+	pthread_cond_broadcast(&r->changed);
+	while (r->phase == ATTACH_READER_ASKED && !r->stuck)
+		r->stuck = pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT &&
+			   r->phase == ATTACH_READER_ASKED;
+	ret = r->stuck ? -ENODATA : r->result;
+	if (!r->stuck)
+		memcpy(dst, r->bytes, len);
+	pthread_mutex_unlock(&r->lock);
+	return ret;
+}
+
+static size_t until_next_page(uint64_t host, size_t len)
+{
+	const size_t n = PAGE - host % PAGE;
+
+	return n < len ? n : len;
+}
+
+static int fetch(struct gmem_remote *remote, uint64_t host, void *dst, size_t len)
+{
+	struct attach_reader *r = remote->ctx;
+	uint8_t *to = dst;
+
+	while (len) {
+		size_t n = resident_bytes(&r->resident, host, len);
+		const bool present = n;
+		int ret;
+
+		if (present) {
+			ret = read_process(r->pid, host, to, n);
+		} else {
+			n = until_next_page(host, len);
+			ret = resident_is_served(&r->resident, host) ? -ENODATA
+								     : read_slowly(r, host, to, n);
+		}
+		atomic_fetch_add(&r->brought, present || ret ? 0 : PAGE);
+		if (ret == -ENODATA)
+			atomic_fetch_add(&r->absent, 1);
+		if (ret)
+			return ret;
+		host += n;
+		to += n;
+		len -= n;
+	}
+	return 0;
+}
+
+struct attach_reader *attach_reader_create(struct gmem_remote *out, pid_t pid, struct err *e)
+{
+	struct attach_reader *r = calloc(1, sizeof(*r));
+	int ret;
+
+	if (!r) {
+		err_nomem(e);
+		return NULL;
+	}
+	r->pid = pid;
+	pthread_mutex_init(&r->lock, NULL);
+	thread_cond_init(&r->changed);
+	resident_open(&r->resident, pid);
+	gmem_remote_init_by(out, fetch, r);
+	ret = thread_start(&r->thread, THREAD_TRACER, reader_main, r);
+	if (ret) {
+		err_set(e, ret, "cannot start a thread: %s", strerror(ret));
+		attach_reader_destroy(r);
+		return NULL;
+	}
+	r->started = true;
+	return r;
+}
+
+void attach_reader_destroy(struct attach_reader *r)
+{
+	if (!r || r->stuck)
+		return;
+	if (r->started) {
+		pthread_mutex_lock(&r->lock);
+		r->phase = ATTACH_READER_ENDS;
+		pthread_cond_broadcast(&r->changed);
+		pthread_mutex_unlock(&r->lock);
+		pthread_join(r->thread, NULL);
+	}
+	resident_close(&r->resident);
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * attach_reader: what the consumer reads of the guest's memory, without waiting for pages that may never come.
+ *
+ * Pages that are present are read at once. An absent one is not read if a server would have to bring it (userfaultfd): it may never do so, and the
+ * guest has not asked for the page. Any other absent page is read by a thread of its own, for which is waited for a second at most; when that
+ * has passed once, absent pages count as unreadable from then on.
+ */
+#ifndef KVMPROF_VMM_ATTACH_ATTACH_READER_H
+#define KVMPROF_VMM_ATTACH_ATTACH_READER_H
+
+#include "base/err.h"
+#include "vmm/attach/resident.h"
+#include "base/gmem_remote.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum attach_reader_phase {
+	ATTACH_READER_IDLE,
+	ATTACH_READER_ASKED,
+	ATTACH_READER_ENDS,
+};
+
+struct attach_reader {
+	pid_t pid;
+	struct resident resident;
+	pthread_t thread;
+	bool started;
+	bool stuck; /* the thread has not come back; it ends with the process */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	enum attach_reader_phase phase;
+	uint64_t host;
+	size_t len;
+	int result;
+	uint8_t bytes[4096];  /* one page is asked for at most */
+	atomic_ulong brought; /* bytes of absent pages that were read, and so are in memory now */
+	atomic_ulong absent;  /* reads that ended at a page that is not in memory */
+};
+
+/* Starts to read the memory of a process, through *out. Returns NULL with *e set if it cannot. */
+struct attach_reader *attach_reader_create(struct gmem_remote *out, pid_t pid, struct err *e);
+/* NULL is fine. One whose thread is stuck is left as it is. */
+void attach_reader_destroy(struct attach_reader *r);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * serve: what the process that may trace a machine does for the one that must not.
+ *
+ * The second process reads guest memory, and a guest may have taken it over. Each request is one message of a
+ * socket. It is copied out, checked, and used after that. Nothing here knows what the bytes of a guest mean.
+ */
+#ifndef KVMPROF_VMM_ATTACH_SERVE_H
+#define KVMPROF_VMM_ATTACH_SERVE_H
+
+#include "base/gmem.h"
+#include "base/capture_plan.h"
+#include "base/event.h"
+#include "base/sample.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Bytes of guest memory in one answer. */
+#define SERVE_MAX 65536u
+/* ns: shorter periods are refused. profile/record/options takes up to 50000 samples a second. */
+#define SERVE_LEAST_PERIOD 10000u
+
+/* A request for bytes of guest memory. */
+struct serve_ask {
+	uint32_t number; /* chosen by the asker; the answer repeats it */
+	uint32_t len;	 /* 1 to SERVE_MAX */
+	uint64_t host;	 /* address in the VMM; the range is in one region of guest memory */
+};
+
+struct serve_answer {
+	uint32_t number;
+	int32_t ret; /* 0, or -errno: then no bytes follow */
+	uint8_t bytes[SERVE_MAX];
+};
+#define SERVE_ANSWER_HEAD offsetof(struct serve_answer, bytes)
+
+/* Guest memory, and how it is read. */
+struct serve_memory {
+	struct gmem_region region[GMEM_MAX_REGIONS];
+	unsigned int n;
+	/* Copies all of it or nothing. Returns 0 or -errno. */
+	int (*read)(void *ctx, uint64_t host, void *dst, size_t len);
+	void *ctx;
+};
+
+/*
+ * Answers the request in ask[0, len). Returns the bytes of *out to send, or 0 if the message is no request: then the
+ * asker is not kvmprof's code any more. Never reads outside of the regions.
+ */
+size_t serve_memory(const struct serve_memory *m, const void *ask, size_t len,
+		    struct serve_answer *out);
+
+/* Orders to the sampler. */
+enum serve_op {
+	SERVE_START = 1,
+	SERVE_END,    /* no more samples */
+	SERVE_JOIN,   /* the same, and wait until no thread is held */
+	SERVE_REST,   /* foreign_rest() */
+	SERVE_RESUME, /* foreign_resume() */
+	SERVE_CONTROL,
+	SERVE_SLIDE,
+	SERVE_TASK,
+	SERVE_LAYOUT,
+	SERVE_THREAD,
+};
+
+struct serve_control {
+	uint64_t vcpus;	 /* a bit for each whose samples are wanted */
+	uint64_t period; /* of the first event */
+	uint32_t stack_max;
+	uint8_t collect, armed;
+};
+
+struct serve_order {
+	uint32_t op;	 /* enum serve_op */
+	uint32_t number; /* an answer repeats it: START, JOIN, REST and RESUME have one */
+	union {
+		struct serve_control control;
+		uint64_t slide;
+		struct capture_task_plan task;
+		struct capture_python_layout layout;
+		struct capture_python_thread thread;
+	} u;
+};
+
+/*
+ * Copies the order in message[0, len) to *out and checks it: a sampler that follows it stays within the room of a
+ * sample and within its arrays. Returns 0 or -EINVAL.
+ */
+int serve_order(struct serve_order *out, const void *message, size_t len);
+
+/* The answer to an order. */
+struct serve_done {
+	uint32_t number;
+	uint32_t reserved;
+	uint64_t first_entry_ns; /* vm_first_entry_ns() */
+};
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* p9_dir: requests that read or change a directory. */
+#ifndef KVMPROF_VMM_DEV_P9_DIR_H
+#define KVMPROF_VMM_DEV_P9_DIR_H
+
+#include "vmm/dev/p9_private.h"
+
+p9_request p9_do_lcreate, p9_do_mkdir, p9_do_symlink, p9_do_unlinkat, p9_do_renameat, p9_do_readdir;
+
+#endif
