@@ -5,6 +5,7 @@
 Each compiler has warnings that the ones before it had not, so a release must build in spite
 of them. Asks make, without running anything, how it would compile the program, the BPF
 object, the guests and the unit tests. Then compiles one file that a compiler warns of.
+`make unit/ROOM` builds the unit tests of one folder and no others.
 
 Prints one line for each command that is wrong.
 """
@@ -18,9 +19,9 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # One object of each kind at least, by the end of its path.
-KINDS = ("obj/profile/cmd/main.o", "obj/profile/gate/toml_shim.o", "bpf/peek.o", "bpf/slots.o", "guest/demo/main.o",
+KINDS = ("obj/profile/cmd/main.o", "obj/profile/compare/gate/toml_shim.o", "bpf/peek.o", "bpf/slots.o", "guest/demo/main.o",
          "guest/exec/exec.o", "guest/worker", "guest/devices", "guest/mb/main.o",
-         "unit/tables/test_agg")
+         "unit/profile/analyse/tables/test_agg")
 problems = []
 
 
@@ -59,6 +60,20 @@ def compiles(build, *options):
     return subprocess.run(argv, cwd=TOP, stderr=subprocess.DEVNULL).returncode == 0
 
 
+def check_room(build, room, folder):
+    """The unit tests of a folder are all that `make unit/ROOM` links and runs."""
+    p = make("-n", "BUILD=" + build, "unit/" + room)
+    built = set(re.findall(r"\s-o (%s/unit/\S+)" % re.escape(build), p.stdout))
+    run = {os.path.join(build, t) for t in re.findall(r" (unit/\S+/test_\w+)", p.stdout.split("tests/run.py")[-1])}
+    wanted = {os.path.join(build, "unit", folder, os.path.splitext(t)[0])
+              for t in os.listdir(os.path.join(TOP, "tests", "unit", folder)) if re.match(r"test_.*\.c$", t)}
+    if p.returncode or not wanted or built != wanted or run != wanted:
+        problems.append("make -n unit/%s: builds %s and runs %s, expected %s: %s" % (
+            room, sorted(built), sorted(run), sorted(wanted), p.stderr.strip()))
+    if re.search(r"-o %s/kvmprof\s" % re.escape(build), p.stdout):
+        problems.append("make -n unit/%s: builds the program" % room)
+
+
 with tempfile.TemporaryDirectory() as directory:
     for options, wanted in (((), False), (("WERROR=0",), False), (("WERROR=1",), True)):
         commands = compilations(directory, *options)
@@ -77,7 +92,13 @@ with tempfile.TemporaryDirectory() as directory:
     if p.returncode or "vmm/pvm_none.c" not in p.stdout:
         problems.append("make -n PVM=0: does not compile vmm/pvm_none.c: " + p.stderr.strip())
     problems += ["make PVM=0: needs %s" % what
-                 for what in ("vmm/pvm/", "unit/pvm/", "bpf/peek.o") if what in p.stdout]
+                 for what in ("vmm/pvm/", "unit/vmm/pvm/", "bpf/peek.o") if what in p.stdout]
+    check_room(directory, "gate", "profile/compare/gate")
+    check_room(directory, "profile/compare/gate", "profile/compare/gate")
+    check_room(directory, "vmm", "vmm")
+    p = make("-n", "BUILD=" + directory, "unit/nowhere")
+    if p.returncode == 0 or p.stderr.strip().count("\n") or " unit/profile/compare/gate " not in p.stderr:
+        problems.append("make unit/nowhere: not one line with what is there: " + p.stderr)
 
 print("\n".join(problems[:20]) if problems else "only WERROR=1 makes warnings errors, PVM=0 has nothing of vmm/pvm")
 sys.exit(1 if problems else 0)

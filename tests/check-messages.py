@@ -20,7 +20,7 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.join("docs", "troubleshooting.md")
 # Folders with what `kvmprof run` and `attach` say of a run.
-RUN = ("profile/run", "profile/summary", "profile/libvirt")
+RUN = ("profile/record/run", "profile/record/summary", "profile/record/libvirt")
 # These are made of texts that other places have.
 MADE_ELSEWHERE = 12    # characters of its own that a message needs to have an entry
 
@@ -88,7 +88,7 @@ def check_lines():
 
 
 def stack_ends():
-    path = "symbolizer/core/stack.c"
+    path = "symbolizer/core/stack.h"
     for m in re.finditer(r"case STACK_END_\w+:\s*return (%s)" % LITERAL, read(path)):
         yield path, unquoted(m.group(1))
 

@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Rules about the source that no compiler checks (CONTRIBUTING.md):
 
-* a room (a folder of the table in docs/architecture.md) includes headers of itself, of base and
-  of the rooms that its row names, each by its path from the top; no room reaches itself, and one
-  with `never` does not reach vmm through others either; a row names nothing in vain;
+* a wing (a row of the table in docs/architecture.md) includes headers of itself, of base and of the wings
+  that its row names, each by its path from the top; it does not reach those under `never` through others
+  either; a row names nothing in vain; no wing and no room, which is a folder with sources, reaches itself;
 * each folder with sources has a README.md of 10 to 20 lines, which names as public what other
-  rooms include; no source stands outside of a room;
+  rooms include; no source stands outside of a wing;
 * a .c or .S file includes its own header first, and each header compiles alone;
-* what is not a command neither prints to stdout nor exits;
-* each source begins with an SPDX line and has no more than 800 lines, each function no more than 100
+* what is not a command neither prints to stdout nor exits; what is not base/json puts no JSON together in strings;
+* each source begins with an SPDX line and has no more than 1,000 lines, each function no more than 100
   and no more than six parameters;
+* names and headers are as tests/source_names.py says;
 * file-local functions carry their module's word where the verb is one of many files;
 * a script uses each name that it imports, and no name that it does not have;
+* each script of tests/e2e is run by a tier that it names itself (tests/e2e/tiers.py) or imported by one that is; the
+  other files there are used by a script, and the Makefile builds each test_*.c;
 * files of this tree that a comment or a page names, and those that a page links to, are there, and so are
-  the headings that links to a part of a page mean; docs/README.md links to each page of docs/.
+  the headings that links to a part of a page mean; functions that docs/architecture.md names are there; docs/README.md links to each page of docs/.
 
 Prints one line for each break of a rule, as file:line: text.
 """
@@ -22,20 +25,30 @@ Prints one line for each break of a rule, as file:line: text.
 import ast
 import builtins
 import fnmatch
+import functools
+import json
 import os
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+E2E = os.path.join("tests", "e2e")
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), E2E))
+import tiers
+sys.path.insert(1, os.path.dirname(os.path.abspath(__file__)))
+from source_names import Names
+
 # check-source.py [--includes-only [DIRECTORY]]: without compiling headers; of another copy of the tree.
 COMPILE = "--includes-only" not in sys.argv
 TOP = sys.argv[2] if len(sys.argv) > 2 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE = os.path.join("docs", "architecture.md")
-ROW = re.compile(r"^\| `([\w/]+)` \| ([\w ]*) \| *(never)? *\|")
+ROW = re.compile(r"^\| `([\w/]+)` \| ([\w ]*) \| ([\w ]*) \|")
 HOUSES = ("base", "vmm", "symbolizer", "profile")
+# Wings whose folders include each other.
+ONE_ROOM = ("vmm",)
 README_LINES = range(10, 21)
-MAX_LINES = 800
+MAX_LINES = 1000
 MAX_FUNCTION = 100
 MAX_PARAMETERS = 6
 # As names of file-local functions they stand in many files, and a profile can't tell them apart.
@@ -43,12 +56,28 @@ BARE = re.compile(r"^static [^;={}]*[ *](take|look|ask|put|hold|tell|settle|judg
 # Linux has a scripts/, too, of which comments speak.
 NAMED = re.compile(r"(?<![\w/.*$})-])((?:base|vmm|guest|symbolizer|profile|tests|docs)/[\w/.-]+"
                    r"\.(?:c|h|cc|S|py|sh|md|toml|js|proto))(?![\w*])")
+# A function that a page names.
+FUNCTION = re.compile(r"`(\w+)\(\)`")
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 SPDX = "SPDX-License-Identifier: GPL-2.0-or-later"
 SOURCES = (".c", ".cc", ".h", ".S", ".lds", ".mk", ".sh", ".py", ".pl", ".config")
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
-SPEAKS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit|abort)\s*\(")
+SPEAKS = re.compile(r"(?<![\w.>])(v?printf|puts|putchar|perror|exit|_exit|abort)\s*\(")
+# Library code prints through the struct reporter that the command hands down.
+STREAMS = re.compile(r"(?<![\w.>])(stdout|stderr)\b")
+RAW = re.compile(r"(?<![\w.>])(v?dprintf|write)\s*\(\s*(STDOUT_FILENO|STDERR_FILENO|[12]\b)")
+RAW_PLACE = "base/reporter.c"
+IN_QEMU = "vmm/exact/plugin/"    # is loaded into another program
 COMMANDS = "profile/cmd"
+# String literals in a row, with what the preprocessor puts between them.
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+LITERALS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*(?:PRI\w+\s*)?"(?:[^"\\\n]|\\.)*")*')
+# What follows a key of JSON.
+MEMBER = re.compile(r'\\":($|[\[{%\d-]|\\"|true|false|null)')
+# What may: the writer.
+NO_WRITER = ("base/json.c",)
+# Its own test, which names what must not be.
+RULES = os.path.join(E2E, "source_rules.py")
 
 problems = []
 
@@ -77,33 +106,35 @@ def without_comments(text):
 
 
 class Rooms:
-    """The table, and what the sources say of it."""
+    """The table of wings, and what the sources say of wings and rooms."""
 
     def __init__(self):
-        self.may, self.listed, self.never = {}, {}, set()
+        self.may, self.listed, self.never = {}, {}, {}    # wing: wings
         self.why = {}       # (room, room): the first place that includes
-        self.public = {}    # folder: names, None: all
+        self.public = {}    # room: names, None: all
         self.used = set()   # headers that other rooms include
         with open(os.path.join(TOP, TABLE), encoding="utf-8") as f:
-            rows = [ROW.match(line) for line in f]
-        rows = [m.groups() for m in rows if m]
+            rows = [m.groups() for m in map(ROW.match, f) if m]
         short = {m[0].split("/")[-1]: m[0] for m in rows}
-        for room, others, never in rows:
-            self.listed[room] = [] if others == "all" else others.split()
+        for wing, others, never in rows:
             names = [n for n in short if n != "pvm"] if others == "all" else others.split() + ["base"]
-            for name in names:
+            for name in names + never.split():
                 if name not in short:
-                    problem(TABLE, 1, "`%s` includes %s, which is no room" % (room, name))
-            self.may[room] = {short[n] for n in names if n in short} | {room}
-            if never:
-                self.never.add(room)
+                    problem(TABLE, 1, "`%s` names %s, which is no wing" % (wing, name))
+            self.listed[wing] = [] if others == "all" else [short[n] for n in others.split() if n in short]
+            self.may[wing] = {short[n] for n in names if n in short} | {wing}
+            self.never[wing] = {short[n] for n in never.split() if n in short}
 
-    def of(self, path):
-        """The room of a file: the longest in the table."""
-        at = os.path.dirname(path)
-        while at and at not in self.may:
-            at = os.path.dirname(at)
-        return at
+    def wing(self, path):
+        """The wing of a file or folder: the longest in the table."""
+        while path and path not in self.may:
+            path = os.path.dirname(path)
+        return path
+
+    def room(self, path):
+        """The folder of a file; all of a wing of ONE_ROOM is one."""
+        wing = self.wing(path)
+        return wing if wing in ONE_ROOM else os.path.dirname(path)
 
     def check_folder(self, at):
         """A README.md of the right length; its public headers."""
@@ -120,25 +151,29 @@ class Rooms:
                            re.findall(r"`([\w*]+\.h)`", said.group(1)) if said else [])
 
     def check_include(self, path, number, what):
-        room, other = self.of(path), self.of(what)
+        wing, other = self.wing(path), self.wing(what)
         if not other:
-            problem(path, number, '"%s" is in no room' % what)
-        elif other not in self.may[room]:
-            problem(path, number, '%s must not see "%s": %s says what it may' % (room, what, TABLE))
-        elif other != room:
-            self.why.setdefault((room, other), "%s:%d" % (path, number))
-            folder, name = os.path.split(what)
-            self.used.add(what)
-            public = self.public.get(folder)
-            inside = room.startswith(other + "/")    # vmm/pvm is a part of vmm
-            if not inside and public is not None and not any(fnmatch.fnmatchcase(name, p) for p in public):
-                problem(path, number, '"%s" is not public in %s/README.md' % (what, folder))
+            problem(path, number, '"%s" is in no wing' % what)
+            return
+        if other not in self.may[wing]:
+            problem(path, number, '%s must not see "%s": %s says what it may' % (wing, what, TABLE))
+            return
+        room, folder = self.room(path), os.path.dirname(what)
+        if room == self.room(what):
+            return
+        self.why.setdefault((room, self.room(what)), "%s:%d" % (path, number))
+        self.used.add(what)
+        public = self.public.get(folder)
+        # A folder within a folder is a part of it, and vmm/pvm is a part of vmm.
+        inside = room.startswith(folder + "/") or other in ONE_ROOM and room.startswith(other + "/")
+        if not inside and public is not None and not any(fnmatch.fnmatchcase(os.path.basename(what), p) for p in public):
+            problem(path, number, '"%s" is not public in %s/README.md' % (what, folder))
 
-    def reached(self, room):
-        seen, todo = set(), [room]
+    def reached(self, start, edges):
+        seen, todo = set(), [start]
         while todo:
             at = todo.pop()
-            more = {b for a, b in self.why if a == at} - seen
+            more = {b for a, b in edges if a == at} - seen
             seen |= more
             todo += more
         return seen
@@ -148,22 +183,27 @@ class Rooms:
             for name in names or []:
                 if os.path.join(folder, name) not in self.used:
                     problem(os.path.join(folder, "README.md"), 1, "%s is public in vain" % name)
-        for room in sorted(self.may):
-            for name in self.listed[room]:
-                if not any(a == room and b.split("/")[-1] == name for a, b in self.why):
-                    problem(TABLE, 1, "`%s` lists %s, and includes nothing of it" % (room, name))
-            reached = self.reached(room)
-            if room in reached:
-                problem(TABLE, 1, "`%s` reaches itself" % room)
-            if room in self.never and "vmm" in reached:
-                problem(TABLE, 1, "`%s` reaches vmm" % room)
+        for room in sorted({a for a, _ in self.why}):
+            if room in self.reached(room, self.why):
+                problem(room, 1, "reaches itself through includes of other rooms")
+        wings = {(self.wing(a), self.wing(b)) for a, b in self.why}
+        wings = {(a, b) for a, b in wings if a != b}
+        for wing in sorted(self.may):
+            for other in self.listed[wing]:
+                if (wing, other) not in wings:
+                    problem(TABLE, 1, "`%s` lists %s, and includes nothing of it" % (wing, other))
+            reached = self.reached(wing, wings)
+            if wing in reached:
+                problem(TABLE, 1, "`%s` reaches itself" % wing)
+            for other in sorted(self.never[wing] & reached):
+                problem(TABLE, 1, "`%s` reaches %s" % (wing, other))
 
 
 def check_includes(rooms, path, lines):
     if path.split("/")[0] not in HOUSES:
         return
-    if not rooms.of(path):
-        problem(path, 1, "is in no room of " + TABLE)
+    if not rooms.wing(path):
+        problem(path, 1, "is in no wing of " + TABLE)
         return
     first = True
     own = os.path.splitext(path)[0] + ".h"
@@ -212,6 +252,15 @@ def check_named(path, text):
                 problem(path, number, "links to #%s, which is no heading of %s" % (anchor, file))
 
 
+def check_walk(defined):
+    """The page that walks through the program names functions that the sources have."""
+    with open(os.path.join(TOP, TABLE), encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            for name in FUNCTION.findall(line):
+                if name not in defined:
+                    problem(TABLE, number, "names %s(), which no source has" % name)
+
+
 def check_index(paths):
     index = os.path.join("docs", "README.md")
     with open(os.path.join(TOP, index), encoding="utf-8") as f:
@@ -225,7 +274,7 @@ def check_index(paths):
 def check_python(path, text):
     """Names, wherever in the file: that is found in a test's rare branches, too."""
     had, used, imported = set(dir(builtins)) | {"__file__"}, {}, {}
-    for n in ast.walk(ast.parse(text)):
+    for n in nodes(text):
         if isinstance(n, (ast.Import, ast.ImportFrom)):
             for a in n.names:
                 imported[(a.asname or a.name).split(".")[0]] = n.lineno
@@ -272,6 +321,102 @@ def check_parameters(path, code):
                 re.search(r"\w*$", code[:at]).group(0), parameters, MAX_PARAMETERS))
 
 
+def check_json(path, text):
+    """A string that is JSON, or members of an object, as it stands is a constant and may be written so."""
+    for m in LITERALS.finditer(text):
+        literal = "".join(LITERAL.findall(m.group(0)))
+        if not MEMBER.search(literal):
+            continue
+        try:
+            constant = literal.replace(r'\"', '"').replace(r"\n", "\n")
+            json.loads(constant if constant.startswith(("{", "[")) else "{%s}" % constant)
+        except ValueError:
+            constant = "%"
+        if "%" in constant:
+            problem(path, text.count("\n", 0, m.start()) + 1, "writes JSON by hand: base/json.h has a writer")
+
+
+@functools.lru_cache(maxsize=None)
+def nodes(text):
+    return list(ast.walk(ast.parse(text)))
+
+
+def uses(text):
+    """The modules that a script imports, and the scripts whose file names it has as strings."""
+    found = set()
+    for n in nodes(text):
+        if isinstance(n, ast.Import):
+            found |= {a.name for a in n.names}
+        elif isinstance(n, ast.ImportFrom):
+            found.add(n.module)
+        elif isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.endswith(".py"):
+            found.add(n.value[:-len(".py")])
+    return found
+
+
+def check_script(path):
+    """Whether a tier runs a script of tests/e2e; its lines are as tests/e2e/tiers.py has them."""
+    try:
+        lines = [line.tier for line in tiers.lines(os.path.join(TOP, path))]
+    except ValueError as e:
+        problem(path, 1, str(e))
+        return True
+    run = [tier for tier in lines if tier in tiers.TIERS]
+    if run and ("svm" in lines) == ("not svm" in lines):
+        problem(path, 1, "has no line `# tests: svm, ...' or `# tests: not svm, ...', or both")
+    if run and not os.access(os.path.join(TOP, path), os.X_OK):
+        problem(path, 1, "is not executable")
+    return bool(run)
+
+
+def check_tests():
+    """No test is left that nothing runs."""
+    texts = {}
+    with open(os.path.join(TOP, "Makefile"), encoding="utf-8") as f:
+        texts["Makefile"] = f.read()
+    for top, dirs, files in os.walk(os.path.join(TOP, "tests")):
+        dirs[:] = [d for d in dirs if d not in ("corpus", "__pycache__")]
+        for name in files:
+            with open(os.path.join(top, name), encoding="utf-8", errors="replace") as f:
+                texts[os.path.relpath(os.path.join(top, name), TOP)] = f.read()
+    here = [p for p in texts if os.path.dirname(p) == E2E]
+    scripts = [p for p in here if p.endswith((".py", ".sh"))]
+    todo = [p for p in scripts if check_script(p)] + [p for p in texts if p.endswith(".py") and p not in here]
+    reached = set(todo)
+    while todo:
+        path = todo.pop()
+        names = uses(texts[path]) if path.endswith(".py") else set()
+        more = {os.path.join(E2E, name + ".py") for name in names} & set(scripts) - reached
+        reached |= more
+        todo += more
+    for path in sorted(set(scripts) - reached):
+        problem(path, 1, "no tier runs it, and no script that is run uses it")
+    for path in sorted(set(here) - set(scripts)):
+        word = re.compile(r"(?<![\w.])%s(?!\w)" % re.escape(os.path.splitext(os.path.basename(path))[0]))
+        if not any(word.search(text) for other, text in texts.items() if other not in (path, RULES)):
+            problem(path, 1, "no script uses it")
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    p = subprocess.run(["make", "-s", "-C", TOP, "print-unit-tests"], env=env, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, universal_newlines=True)
+    if p.returncode:
+        problem("Makefile", 1, p.stdout.strip())
+    for path in sorted(texts.keys() - set(p.stdout.split())):
+        if re.match(r"test_.*\.c$", os.path.basename(path)):
+            problem(path, 1, "the Makefile does not build it")
+
+
+def check_speech(path, code):
+    """code: without comments and strings; calls may go over several lines."""
+    rules = [(SPEAKS, "calls %s(): only commands print and exit")]
+    if not path.startswith(IN_QEMU):
+        rules.append((STREAMS, "uses %s: only commands print; library code reports (base/reporter.h)"))
+        if path != RAW_PLACE:
+            rules.append((RAW, "calls %s() on a standard stream, which only " + RAW_PLACE + " may"))
+    for pattern, text in rules:
+        for m in pattern.finditer(code):
+            problem(path, code.count("\n", 0, m.start()) + 1, text % m.group(1))
+
+
 def check_header(path):
     # What a BPF program includes is never compiled for this machine.
     bpf = path.endswith(".bpf.h")
@@ -283,7 +428,8 @@ def check_header(path):
 
 
 def main():
-    headers, count = [], 0
+    headers, count, defined = [], 0, set()
+    names = Names(TOP, problem)
     rooms = Rooms()
     paths = list(sources())
     for at in sorted({os.path.dirname(p) for p in paths if p.endswith((".c", ".cc", ".h"))}):
@@ -293,7 +439,7 @@ def main():
         count += 1
         with open(os.path.join(TOP, path), encoding="utf-8") as f:
             text = f.read()
-        if path != os.path.join("tests", "e2e", "source_rules.py"):    # it names what must not be
+        if path != RULES:
             check_named(path, text)
         if path.endswith(".md"):
             continue
@@ -312,20 +458,24 @@ def main():
         if path.split("/")[0] not in HOUSES:
             continue
         code = without_comments(text)
+        defined.update(re.findall(r"\b(\w+)\(", code))
+        names.add(path, text, code)
         check_functions(path, lines)
         check_parameters(path, code)
+        if not path.startswith(NO_WRITER):
+            check_json(path, text)
         if path.endswith(".h"):
             headers.append(path)
-        if os.path.dirname(path) != COMMANDS:
-            for number, line in enumerate(code.split("\n"), 1):
-                m = SPEAKS.search(line)
-                if m:
-                    problem(path, number, "calls %s(): only commands print and exit" % m.group(1))
+        if not path.startswith(COMMANDS + "/"):
+            check_speech(path, code)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for path, status, message in pool.map(check_header, headers if COMPILE else []):
             if status:
                 problem(path, 1, "does not compile alone: " + message)
+    names.check()
+    check_walk(defined)
     check_index(paths)
+    check_tests()
     rooms.check_order()
     for p in problems:
         print(p)

@@ -2,7 +2,7 @@
 /*
  * Simulated runs with known truth, for whole gates: a run has 40 functions whose times differ from run
  * to run by 2 % each (log-normal), and counts 4000 samples of them. tests/bench/bench_gate_rules.c
- * prints tables of such gates, tests/unit/gate/test_gate_aa.c counts those that fail by chance.
+ * prints tables of such gates, tests/unit/profile/compare/gate/test_gate_aa.c counts those that fail by chance.
  */
 #ifndef KVMPROF_TESTS_GATE_RULES_SIM_H
 #define KVMPROF_TESTS_GATE_RULES_SIM_H
@@ -23,16 +23,16 @@ static uint64_t sim_state = 42;
 
 static double sim_uniform(void)
 {
-	return ((double)(runstats_random(&sim_state) >> 11) + 0.5) / 9007199254740992.0;
+	return ((double)(stats_random(&sim_state) >> 11) + 0.5) / 9007199254740992.0;
 }
 
 static double sim_normal(void)
 {
-	return gate_normal_quantile(sim_uniform());
+	return stats_t_quantile(sim_uniform(), 1e9);
 }
 
 /* points: by how much the share of one function is larger; ends the program where it cannot. */
-static struct gate_run *sim_run(const struct grules *rules, double points)
+static struct gate_run *sim_run(const struct gate_rules *rules, double points)
 {
 	static char name[SIM_FUNCTIONS][16];
 	struct stackset_func func[SIM_FUNCTIONS];

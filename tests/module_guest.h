@@ -6,6 +6,7 @@
 #define KVMPROF_TESTS_MODULE_GUEST_H
 
 #include "symbolizer/linux/module.h"
+#include "tests/memory_bytes.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -50,19 +51,8 @@ static const struct mg_shape mg_shapes[] = {
 
 static uint8_t mg_bytes[MG_MODULES * MG_EACH + 0x1000];
 
-static size_t mg_read(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx;
-	(void)space;
-	if (va < MG_BASE || va >= MG_BASE + sizeof(mg_bytes))
-		return 0;
-	if (len > MG_BASE + sizeof(mg_bytes) - va)
-		len = MG_BASE + sizeof(mg_bytes) - va;
-	memcpy(dst, mg_bytes + (va - MG_BASE), len);
-	return len;
-}
-
-static const struct memory mg_memory = { mg_read, NULL };
+static struct memory_bytes mg_whole = { MG_BASE, mg_bytes, sizeof(mg_bytes) };
+static const struct memory mg_memory = { memory_bytes_read, &mg_whole };
 
 static inline void mg_put(uint64_t va, const void *p, size_t n)
 {

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs the tests, one line for each; `make test` builds what they need and calls this.
 
-    tests/run.py [--build DIR] [--slow] [--list] [PATTERN...]
+    tests/run.py [--build DIR] [--slow] [--list] [--exact] [PATTERN...]
 
-A PATTERN selects tests whose name contains it. A test is a program: it exits with 0, or with
-77 and the reason on its last line (skipped), or it failed, and then its output is shown. Each
-test's output is in DIR/test-logs. The last line is `N passed, N failed, N skipped`.
+A PATTERN selects tests whose name contains it, or with --exact the one of that name. A test is
+a program: it exits with 0, or with 77 and the reason on its last line (skipped), or it failed,
+and then its output is shown. Each test's output is in DIR/test-logs. The last line is
+`N passed, N failed, N skipped`. Scripts and fuzz targets say in their first lines how they are
+run (e2e/tiers.py).
 
 A unit test has sub-tests, and cmocka exits with 0 when some or all of them were skipped. Where
 all were, the test was skipped. Where some were, it passed or failed, is named with them, and each
@@ -26,224 +28,23 @@ import threading
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(1, os.path.join(TOP, "tests", "e2e"))
+E2E = os.path.join(TOP, "tests", "e2e")
+sys.path.insert(1, E2E)
 import kernel_matrix
+import tiers
 SKIP = 77
 SHOWN_LINES = 60
 
-UNIT_LIMIT, E2E_LIMIT, KERNEL_LIMIT = 120, 900, 1800
-
-# These take minutes once, and then find their result in a cache. They are built one after the other, beside the
-# units and BESIDE.
-KERNELS = ("full", "smp-fp", "tiny")
-# Those that need no Linux guest, and whose expectations hold on a busy machine: two at a time, after the units.
-BESIDE = [
-    ("debian13.py", ["quick"]),
-    ("help_pages.py", []),
-    ("exact_shown.py", []),
-    ("exact_truth.py", []),
-    ("instructions.py", []),
-    ("full_disk.py", []),
-    ("villain.py", []),
-    ("villain.py", ["storm", "rng", "2", "{asan}/kvmprof"]),
-    ("deps_script.py", []),
-    ("qemu_mended.py", []),
-    ("export_formats.py", []),
-    ("speedscope_shows.py", []),
-    ("perfetto_trace.py", []),
-    ("perfetto_run.py", []),
-    ("perf_reads.py", []),
-    ("symbol_forms.py", []),
-    ("faults.py", []),
-    ("faults_kill.py", []),
-    ("faults_kill.py", ["5", "saves"]),
-    ("consumer_crash.py", []),
-    ("clock_jumps.py", []),
-    ("disk_images.py", []),
-    ("debug_files.py", []),
-    ("push_profile.py", []),
-    ("flamegraph.py", []),
-    ("gate_ci.py", []),
-    ("ci_jobs.py", []),
-    ("convert_profiles.py", []),
-    ("perf_opens.sh", []),
-    ("gate.py", []),
-    ("gate_history.py", []),
-    ("user_stacks.py", []),
-    ("source_rules.py", []),
-]
-# In this order: what is quick and says most comes first.
-E2E = [
-    ("check_command.py", []),
-    ("test_runner.py", []),
-    ("bad_input.py", ["{asan}/kvmprof"]),
-    ("run_ends.py", []),
-    ("console_stall.py", []),
-    ("control.py", []),
-    ("lost_told.py", []),
-    ("scan_command.py", []),
-    ("first_contact.py", []),
-    ("events.py", []),
-    ("pmu.py", []),
-    ("demo_crash.py", []),
-    ("demo_idle.py", []),
-    ("demo_truth.py", []),
-    ("other_kernels.py", []),
-    ("disk_guest.py", []),
-    ("pvclock.py", []),
-    ("bench_command.py", []),
-    ("mem_pages.py", []),
-    ("stat_command.py", []),
-    ("where.py", []),
-    ("vmm_frames.py", []),
-    ("attach_libvirt.py", []),
-    ("lockstep.py", []),
-    ("max_overhead.py", []),
-    ("guest_memory.py", []),
-    ("sample_cost.py", []),
-    ("markers.py", []),
-    ("status_line.py", []),
-    ("snapshots.py", []),
-    ("report_command.py", []),
-    ("many_programs.py", []),
-    ("perf_files.py", []),
-    ("tiny_boot.py", []),
-    ("decompressor_halts.py", []),
-    ("mem_linux.py", []),
-    ("top_live.py", []),
-    ("attach_qemu.py", []),
-    ("attach_gdb.py", ["quick"]),
-    ("attach_memory.py", []),
-    ("attach_stops.py", []),
-    ("attach_sigstop.py", []),
-    ("attach_host.py", []),
-    ("attach_tasks.py", []),
-    ("attach_kvm.py", []),
-    ("selfcheck.py", []),
-    ("smp_boot.py", ["1"]),
-    ("control.py", ["smp"]),
-]
-# Those that need a Linux guest, and whose expectations hold on a busy machine: two at a time.
-TOGETHER = [
-    ("disk_boot.py", []),
-    ("guest_truth.py", ["full"]),
-    ("annotate.py", []),
-    ("library_turns.py", []),
-    ("live_symbols.py", []),
-    ("jit_names.py", []),
-    ("attach_linux.py", ["full"]),
-    ("orc_complete.py", ["tiny"]),
-    ("guest_truth.py", ["tiny"]),
-    ("devices.py", []),
-    ("orc_complete.py", ["cloud"]),
-    ("svm_host.py", []),
-    ("kaslr_boot.py", []),
-    ("tasks.py", ["tiny"]),
-    ("exact.py", []),
-    ("exact_counts.py", []),
-    ("exact_diverge.py", []),
-    ("exact_lcov.py", []),
-    ("exec.py", []),
-    ("sandbox.py", []),
-    ("kernel_tables.py", []),
-    ("doc_pages.py", []),
-    ("cpu_features.py", []),
-    ("inspect_agrees.py", []),
-    ("kallsyms_truth.py", ["tiny"]),
-    ("kallsyms_truth.py", ["smp-fp"]),
-    ("ci_exact.py", []),
-    ("source_lines.py", []),
-    ("markers_linux.py", ["tiny"]),
-]
-SLOW = [
-    ("svm_host.py", ["repeat"], 2700),
-    ("svm_host.py", ["kernels"], 1800),
-    ("nested_guest.py", [], 600),
-    ("svm_host.py", ["suite"], 7200),
-    ("vmx_host.py", [], 1800),
-    ("this_host.py", [], 600),
-    ("villain.py", ["storm", "all", "60"], 2700),
-    ("villain.py", ["storm", "all", "600"], 10800),
-    ("faults.py", ["all"], 3600),
-    ("faults_kill.py", ["1000"], 5400),
-    ("faults_kill.py", ["1000", "saves"], 5400),
-    ("attach_stops.py", ["500", "kills"], 3600),
-    ("full_disk.py", ["sizes"], 3600),
-    ("villain.py", ["storm", "all", "30", "{asan}/kvmprof"], 2700),
-    ("races.py", ["{tsan}/kvmprof", "10"], 2700),
-    ("instructions.py", ["repeat"], 1800),
-    ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
-    ("snapshots.py", ["100"], 1800),
-    ("snapshots.py", ["linux", "100"], 3600),
-    ("snapshots.py", ["smp"], 1800),
-    ("snapshot_shared.py", [], 1500),
-    ("cloud_60s.py", [], 900),
-    ("gate_aa.py", [], 3600),
-    ("debian13.py", [], 10800),
-    ("compilers.py", ["bookworm"], 3600),
-    ("compilers.py", ["trixie"], 3600),
-    ("deb_package.py", [], 10800),
-    ("smp_boot.py", ["30"], 3600),
-    ("smp_boot.py", ["1", "4"], 1200),
-    ("doc_pages.py", ["linux"], 1800),
-    ("guest_truth.py", ["smp"], 1200),
-    ("guest_truth.py", ["bare"], 1800),
-    ("guest_truth.py", ["lto"], 1200),
-    ("guest_truth.py", ["kcfi"], 1200),
-    ("guest_truth.py", ["fineibt"], 1200),
-    ("tasks.py", ["full"], 1200),
-    ("smp_boot.py", ["1", "8"], 1800),
-    ("other_kernels.py", ["debian"], 900),
-    ("kernel_tables.py", ["all"], 1800),
-    ("made_code.py", [], KERNEL_LIMIT),
-    ("many_programs.py", ["large"], 1800),
-    ("kallsyms_truth.py", ["6.1"], 900),
-    ("kallsyms_truth.py", ["6.12"], 900),
-    ("source_lines.py", ["6.1"], 900),
-    ("source_lines.py", ["6.12"], 900),
-    ("attach_qemu.py", ["10000"], 3600),
-    ("attach_stops.py", ["100"], 3600),
-    ("attach_sigstop.py", ["100"], 3600),
-    ("attach_linux.py", ["tiny"], 1200),
-    ("attach_linux.py", ["kaslr"], 1200),
-    ("attach_linux.py", ["smp"], 1800),
-    ("selfcheck.py", ["60"], 600),
-    ("where.py", ["long"], 600),
-    ("sandbox.py", ["calls"], 900),
-    ("sandbox.py", ["calls", "linux"], 3600),
-    ("without_pvm.py", [], 3600),
-    ("exact.py", ["repeats"], 7200),
-    ("exact_counts.py", ["many"], 7200),
-    ("exact_counts.py", ["vcpus"], 1800),
-    ("exact_disks.py", [], 1800),
-    ("exact_disks.py", ["debian"], 1800),
-    ("exact_ftrace.py", [], 1800),
-    ("exact_lcov.py", ["debian", "6.1"], 3600),
-    ("attach_gdb.py", [], 1200),
-    ("markers_linux.py", ["kaslr"], 900),
-    ("disk_io.py", [], 1200),
-    ("disk_cpus.py", [], 2400),
-    ("net_tap.py", [], 1500),
-    ("disk_boot.py", ["100"], 3600),
-    ("python_frames.py", ["all"], 2700),
-    ("attach_python.py", [], 1800),
-    ("java_names.py", [], 2700),
-    ("exec.py", ["names"], 1800),
-    ("exec.py", ["statuses"], 1800),
-    ("exec.py", ["share"], 1800),
-    ("exec.py", ["disk"], 1800),
-    ("debian_disk.py", [], 6300),
-    ("cloud_boot.py", ["6.12", "bzimage"], 2700),
-] + [("cloud_boot.py", [k.name] + ([k.boot] if k.boot == "svm" else []), 2700)
-     for k in kernel_matrix.kernels().values() if k.boot != "-"
-] + [("guest_truth.py", [k.name, "svm"], 1200)
-     for k in kernel_matrix.kernels().values() if k.boot != "-" and k.source.startswith("debian:")]
+FUZZ = os.path.join(TOP, "tests", "fuzz")
+UNIT_LIMIT = 120
+# Seconds that a test of a tier may take; a slow one says so itself.
+LIMITS = {"kernel": 1800, "beside": 1800, "without_kvm": 1800, "alone": 900, "together": 1800}
 
 
 class Test:
-    def __init__(self, name, argv, limit, together=False):
+    def __init__(self, name, argv, limit, together=False, lane=False):
         self.name, self.argv, self.limit, self.together = name, argv, limit, together
-        self.lane = False    # one after the other, beside others
+        self.lane = lane    # one after the other, beside others
 
 
 SUBTESTS = re.compile(r"^\[=+\] (?:\S+: )?Running (\d+) test")    # newer ones name the group
@@ -280,11 +81,27 @@ def stem(path):
     return os.path.splitext(os.path.basename(path))[0]
 
 
-def e2e_test(build, script, arguments, limit, together=False):
-    arguments = [a.format(asan=os.path.join(build, "asan"), tsan=os.path.join(build, "tsan")) for a in arguments]
-    shown = [a for a in arguments if "/" not in a]
-    argv = [os.path.join(TOP, "tests", "e2e", script), os.path.join(build, "kvmprof"), "{scratch}"]
-    return Test("-".join(["e2e/" + stem(script)] + shown), argv + arguments, limit, together)
+def each_kernel(arguments):
+    """The arguments, with {booted} and {debian} replaced by each of the kernels that they stand for."""
+    kernels = [k for k in kernel_matrix.kernels().values() if k.boot != "-"]
+    if "{booted}" in arguments:
+        return [[k.name] + ([k.boot] if k.boot == "svm" else []) for k in kernels]
+    if "{debian}" in arguments:
+        return [[a.replace("{debian}", k.name) for a in arguments] for k in kernels if k.source.startswith("debian:")]
+    return [arguments]
+
+
+def e2e_tests(build, tier):
+    tests = []
+    for line in tiers.of_tier(tier):
+        for arguments in each_kernel(line.arguments):
+            arguments = [a.format(asan=os.path.join(build, "asan"), tsan=os.path.join(build, "tsan")) for a in arguments]
+            shown = [a for a in arguments if "/" not in a]
+            argv = [os.path.join(E2E, line.script), os.path.join(build, "kvmprof"), "{scratch}"]
+            tests.append(Test("-".join(["e2e/" + stem(line.script)] + shown), argv + arguments,
+                              LIMITS.get(tier, line.seconds), together=tier in ("kernel", "beside", "without_kvm", "together"),
+                              lane=tier == "kernel"))
+    return tests
 
 
 def needs_kernels(unit):
@@ -296,41 +113,43 @@ def needs_kernels(unit):
 def left_out(build, name):
     """Whether a build with PVM=0 has no such unit test or fuzz target (the Makefile's LEFT_OUT)."""
     return (os.path.exists(os.path.join(build, "pvm-0")) and
-            (name.startswith("pvm/") or name == "fuzz_simd_form"))
+            (name.startswith("vmm/pvm/") or name == "fuzz_simd_form"))
 
 
 def tests_of(build, slow):
     top = os.path.join(TOP, "tests", "unit")
     units = [os.path.splitext(os.path.relpath(p, top))[0]
-             for p in sorted(glob.glob(os.path.join(top, "*", "test_*.c")))]
+             for p in sorted(glob.glob(os.path.join(top, "**", "test_*.c"), recursive=True))]
     units = [u for u in units if not left_out(build, u)]
     # They come when the kernels are there.
     late = [Test("unit/" + u, [os.path.join(build, "unit", u)], UNIT_LIMIT, True)
             for u in units if needs_kernels(u)]
-    if slow:
-        return [e2e_test(build, *t) for t in SLOW] + late
-    fuzz = [stem(p) for p in sorted(glob.glob(os.path.join(TOP, "tests", "fuzz", "fuzz_*.c")))
-            if not left_out(build, stem(p))]
     asan = os.path.join(build, "asan")
-    tests = [Test("check/" + stem(p)[len("check-"):], [p], UNIT_LIMIT)
+    sanitized = [Test("asan/" + u, [os.path.join(asan, "unit", u)], 3 * UNIT_LIMIT, True)
+                 for u in units if tiers.slow_with_sanitizers(os.path.join(top, u + ".c")) == slow]
+    if slow:
+        return sanitized + e2e_tests(build, "slow") + late
+    fuzz = [stem(p) for p in sorted(glob.glob(os.path.join(FUZZ, "fuzz_*.c")))
+            if not left_out(build, stem(p))]
+    tests = [Test("check/" + stem(p)[len("check-"):],
+                  [p] + (["--build", build] if stem(p) == "check-binary" else []), 3 * UNIT_LIMIT)
              for p in sorted(glob.glob(os.path.join(TOP, "tests", "check-*")))]
     tests += [Test("unit/" + u, [os.path.join(build, "unit", u)], UNIT_LIMIT)
               for u in units if not needs_kernels(u)]
-    late += [Test("asan/" + u, [os.path.join(asan, "unit", u)], 3 * UNIT_LIMIT, True)
-             for u in units if needs_kernels(u)]
-    tests += [Test("asan/" + u, [os.path.join(asan, "unit", u)], 3 * UNIT_LIMIT)
-              for u in units if not needs_kernels(u)]
+    for test in sanitized:
+        (late if needs_kernels(test.name[len("asan/"):]) else tests).append(test)
     tests += [Test("asan/" + f, [os.path.join(asan, "fuzz", f),
-                                 os.path.join(TOP, "tests", "fuzz", "corpus", f)], 3 * UNIT_LIMIT)
+                                 os.path.join(FUZZ, "corpus", f)], 3 * UNIT_LIMIT)
               for f in fuzz]
+    runs = {f: tiers.fuzz_runs(os.path.join(FUZZ, f + ".c")) for f in fuzz}
+    tests += [Test("fuzz/" + f[len("fuzz_"):], [os.path.join(asan, "fuzz", f), "--runs", str(runs[f]),
+                                                os.path.join(FUZZ, "corpus", f)], 3 * UNIT_LIMIT)
+              for f in fuzz if runs[f]]
     for t in tests:
         t.together = True
-    kernels = [e2e_test(build, "guest_kernel.py", [k], KERNEL_LIMIT, True) for k in KERNELS]
-    for t in kernels:
-        t.lane = True
-    tests += kernels + [e2e_test(build, script, args, 2 * E2E_LIMIT, True) for script, args in BESIDE]
-    tests += [e2e_test(build, script, args, E2E_LIMIT) for script, args in E2E]
-    tests += [e2e_test(build, script, args, 2 * E2E_LIMIT, True) for script, args in TOGETHER]
+    for tier in tiers.TIERS:
+        if tier != "slow" and (tier != "without_kvm" or not os.path.exists("/dev/kvm")):
+            tests += e2e_tests(build, tier)
     return tests + late
 
 
@@ -522,12 +341,13 @@ def main():
     parser.add_argument("--list", action="store_true", help="only name the tests")
     parser.add_argument("--no-skip", action="store_true", help="a skip that tests/skips.txt does not name fails")
     parser.add_argument("--check", action="store_true", help="what needs no KVM, no network, no root and no kernel")
+    parser.add_argument("--exact", action="store_true", help="each PATTERN is the whole name of a test")
     parser.add_argument("pattern", nargs="*")
     args = parser.parse_args()
 
     build = os.path.abspath(args.build)
     tests = [t for t in (checks_of(build) if args.check else tests_of(build, args.slow))
-             if not args.pattern or any(p in t.name for p in args.pattern)]
+             if not args.pattern or any(p == t.name if args.exact else p in t.name for p in args.pattern)]
     if args.list:
         print("\n".join(t.name for t in tests))
         return 0

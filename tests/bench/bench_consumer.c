@@ -23,6 +23,7 @@
  * bench_consumer.py.
  */
 #include "tests/bench/consumer_machine.h"
+#include "base/ring.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -179,7 +180,7 @@ struct feed {
 	double took, cpu;
 };
 
-/* As source_sample() in vmm/source.c. false: lost. */
+/* As source_sample() in vmm/capture/source.c. false: lost. */
 static bool feed_one(struct feed *f, unsigned int v, const struct sample *s)
 {
 	uint64_t weight = PERIOD_NS + f->owed[v];

@@ -12,6 +12,7 @@
  * bounded are as large as they may become. What was written of the profile is given back to the disk.
  */
 #include "tests/bench/consumer_machine.h"
+#include "base/ring.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -20,8 +20,14 @@
  * what is aimed at. Without /dev/kvm: exit 77.
  */
 #include "base/clock.h"
-#include "profile/record/guest/target.h"
+#include "profile/record/run/kernel.h"
 #include "vmm/machine.h"
+#include "vmm/capture/counter.h"
+#include "vmm/control.h"
+#include "vmm/config.h"
+#include "vmm/quirks.h"
+#include "vmm/vcpu_thread.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -62,6 +68,7 @@ enum { WALL_EVENT, HOST_EVENT };
 
 static char console[4096];
 static volatile size_t console_len;
+static struct boot_image boot_image;
 static struct vm *vm;
 static struct kvm_host host;
 static struct quirks quirks;
@@ -311,7 +318,7 @@ static int start(struct target *t, struct err *e)
 	struct vm_config cfg = {
 		.host = &host,
 		.quirks = &quirks,
-		.image = &t->image,
+		.image = &boot_image,
 		.cmdline = cmdline,
 		.mem_size = 64 << 20,
 		.vcpus = 1,
@@ -383,7 +390,7 @@ int main(int argc, char **argv)
 	}
 	if (!quick && setpriority(PRIO_PROCESS, 0, -20) < 0)
 		puts("(at normal priority: other work on this machine widens the intervals)");
-	if (target_open(&target, NULL, NULL, &e) < 0 || start(&target, &e) < 0)
+	if (kernel_open(&boot_image, &target, NULL, NULL, &e) < 0 || start(&target, &e) < 0)
 		return fail(&e);
 	delay = run_delay_ns();
 	began = clock_mono_ns();

@@ -19,9 +19,9 @@ struct tally {
 	double seen; /* of the function that grows, mean */
 };
 
-static void one_gate(const struct grules *rules, double points, struct tally *t)
+static void one_gate(const struct gate_rules *rules, double points, struct tally *t)
 {
-	const struct gate_eval_options opt = { .seed = runstats_random(&sim_state) | 1 };
+	const struct gate_eval_options opt = { .seed = stats_random(&sim_state) | 1 };
 	struct gate_report *r = NULL;
 	struct gate *g = NULL;
 	struct err e = { 0 };
@@ -43,7 +43,7 @@ static void one_gate(const struct grules *rules, double points, struct tally *t)
 
 		if (grew)
 			t->seen += f->seen;
-		if (f->result.verdict == GATE_FAIL) {
+		if (f->result.verdict == STATS_FAIL) {
 			t->named += grew;
 			t->wrong += !grew;
 		}
@@ -52,7 +52,7 @@ static void one_gate(const struct grules *rules, double points, struct tally *t)
 	gate_destroy(g);
 }
 
-static double row(const struct grules *rules, double points, unsigned int gates)
+static double row(const struct gate_rules *rules, double points, unsigned int gates)
 {
 	struct tally t = { 0 };
 
@@ -68,11 +68,11 @@ static double row(const struct grules *rules, double points, unsigned int gates)
 int main(int argc, char **argv)
 {
 	unsigned int gates = argc > 1 ? (unsigned int)strtoul(argv[1], NULL, 10) : 200;
-	struct grules *rules = NULL;
+	struct gate_rules *rules = NULL;
 	struct err e = { 0 };
 	double seen;
 
-	if (!gates || grules_load(&rules, NULL, &e)) {
+	if (!gates || gate_rules_load(&rules, NULL, &e)) {
 		fprintf(stderr, "%s\n", gates ? e.text : "bad number of gates");
 		return 2;
 	}
@@ -82,6 +82,6 @@ int main(int argc, char **argv)
 	seen = row(rules, 0, gates);
 	row(rules, 1, gates);
 	row(rules, seen, gates);
-	grules_destroy(rules);
+	gate_rules_destroy(rules);
 	return 0;
 }

@@ -10,8 +10,7 @@
  * them) is over what docs/gate-statistics.md promises; then the program fails.
  */
 #include "profile/compare/stats/change.h"
-#include "profile/compare/stats/modes.h"
-#include "profile/compare/stats/permute.h"
+#include "profile/compare/stats/interval.h"
 #include "tests/gate_sim.h"
 
 #include <string.h>
@@ -54,19 +53,19 @@ static void identical(enum sim_shape shape, enum sim_order order, bool pairs, un
 {
 	static const char *const order_name[] = { "A/B coin", "A/B fixed", "A..A B..B" };
 	struct sim s = { .shape = shape, .order = order, .sd = 2, .state = 1000u * shape + n };
-	struct gate_rule r = { .unit = GATE_RELATIVE, .min_effect = 1e-6 };
+	struct stats_rule r = { .unit = STATS_RELATIVE, .min_effect = 1e-6 };
 	struct sim_counts c;
 
 	must(sim_gates(&s, &r, n, pairs, gates, &c));
 	printf("%-11s %-10s %-6s %3u ", sim_shape_name[shape], order_name[order],
 	       pairs ? "pairs" : "free", n);
-	put_rate(c.verdict[GATE_FAIL], gates, promised);
+	put_rate(c.verdict[STATS_FAIL], gates, promised);
 	/* The same with a minimum effect as large as the spread. */
 	r.min_effect = 0.02;
 	must(sim_gates(&s, &r, n, pairs, gates / 5, &c));
-	printf("   %6.2f %%  %5.1f %% %5.1f %%\n", 100.0 * c.verdict[GATE_FAIL] / c.gates,
-	       100.0 * c.verdict[GATE_PASS] / c.gates,
-	       100.0 * c.verdict[GATE_INCONCLUSIVE] / c.gates);
+	printf("   %6.2f %%  %5.1f %% %5.1f %%\n", 100.0 * c.verdict[STATS_FAIL] / c.gates,
+	       100.0 * c.verdict[STATS_PASS] / c.gates,
+	       100.0 * c.verdict[STATS_INCONCLUSIVE] / c.gates);
 }
 
 static void table_identical(void)
@@ -82,10 +81,10 @@ static void table_identical(void)
 	       "inconcl.\n");
 	for (enum sim_shape shape = 0; shape < SIM_SHAPES; shape++) {
 		for (unsigned int k = 0; k < 3; k++)
-			identical(shape, SIM_COIN, shape >= SIM_DRIFT, runs[k], GATE_ALPHA);
+			identical(shape, SIM_COIN, shape >= SIM_DRIFT, runs[k], STATS_ALPHA);
 	}
 	for (enum sim_shape shape = 0; shape < SIM_DRIFT; shape++)
-		identical(shape, SIM_COIN, true, 10, GATE_ALPHA);
+		identical(shape, SIM_COIN, true, 10, STATS_ALPHA);
 	printf("for comparison, orders that promise nothing:\n");
 	identical(SIM_DRIFT, SIM_ABAB, true, 10, -1);
 	identical(SIM_AR1, SIM_ABAB, true, 10, -1);
@@ -98,27 +97,27 @@ static void told(enum sim_shape shape, bool turns)
 {
 	const unsigned int n = 20;
 	uint64_t base_at[20], head_at[20];
-	struct gate_layout l = { .nbase = n, .nhead = n, .base_at = base_at, .head_at = head_at };
-	struct gate_rule r = { .unit = GATE_RELATIVE, .min_effect = 1e-6, .confidence = -1 };
+	struct stats_layout l = { .nbase = n, .nhead = n, .base_at = base_at, .head_at = head_at };
+	struct stats_rule r = { .unit = STATS_RELATIVE, .min_effect = 1e-6, .confidence = -1 };
 	struct sim s = { .shape = shape, .order = turns ? SIM_ABAB : SIM_SEPARATE, .sd = 2 };
 	unsigned int fails = 0, refused = 0, tests = gates / 10;
-	struct gate_design d;
+	struct stats_design d;
 
 	for (unsigned int i = 0; i < n; i++) {
 		base_at[i] = turns ? 2 * i : i;
 		head_at[i] = turns ? 2 * i + 1 : n + i;
 	}
-	must(gate_design_init(&d, &l, NULL));
+	must(stats_design_init(&d, &l, NULL));
 	for (unsigned int i = 0; i < tests; i++) {
 		double base[20], head[20];
-		struct gate_result o;
+		struct stats_result o;
 
 		sim_session(&s, n, base, head);
-		must(gate_compare(&d, &r, base, head, &o, NULL));
-		fails += o.verdict == GATE_FAIL;
-		refused += o.reason == GATE_DRIFTING;
+		must(stats_compare(&d, &r, base, head, &o, NULL));
+		fails += o.verdict == STATS_FAIL;
+		refused += o.reason == STATS_DRIFTING;
 	}
-	gate_design_deinit(&d);
+	stats_design_deinit(&d);
 	printf("   %-11s %-10s fail %5.1f %%, refused as drifting %5.1f %%\n",
 	       sim_shape_name[shape], turns ? "A/B fixed" : "A..A B..B", 100.0 * fails / tests,
 	       100.0 * refused / tests);
@@ -144,15 +143,15 @@ static void table_margin(void)
 	printf("shape         n    pass    rate   Wilson 95 %%            strict fails\n");
 	for (enum sim_shape shape = 0; shape < SIM_SHAPES; shape++) {
 		struct sim s = { .shape = shape, .sd = 2, .effect = 0.02, .state = 77u + shape };
-		struct gate_rule r = { .unit = GATE_RELATIVE, .min_effect = 0.02 };
+		struct stats_rule r = { .unit = STATS_RELATIVE, .min_effect = 0.02 };
 		struct sim_counts c;
 
 		must(sim_gates(&s, &r, 10, shape >= SIM_DRIFT, gates, &c));
 		printf("%-11s %3u ", sim_shape_name[shape], 10);
-		put_rate(c.verdict[GATE_PASS], gates, GATE_MISS);
+		put_rate(c.verdict[STATS_PASS], gates, STATS_MISS);
 		r.strict = true;
 		must(sim_gates(&s, &r, 10, shape >= SIM_DRIFT, gates / 2, &c));
-		put_rate(c.verdict[GATE_FAIL], gates / 2, GATE_ALPHA);
+		put_rate(c.verdict[STATS_FAIL], gates / 2, STATS_ALPHA);
 		putchar('\n');
 	}
 }
@@ -170,18 +169,18 @@ static void table_power(void)
 	unsigned int tests = gates / 5;
 
 	printf("\n3. Gates that fail for a real change; minimum effect 1 %%, sd 1 %%; then the "
-	       "change that gate_detectable() calls seen at 90 %%, and how often it was\n");
+	       "change that stats_detectable() calls seen at 90 %%, and how often it was\n");
 	printf("shape       deals    n   0.5 %%     1 %%     2 %%     5 %%      change    seen\n");
 	for (unsigned int k = 0; k < 3; k++) {
 		for (unsigned int j = 0; j < 3; j++) {
-			struct gate_rule r = { .unit = GATE_RELATIVE, .min_effect = 0.01 };
-			struct gate_spread spread = { .base = 100,
-						      .sd = 1,
-						      .paired = kinds[k].pairs };
+			struct stats_rule r = { .unit = STATS_RELATIVE, .min_effect = 0.01 };
+			struct stats_spread spread = { .base = 100,
+						       .sd = 1,
+						       .paired = kinds[k].pairs };
 
 			printf("%-11s %-6s %3u", sim_shape_name[kinds[k].shape],
 			       kinds[k].pairs ? "pairs" : "free", runs[j]);
-			effect[4] = gate_detectable(&spread, &r, runs[j], runs[j], GATE_POWER);
+			effect[4] = stats_detectable(&spread, &r, runs[j], runs[j], STATS_POWER);
 			for (unsigned int i = 0; i < 5; i++) {
 				struct sim s = { .shape = kinds[k].shape,
 						 .sd = 1,
@@ -192,7 +191,7 @@ static void table_power(void)
 				must(sim_gates(&s, &r, runs[j], kinds[k].pairs, tests, &c));
 				if (i == 4)
 					printf("   %6.2f %%", 100 * effect[4]);
-				printf("  %5.1f%s", 100.0 * c.verdict[GATE_FAIL] / tests,
+				printf("  %5.1f%s", 100.0 * c.verdict[STATS_FAIL] / tests,
 				       i == 4 ? " %\n" : " ");
 			}
 		}
@@ -209,80 +208,31 @@ static void table_cover(void)
 	printf("\n4. Intervals of 95 %% that cover a change of 2 %% (below it, above it), %u "
 	       "each\n",
 	       tests);
-	printf("shape         n   percentile           BCa                  percentile-t         "
-	       "symmetric perc.-t    Welch t\n");
 	for (enum sim_shape shape = 0; shape <= SIM_BIMODAL; shape++) {
 		for (unsigned int j = 0; j < 3; j++) {
-			unsigned int below[5] = { 0 }, above[5] = { 0 };
+			unsigned int below = 0, above = 0;
 			struct sim s = { .shape = shape, .sd = 2, .effect = 0.02, .state = 90 + j };
-			struct gate_design d;
+			struct stats_design d;
 
 			must(sim_design(&d, runs[j], false));
 			for (unsigned int k = 0; k < tests; k++) {
 				double base[30], head[30], lo, hi;
-				const struct gate_sides sides = { &d, base, head, true, 0.95 };
+				const struct stats_sides sides = { &d, base, head, true, 0.95 };
 
 				sim_session(&s, runs[j], base, head);
-				for (unsigned int how = 0; how < 5; how++) {
-					gate_interval_means(&sides, how, &lo, &hi);
-					below[how] += hi < 0.02;
-					above[how] += lo > 0.02;
-				}
+				stats_interval_means(&sides, &lo, &hi);
+				below += hi < 0.02;
+				above += lo > 0.02;
 			}
-			gate_design_deinit(&d);
-			printf("%-11s %3u", sim_shape_name[shape], runs[j]);
-			for (unsigned int how = 0; how < 5; how++)
-				printf("   %5.1f (%4.1f, %4.1f)",
-				       100 - 100.0 * (below[how] + above[how]) / tests,
-				       100.0 * below[how] / tests, 100.0 * above[how] / tests);
-			putchar('\n');
+			stats_design_deinit(&d);
+			printf("%-11s %3u   %5.1f (%4.1f, %4.1f)\n", sim_shape_name[shape], runs[j],
+			       100 - 100.0 * (below + above) / tests, 100.0 * below / tests,
+			       100.0 * above / tests);
 		}
 	}
 }
 
-/* -- 5: bench --sequential ------------------------------------------------------------------------ */
-
-static void sequential(enum sim_shape shape, double effect, double promised, unsigned int tests)
-{
-	struct sim s = { .shape = shape, .sd = 1, .effect = effect, .state = 31u + shape };
-	struct sim_looks o = { .runs = &s,
-			       .rule = { .unit = GATE_RELATIVE, .min_effect = 0.02 },
-			       .error_rate = GATE_ALPHA,
-			       .pairs = 20 };
-	struct sim_looks_counts c;
-
-	if (effect == 0)
-		o.rule.min_effect = 1e-6;
-	must(sim_looks(&o, tests, &c));
-	printf("%-11s %4.1f %%", sim_shape_name[shape], 100 * effect);
-	put_rate(c.verdict[effect > 0 ? GATE_PASS : GATE_FAIL], tests, promised);
-	if (effect == 0) {
-		o.rule.min_effect = 0.02;
-		must(sim_looks(&o, tests / 5, &c));
-	}
-	printf("   %5.1f %5.1f %5.1f   %4.1f\n", 100.0 * c.verdict[GATE_FAIL] / c.tests,
-	       100.0 * c.verdict[GATE_PASS] / c.tests,
-	       100.0 * c.verdict[GATE_INCONCLUSIVE] / c.tests, c.pairs);
-}
-
-static void table_sequential(void)
-{
-	static const double effects[] = { 0.01, 0.02, 0.03, 0.05 };
-
-	printf("\n5. bench --sequential, up to 20 pairs, looks at 8, 12, 16, 20, sd 1 %%. Error: "
-	       "fail without a\n   change and minimum effect (alpha 1 %%), pass of a change of 2 "
-	       "%% (miss 10 %%); right: with a\n   minimum effect of 2 %%\n");
-	printf("shape       change error   rate   Wilson 95 %%           fail  pass incon.  "
-	       "pairs\n");
-	for (enum sim_shape shape = 0; shape < SIM_SHAPES; shape++)
-		sequential(shape, 0, GATE_ALPHA, gates);
-	for (unsigned int k = 0; k < 4; k++)
-		sequential(SIM_NORMAL, effects[k], effects[k] >= 0.02 ? GATE_MISS : -1, gates / 5);
-	sequential(SIM_LOGNORMAL, 0.02, GATE_MISS, gates / 5);
-	sequential(SIM_DRIFT, 0.02, GATE_MISS, gates / 5);
-}
-
-/* -- 6: many symbols ------------------------------------------------------------------------------ */
+/* -- 5: many symbols ------------------------------------------------------------------------------ */
 
 #define SYMBOLS 40u
 #define SYMBOL_RUNS 10u
@@ -305,18 +255,18 @@ static void shares_of_run(struct sim *s, double moved, double *share)
 	}
 }
 
-static void symbols(double moved, unsigned int sets, enum gate_family family, unsigned int *any,
+static void symbols(double moved, unsigned int sets, enum stats_family family, unsigned int *any,
 		    unsigned int *found)
 {
-	struct gate_rule r = { .unit = GATE_POINTS, .min_effect = 1e-6, .confidence = -1 };
+	struct stats_rule r = { .unit = STATS_POINTS, .min_effect = 1e-6, .confidence = -1 };
 	struct sim s = { .state = 4711 };
-	struct gate_design d;
+	struct stats_design d;
 
 	must(sim_design(&d, SYMBOL_RUNS, false));
 	*any = *found = 0;
 	for (unsigned int set = 0; set < sets; set++) {
 		double v[2 * SYMBOL_RUNS][SYMBOLS], x[SYMBOL_RUNS], y[SYMBOL_RUNS];
-		struct gate_result o[SYMBOLS], *all[SYMBOLS];
+		struct stats_result o[SYMBOLS], *all[SYMBOLS];
 		bool other = false;
 
 		for (unsigned int i = 0; i < 2 * SYMBOL_RUNS; i++)
@@ -327,76 +277,47 @@ static void symbols(double moved, unsigned int sets, enum gate_family family, un
 				y[i] = v[SYMBOL_RUNS + i][k];
 			}
 			all[k] = &o[k];
-			must(gate_compare(&d, &r, x, y, &o[k], NULL));
+			must(stats_compare(&d, &r, x, y, &o[k], NULL));
 		}
-		must(gate_adjust(all, SYMBOLS, GATE_ALPHA, family));
+		must(stats_adjust(all, SYMBOLS, STATS_ALPHA, family));
 		for (unsigned int k = 0; k < SYMBOLS; k++)
-			other = other || (k != 8 && o[k].verdict == GATE_FAIL);
-		*found += o[8].verdict == GATE_FAIL;
-		*any += other || (moved == 0 && o[8].verdict == GATE_FAIL);
+			other = other || (k != 8 && o[k].verdict == STATS_FAIL);
+		*found += o[8].verdict == STATS_FAIL;
+		*any += other || (moved == 0 && o[8].verdict == STATS_FAIL);
 	}
-	gate_design_deinit(&d);
+	stats_design_deinit(&d);
 }
 
 static void table_symbols(void)
 {
 	unsigned int sets = gates / 5, any, found;
 
-	printf("\n6. %u symbols of one profile, %u runs a side, %u sets: any false fail among them "
+	printf("\n5. %u symbols of one profile, %u runs a side, %u sets: any false fail among them "
 	       "(alpha "
 	       "1 %%)\n",
 	       SYMBOLS, SYMBOL_RUNS, sets);
-	symbols(0, sets, GATE_FDR, &any, &found);
+	symbols(0, sets, STATS_FDR, &any, &found);
 	printf("identical, Benjamini-Hochberg:   ");
-	put_rate(any, sets, GATE_ALPHA);
-	symbols(0, sets / 4, GATE_HOLM, &any, &found);
+	put_rate(any, sets, STATS_ALPHA);
+	symbols(0, sets / 4, STATS_HOLM, &any, &found);
 	printf("\nidentical, Holm:                 ");
-	put_rate(any, sets / 4, GATE_ALPHA);
-	symbols(0.05, sets / 4, GATE_FDR, &any, &found);
+	put_rate(any, sets / 4, STATS_ALPHA);
+	symbols(0.05, sets / 4, STATS_FDR, &any, &found);
 	printf("\none symbol of 4.3 %% grows by about 0.5 points: found in %.1f %%, another fails "
 	       "in %.1f %%\n",
 	       400.0 * found / sets, 400.0 * any / sets);
 }
 
-/* -- 7: modes and changes ------------------------------------------------------------------------- */
+/* -- 6: changes ----------------------------------------------------------------------------------- */
 
-static void table_modes(void)
+static void change_row(enum sim_shape shape, double step, double promised)
 {
-	static const unsigned int runs[] = { 10, 20, 40 };
-	unsigned int tests = gates / 5;
-
-	printf("\n7. Called multimodal (at 1 %%): n");
-	for (unsigned int j = 0; j < 3; j++)
-		printf("%9u", runs[j]);
-	putchar('\n');
-	for (enum sim_shape shape = 0; shape <= SIM_BIMODAL; shape++) {
-		printf("   %-30s", sim_shape_name[shape]);
-		for (unsigned int j = 0; j < 3; j++) {
-			struct sim s = { .shape = shape, .sd = 2, .state = 3 + j };
-			unsigned int seen = 0;
-			double v[40], limit = 0;
-
-			for (unsigned int k = 0; k < tests; k++) {
-				bool multimodal;
-
-				sim_series(&s, runs[j], v);
-				must(gate_modes_seen(v, runs[j], &limit, &multimodal));
-				seen += multimodal;
-			}
-			printf("%7.1f %%", 100.0 * seen / tests);
-		}
-		putchar('\n');
-	}
-}
-
-static void change_row(enum sim_shape shape, double step, unsigned int block, double promised)
-{
-	struct gate_change_options o = { .block = block };
+	const struct stats_change_options o = { 0 };
 	struct sim s = { .shape = shape, .sd = 1, .state = 12 };
 	unsigned int tests = gates / 10, any = 0, near = 0;
 
 	for (unsigned int k = 0; k < tests; k++) {
-		struct gate_change c[GATE_CHANGES_MAX];
+		struct stats_change c[STATS_CHANGES_MAX];
 		bool close = false;
 		double v[100];
 		size_t n;
@@ -404,13 +325,13 @@ static void change_row(enum sim_shape shape, double step, unsigned int block, do
 		sim_series(&s, 100, v);
 		for (unsigned int i = 60; i < 100; i++)
 			v[i] += step;
-		must(gate_changes(v, 100, &o, c, &n, NULL));
+		must(stats_changes(v, 100, &o, c, &n, NULL));
 		for (size_t i = 0; i < n; i++)
 			close = close || (c[i].at >= 57 && c[i].at <= 63);
 		any += n > 0;
 		near += close;
 	}
-	printf("   %-11s step %.0f sd, blocks of %u:", sim_shape_name[shape], step, block);
+	printf("   %-11s step %.0f sd:", sim_shape_name[shape], step);
 	put_rate(any, tests, promised);
 	if (step > 0)
 		printf("  within 3 of the truth: %.1f %%", 100.0 * near / tests);
@@ -419,21 +340,20 @@ static void change_row(enum sim_shape shape, double step, unsigned int block, do
 
 static void table_changes(void)
 {
-	printf("\n8. A history of 100 values: any change found (alpha 1 %%)\n");
-	change_row(SIM_NORMAL, 0, 1, GATE_CHANGE_ALPHA);
-	change_row(SIM_LOGNORMAL, 0, 1, GATE_CHANGE_ALPHA);
-	change_row(SIM_BIMODAL, 0, 1, GATE_CHANGE_ALPHA);
-	change_row(SIM_AR1, 0, 1, -1);
-	change_row(SIM_AR1, 0, 10, -1);
-	change_row(SIM_NORMAL, 1, 1, -1);
-	change_row(SIM_NORMAL, 2, 1, -1);
+	printf("\n6. A history of 100 values: any change found (alpha 1 %%)\n");
+	change_row(SIM_NORMAL, 0, STATS_CHANGE_ALPHA);
+	change_row(SIM_LOGNORMAL, 0, STATS_CHANGE_ALPHA);
+	change_row(SIM_BIMODAL, 0, STATS_CHANGE_ALPHA);
+	change_row(SIM_AR1, 0, -1);
+	change_row(SIM_NORMAL, 1, -1);
+	change_row(SIM_NORMAL, 2, -1);
 }
 
 int main(int argc, char **argv)
 {
 	static void (*const table[])(void) = { table_identical, table_told,  table_margin,
-					       table_power,	table_cover, table_sequential,
-					       table_symbols,	table_modes, table_changes };
+					       table_power,	table_cover, table_symbols,
+					       table_changes };
 	unsigned int only = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
 
 	if (argc > 1 && !strcmp(argv[1], "--quick"))

@@ -74,7 +74,7 @@ static int bench(const char *path)
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
 	if (file_map_open(&m, path, BOOT_MAX_FILE, &e) < 0 ||
-	    boot_image_parse(&image, path, m.data, m.len, &e) < 0) {
+	    image_parse(&image, path, m.data, m.len, &e) < 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
@@ -94,7 +94,7 @@ static int bench(const char *path)
 	printf("%-36s %7zu names in %6.1f ms (%.1f to %.1f), %5.1f M lookups/s\n", name,
 	       symtab_count(t), ms[ROUNDS / 2], ms[0], ms[ROUNDS - 1], lookups_per_s(t, &k) / 1e6);
 	symtab_destroy(t);
-	boot_image_deinit(&image);
+	image_deinit(&image);
 	file_map_close(&m);
 	return 0;
 }

@@ -130,7 +130,7 @@ static int bench(const char *path)
 	struct err e = { 0 };
 	int ret = file_map_open(&m, path, BOOT_MAX_FILE, &e);
 
-	ret = ret ? ret : boot_image_parse(&image, path, m.data, m.len, &e);
+	ret = ret ? ret : image_parse(&image, path, m.data, m.len, &e);
 	for (unsigned int r = 0; ret == 0 && r < ROUNDS; r++) {
 		ret = make_tables(path, &image, one, &e);
 		for (unsigned int p = 0; p < PARTS; p++)
@@ -147,7 +147,7 @@ static int bench(const char *path)
 	}
 	if (ret)
 		fprintf(stderr, "bench_tables: %s\n", e.text);
-	boot_image_deinit(&image);
+	image_deinit(&image);
 	file_map_close(&m);
 	return ret != 0;
 }

@@ -104,6 +104,16 @@ def with_sframe(scratch):
     return argv
 
 
+def go_stripped(scratch, name, alone):
+    """Go without any table that libdwfl reads. Not alone: libdwfl has the tables of the same code, and unwind() has none
+    but those of the stripped file. Alone: libdwfl guesses by rbp, and what it guesses counts for nothing."""
+    argv = built(scratch, "go", name + ".go", GO, ["build", "-o", "{out}", "{src}"])
+    if not argv:
+        return None
+    bare = argv[0] + ("-alone" if alone else "-bare")
+    return [bare if alone else argv[0]] if subprocess.run(["strip", "-o", bare, argv[0]], check=False).returncode == 0 else None
+
+
 def installed(name, *argv):
     path = shutil.which(name)
     return [path, *argv] if path else None
@@ -165,6 +175,8 @@ def programs(scratch):
         ("rust", lambda: built(scratch, "rustc", "map.rs", RUST, ["-O", "-o", "{out}", "{src}"])),
         ("rustc", lambda: rust_compiler(scratch)),
         ("go", lambda: built(scratch, "go", "map.go", GO, ["build", "-o", "{out}", "{src}"])),
+        ("go-stripped", lambda: go_stripped(scratch, "bare", False)),
+        ("go-alone", lambda: go_stripped(scratch, "alone", True)),
         ("node", lambda: installed(
             "node", "-e", "let o = {}; function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2) } "
             "for (let i = 0; i < 1e7; i++) { o['k' + i % 1000] = [i, JSON.stringify({a: i})].sort(); f(12) }")),

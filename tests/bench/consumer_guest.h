@@ -12,7 +12,7 @@
 #include "profile/record/guest/target.h"
 #include "tests/bench/kernel_text.h"
 #include "tests/unit/guest_fixture.h"
-#include "vmm/gmem.h"
+#include "base/gmem.h"
 
 #include <sys/mman.h>
 
@@ -285,7 +285,7 @@ static inline struct target cg_target(struct cg *g)
 	char name[32];
 	int bad;
 
-	t.image.is_linux = true;
+	t.is_linux = true;
 	t.kernel.seg[0] = (struct kimage_segment){ .va = KT_TEXT,
 						   .pa = g->text,
 						   .mem_len = CG_KERNEL_END - KT_TEXT,

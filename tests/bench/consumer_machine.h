@@ -102,8 +102,7 @@ static struct target target;
 
 static inline bool has_room(const struct ring *r, size_t len)
 {
-	size_t used =
-		atomic_load(&((struct ring *)r)->head) - atomic_load(&((struct ring *)r)->tail);
+	size_t used = atomic_load(&r->front->head) - atomic_load(&r->back->tail);
 
 	return r->size - used > 3 * (len + 64);
 }
@@ -134,7 +133,7 @@ static inline void wait_empty(void)
 	const struct timespec nap = { .tv_nsec = 100000 };
 
 	for (unsigned int i = 0; i < vm.vcpus; i++)
-		while (atomic_load(&vm.ring[i].head) != atomic_load(&vm.ring[i].tail))
+		while (atomic_load(&vm.ring[i].front->head) != atomic_load(&vm.ring[i].back->tail))
 			nanosleep(&nap, NULL);
 }
 
@@ -175,7 +174,7 @@ static inline struct pipeline *start(struct sink **sink, unsigned int vcpus, siz
 			abort();
 	target = cg_target(guest);
 	target_bind(&target, &vm.mem);
-	if (sink_perfdata_create(sink, &out, &e) < 0 || (*sink)->ops->begin(*sink, &info, &e) < 0 ||
+	if (perfdata_sink_create(sink, &out, &e) < 0 || (*sink)->ops->begin(*sink, &info, &e) < 0 ||
 	    pipeline_start(&p, &(struct pipeline_parts){ &target, &vm, *sink }, &opt, &own, NULL,
 			   &e) < 0) {
 		fprintf(stderr, "bench_consumer: %s\n", e.text);

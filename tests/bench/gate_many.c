@@ -20,7 +20,7 @@ static struct gate_run *run[RUNS_MAX];
 static char *path[RUNS_MAX];
 static size_t nruns;
 
-static struct gate_run *find(const char *want, const struct grules *rules, struct err *e)
+static struct gate_run *find(const char *want, const struct gate_rules *rules, struct err *e)
 {
 	for (size_t i = 0; i < nruns; i++)
 		if (!strcmp(path[i], want))
@@ -50,18 +50,18 @@ static void print(const struct gate_report *r)
 
 int main(int argc, char **argv)
 {
-	struct gate_eval_options opt = { .pairing = GATE_AUTO };
-	struct grules *rules = NULL;
+	struct gate_eval_options opt = { .pairing = STATS_AUTO };
+	struct gate_rules *rules = NULL;
 	struct err e = { 0 };
 	char *line = NULL;
 	size_t size = 0;
 
-	if (argc != 3 || grules_load(&rules, strcmp(argv[1], "-") ? argv[1] : NULL, &e)) {
+	if (argc != 3 || gate_rules_load(&rules, strcmp(argv[1], "-") ? argv[1] : NULL, &e)) {
 		fprintf(stderr, "gate_many: %s\n", argc == 3 ? e.text : "RULES|- auto|free");
 		return 1;
 	}
 	if (!strcmp(argv[2], "free"))
-		opt.pairing = GATE_FREE;
+		opt.pairing = STATS_FREE;
 	while (getline(&line, &size, stdin) > 0) {
 		struct gate g = { .rules = rules };
 		enum gate_side side = GATE_BASE;
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 				continue;
 			}
 			one = find(w, rules, &e);
-			if (!one || g.n[side] == GATE_MAX_RUNS) {
+			if (!one || g.n[side] == STATS_MAX_RUNS) {
 				fprintf(stderr, "gate_many: %s\n", one ? "too many runs" : e.text);
 				return 1;
 			}
@@ -93,6 +93,6 @@ int main(int argc, char **argv)
 		gate_run_destroy(run[i]);
 		free(path[i]);
 	}
-	grules_destroy(rules);
+	gate_rules_destroy(rules);
 	return 0;
 }

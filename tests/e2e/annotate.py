@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 30 s
+# tests: not svm, disk
 """kvmprof annotate: the demo's loops and a Linux that patches itself.
 
 Each percentage is that of the samples of kvmprof script at the address, and what perf

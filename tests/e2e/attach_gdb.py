@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: alone, 8 s: quick
+# tests: slow, at most 1200 s
+# tests: not svm, threads
 """Through the gdbstub of a real QEMU: names, stacks and shares are right, and it runs on.
 
 A Linux that is interpreted (TCG: no KVM) is attached to without an image: names come out of
@@ -15,6 +18,7 @@ import os
 import random
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -87,6 +91,18 @@ def usage():
               "attach %s: status %d: %s" % (args, p.status, p.err))
 
 
+def linked_high_only(vmlinux, path):
+    """A copy whose p_paddr is p_vaddr, as vmlinux-to-elf writes it: no loader could place it, but its names are right."""
+    with open(vmlinux, "rb") as f:
+        elf = bytearray(f.read())
+    at, n = struct.unpack_from("<Q", elf, 32)[0], struct.unpack_from("<H", elf, 56)[0]
+    for phdr in range(at, at + 56 * n, 56):
+        elf[phdr + 24:phdr + 32] = elf[phdr + 16:phdr + 24]
+    with open(path, "wb") as f:
+        f.write(elf)
+    return path
+
+
 def interpreted_linux():
     tiny = e2e.built_kernel("tiny")
     with open(os.path.join(tiny, "System.map"), encoding="ascii") as f:
@@ -102,6 +118,9 @@ def interpreted_linux():
         check("through a gdbstub" in p.err and "stops the whole machine" in p.err,
               "the summary does not say how slow this is: " + p.err)
         check(q.status() == "running", "after attach the machine is " + q.status())
+        p = attach(q, "--duration", "2", "-o", "high.data", "--image",
+                   linked_high_only(os.path.join(tiny, "vmlinux"), "high-vmlinux"))
+        check(p.status == 0, "attach --image with p_paddr = p_vaddr: status %d: %s" % (p.status, p.err))
         before = len(q.console())
         until = time.monotonic() + 300
         while len(q.console()) == before and time.monotonic() < until:
@@ -124,6 +143,11 @@ def interpreted_linux():
     check(s["freq_hz"] == 49, "by default %s Hz" % s["freq_hz"])
     check(s["attach"]["stops"] >= s["samples"], "stops: %s" % s["attach"])
 
+    high = e2e.summary("high.data")
+    check(high["samples"] > 10 and high["unsymbolized"] == 0 and
+          high["kernel_stack_end"].get("root", 0) + high["kernel_stack_end"].get("user-entry", 0) > 0,
+          "p_paddr = p_vaddr: %d samples, %d without a name, %s" %
+          (high["samples"], high["unsymbolized"], high["kernel_stack_end"]))
     rows = json.loads(e2e.kvmprof("report", "--json", "-n", "0", "-i", "linux.data").out)["symbols"]
     names = {x["symbol"] for x in rows if "kernel.kallsyms" in x["dso"]}
     check(len(names) > 20 and names <= known,

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 5 s
+# tests: svm, at most 400 s
+# tests: svm, at most 1800 s: large
 """attach_kvm.py KVMPROF SCRATCH [large]: a Linux guest of a real QEMU under KVM, as attach finds it.
 
 Where KVM interprets the guest's kernel, QEMU cannot boot a Linux (docs/attach.md), so this runs on

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 15 s
+# tests: svm, at most 600 s
 """Where attach finds the memory of a real QEMU: as KVM has it, where BPF may be used, and as the guest's
 page tables prove it elsewhere.
 

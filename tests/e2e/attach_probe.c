@@ -9,6 +9,14 @@
  */
 #include "base/clock.h"
 #include "vmm/attach/attach.h"
+#include "tests/sample_check.h"
+#include "base/ring.h"
+#include "base/vcpu_stats.h"
+#include "vmm/attach/attach_facts.h"
+#include "vmm/attach/foreign.h"
+#include "vmm/end.h"
+#include "vmm/quirks.h"
+#include "vmm/vm.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,7 +59,7 @@ static int cycle(const struct attach_config *cfg, unsigned int ms, int print, in
 	uint64_t until, lost = 0;
 	struct vm *vm;
 
-	if (vm_attach(&vm, cfg, &e)) {
+	if (attach_open(&vm, cfg, &e)) {
 		fprintf(stderr, "attach_probe: %s\n", e.text);
 		return 1;
 	}
@@ -67,7 +75,7 @@ static int cycle(const struct attach_config *cfg, unsigned int ms, int print, in
 	vm_end(vm, VM_END_DURATION);
 	vm_join(vm);
 	drain(vm, &s, print);
-	vm_attach_facts(vm, &f);
+	foreign_facts(vm, &f);
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
 		const struct vcpu_stats v = vm_stats(vm, i);
 

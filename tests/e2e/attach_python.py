@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s
+# tests: not svm, disk
 """Functions, files and lines of Python in a guest of another process's machine: what `attach --python`
 shows, read by stock perf, are stacks that the guest's program has had, and the shares are its own.
 

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 12 s
+# tests: slow, at most 3600 s: 100
+# tests: not svm, threads
 """SIGSTOP and SIGCONT at random, to `kvmprof attach` or to the machine that it is attached to: nothing hangs,
 attach ends well with samples that are read, and the machine goes on, free, to an end of its own.
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 35 s
+# tests: not svm, threads
 """Attached to a Linux guest: its programs have the same names and tasks by BPF as by ptrace.
 
 Three threads of two programs take turns in a guest of a `kvmprof run`, and print in which stack each spins. It is attached to
@@ -71,6 +73,12 @@ try:
         check(share > 0.9, "%s: only %.1f %% are in the stack they should be in" % (technique, 100 * share))
         said.append("%s: %.1f %% of the right task, %.1f %% in the right stack (%d samples by BPF, %d by ptrace)" % (
             technique, 100 * known, 100 * share, s["attach"]["samples_by_bpf"], s["attach"]["samples_by_ptrace"]))
+    # A machine's tasks without samples, as its programs know them.
+    for options in (["--json"], ["--json", "--stacks", "--interval", "0.2"]):
+        p = e2e.kvmprof("ps", str(boot.process.pid), *options, timeout=120)
+        if check(p.status == 0, "ps %s: %s" % (options, p.err)):
+            comms = set(re.findall(r'"comm": *"([^"]*)"', p.out))
+            check(set(truth) <= comms, "ps %s: %s of the tasks %s" % (options, sorted(comms), sorted(truth)))
 finally:
     boot.process.kill()
     boot.wait(60)

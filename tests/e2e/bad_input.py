@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 5 s: {asan}/kvmprof
+# tests: not svm, files
 """What users get wrong: one clear line, the right exit status, nothing left behind.
 
 bad_input.py KVMPROF SCRATCH [KVMPROF2]: KVMPROF2 is the program built with sanitizers,
@@ -157,13 +159,14 @@ def table(program):
     for what, argv, text in usage:
         refused(program, what, argv, 2, text)
 
+    image = run + [os.path.join(e2e.BUILD, "guest", "demo.elf")]
     files = [
-        ("initrd missing", run + ["--initrd", "missing"], "missing"),
-        ("initrd empty", run + ["--initrd", "empty"], "empty"),
-        ("initrd a directory", run + ["--initrd", "/"], "directory"),
-        ("symbols missing", run + ["--symbols", "missing"], "missing"),
-        ("symbols empty", run + ["--symbols", "empty"], "empty"),
-        ("symbols foreign", run + ["--symbols", "/etc/passwd"], "/etc/passwd"),
+        ("initrd missing", image + ["--initrd", "missing"], "missing"),
+        ("initrd empty", image + ["--initrd", "empty"], "empty"),
+        ("initrd a directory", image + ["--initrd", "/"], "directory"),
+        ("symbols missing", image + ["--symbols", "missing"], "missing"),
+        ("symbols empty", image + ["--symbols", "empty"], "empty"),
+        ("symbols foreign", image + ["--symbols", "/etc/passwd"], "/etc/passwd"),
         ("report: missing", ["report", "-i", "missing"], "missing"),
         ("report: missing argument", ["report", "missing"], "missing"),
         ("report: foreign", ["report", "-i", "/etc/passwd"], "/etc/passwd"),
@@ -182,7 +185,7 @@ def with_kvm(program):
             ["run", bz, "-m", "64M", "-o", "never.data", "--append", "x" * 200], 1, "32")
     refused(program, "cmdline of 5000 bytes", ["run", "-o", "never.data", "--append", "x" * 5000], 1, "command line")
     refused(program, "more memory than the host has", run + ["-o", "never.data", "-m", "100000G"], 1, "MiB")
-    refused(program, "a kernel larger than memory", ["run", "-o", "never.data", "-m", "16M", "--initrd",
+    refused(program, "a kernel larger than memory", ["run", "-o", "never.data", "-m", "16M", os.path.join(e2e.BUILD, "guest", "demo.elf"), "--initrd",
             write("big-initrd", bytes(20 << 20))], 1, "")
     os.remove("big-initrd")
     refused(program, "output below a file", run + ["-o", "empty/x"], 1, "empty/x")

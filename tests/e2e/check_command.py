@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 3 s
+# tests: svm, at most 60 s
 """`kvmprof check`: what the host offers; each lack comes with how to mend it. Without KVM it
 says that, and what can be done about it."""
 

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 20 s
+# tests: slow, at most 900 s: all
+# tests: not svm, files
 """The host's clocks jump while a guest is recorded: no crash, no hang, and a profile that can be read.
 
-    clock_jumps.py KVMPROF SCRATCH
+    clock_jumps.py KVMPROF SCRATCH [all]
 
 After a suspend CLOCK_REALTIME is hours later; where the host is a machine that was paused CLOCK_MONOTONIC may be,
-too. Somebody may set the time back. clock_jumps.c makes them do so, in kvmprof alone."""
+too. Somebody may set the time back. clock_jumps.c makes them do so, in kvmprof alone. Without `all` three jumps of `run' and two of `attach' are
+tried."""
 
 import json
 import os
@@ -35,6 +39,15 @@ ALL_THE_TIME = "pauses of a minute from the first look on"
 ATTACHED = {name: JUMPS[name] for name in ("a suspend of a day", "a pause of an hour", "pauses of a minute all the time",
                                            "one before anything begins")}
 ATTACHED[ALL_THE_TIME] = "0 5 60 60"
+if e2e.EXTRA != ["all"]:
+    JUMPS = {name: JUMPS[name] for name in ("a pause of an hour", "one before anything begins", "the time goes back all the time")}
+    ATTACHED = {name: ATTACHED[name] for name in ("a pause of an hour", ALL_THE_TIME)}
+
+
+def duration(plan, seconds):
+    """The --duration that lasts so long, or a little longer, by a clock that did not jump: it is measured by the one that does."""
+    _, every_ms, monotonic_s, _ = (int(n) for n in plan.split())
+    return "%g" % (seconds + (seconds * 1000 / every_ms * monotonic_s if every_ms else 0))
 
 
 def jumping(plan):
@@ -67,14 +80,15 @@ def readable(what, path, beside=()):
 
 
 def recorded(what, plan):
-    p = kvmprof(what, plan, "run", "-q", "-o", "run.data", "--no-buildid-cache", "--append", "seconds=1.5")
+    p = kvmprof(what, plan, "run", "-q", "-o", "run.data", "--no-buildid-cache", "--append", "seconds=1")
     n = readable(what, "run.data") if p else 0
     # The guest's own clock did not jump; what ends with it has its samples.
     check(n > 50 or not p, "%s: only %d samples" % (what, n))
-    p = kvmprof(what, plan, "run", "-q", "-o", "for.data", "--no-buildid-cache", "--duration", "1.5", "--append", "seconds=60")
+    p = kvmprof(what, plan, "run", "-q", "-o", "for.data", "--no-buildid-cache", "--duration", duration(plan, 1.5),
+                "--append", "seconds=60")
     if p:
         readable(what, "for.data")
-    kvmprof(what, plan, "stat", "--duration", "1.5", "--append", "seconds=60")
+    kvmprof(what, plan, "stat", "--duration", duration(plan, 1.5), "--append", "seconds=60")
     return n
 
 
@@ -83,7 +97,7 @@ def attached(what, plan):
     guest = e2e.Boot("-o", "guest.data", "--no-buildid-cache", "--append", "seconds=60")
     guest.wait_for("demo: start", 60)
     p = kvmprof(what, plan, "attach", str(guest.process.pid), "--image", os.path.join(e2e.BUILD, "guest", "demo.elf"),
-                "--duration", "2", "-o", "at.data", "--no-buildid-cache")
+                "--duration", duration(plan, 2), "-o", "at.data", "--no-buildid-cache")
     if p:
         readable(what, "at.data", beside=("guest.data",))
     guest.process.send_signal(signal.SIGINT)
@@ -101,7 +115,7 @@ def behind_a_gdbstub():
     try:
         for what in ("a pause of an hour", ALL_THE_TIME):
             kvmprof(what, ATTACHED[what], "attach", "--gdb", stub, "--image", os.path.join(e2e.BUILD, "guest", "demo.elf"),
-                    "--duration", "2", "-F", "99", "-o", "gdb.data", "--no-buildid-cache")
+                    "--duration", duration(ATTACHED[what], 2), "-F", "99", "-o", "gdb.data", "--no-buildid-cache")
             qemu.goes_on(q.pid, what)
     finally:
         q.end()

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 900 s
+# tests: not svm, disk
 """Debian's own 6.1 cloud kernel from its bzImage, for the first 60 s of its boot."""
 
 import e2e

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 2700 s: 6.12 bzimage
+# tests: slow, at most 2700 s: {booted}
+# tests: not svm, disk
 """cloud_boot.py KVMPROF SCRATCH KERNEL [bzimage | svm]: a kernel of tests/kernels.table to user space and
 to its power-off, such as Debian's own 6.1; bzimage: through its own decompressor; svm: on an
 emulated host with SVM, and not this machine's KVM. Minutes, where KVM interprets the guest's ring 0."""

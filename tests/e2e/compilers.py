@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 3600 s: bookworm
+# tests: slow, at most 3600 s: trixie
+# tests: not svm, files
 """compilers.py KVMPROF SCRATCH bookworm|trixie: built in a bare Debian 12 or 13 by each compiler that
 it has, with warnings as errors, and with that release's libraries (capstone 4 and 5 among them).
 

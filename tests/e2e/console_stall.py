@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 19 s
+# tests: not svm, threads
 """Standard output that nobody reads must not stop a run, and one that is read slowly loses nothing.
 
-A ring that is full, and the words in place of what was dropped: tests/unit/console/test_console.c."""
+A ring that is full, and the words in place of what was dropped: tests/unit/profile/record/console/test_console.c."""
 
 import fcntl
 import re

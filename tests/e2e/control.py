@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 26 s
+# tests: slow, at most 900 s: smp
+# tests: svm, at most 400 s
 """control.py KVMPROF SCRATCH [smp]: a run that is watched and changed while its guest runs.
 
 The demo guest runs; what was asked for has to be seen in the profile: a gap, another rate, fewer
@@ -191,8 +194,19 @@ def snapshots():
     check(p.status == 0 and re.search(r"^ *\d+\.\d+", p.out, re.M), "annotate of a snapshot: " + p.out + p.err)
     r.ctl("snapshot", "/nonexistent/x", want=1)
     r.ctl("snapshot", "home", want=1)  # a directory, but no profile
+    os.makedirs("below/.hidden")
+    os.symlink("below", "link")
+    with open("below/text", "w", encoding="ascii") as f:
+        f.write("text")
+    for path, words in (("below/text", "no profile"), (".now.data", "hidden"), ("below/.hidden/now.data", "hidden"),
+                        ("/dev/shm/now.data", "writes profiles below")):
+        p = r.ctl("snapshot", path, want=1)
+        check(words in p.err and p.err.count("\n") == 1 and path.split("/")[-1] in p.err, "%s: %s" % (path, p.err))
+    for path in ("below/one.data", "link/one.data"):  # the user's own links lead there
+        check(r.ask("snapshot", path).get("ok") and e2e.summary("below/one.data")["samples"] > 0, "no %s" % path)
+    check(os.path.isdir("below/one.data.old") and open("below/text").read() == "text", "below: %s" % os.listdir("below"))
     s = r.end()
-    check(s["snapshots"] == 3, "%s snapshots" % s["snapshots"])
+    check(s["snapshots"] == 5, "%s snapshots" % s["snapshots"])
     whole, part = wall(script("long.data")), wall(script("now.data"))
     check(len(whole) == s["samples"] > len(part), "samples at the end: %d" % len(whole))
     check(whole[:len(part)] == part, "the snapshot is not the beginning of the whole")

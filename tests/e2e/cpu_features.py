@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 18 s
+# tests: not svm, disk
 """What a guest is told of its processor agrees with what it can run. On a host whose KVM runs
 LZCNT and TZCNT as BSR and BSF no guest hears of them, neither its kernel (/proc/cpuinfo) nor a
 program (CPUID): zstd would go by that and unpack nonsense. Elsewhere nothing is hidden. Where such a

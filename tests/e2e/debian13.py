@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s: quick
+# tests: slow, at most 10800 s
+# tests: not svm, disk
 """debian13.py KVMPROF SCRATCH: from a bare Debian 13 to `make demo`, to the unit tests, to the
 boot of a kernel made of its own sources. scripts/deps.sh installs all that is needed, but for make.
 

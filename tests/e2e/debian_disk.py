@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 6300 s
+# tests: not svm, disk
 """debian_disk.py KVMPROF SCRATCH: a 2 GiB disk image with a stock Debian 12 (its cloud kernel, the
 initrd that initramfs-tools makes by its defaults, sysvinit) boots to its init, says so and powers
 off; the image is the same afterwards. Many minutes on a host that interprets the guest's ring 0."""

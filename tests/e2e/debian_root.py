@@ -118,8 +118,8 @@ def base(release):
 
 
 def sources(directory):
-    """What a clone has, with what is changed here, but nothing that was built."""
-    os.makedirs(directory)
+    """What a clone has, with what is changed here and with the files' times, but nothing that was built."""
+    os.makedirs(directory, exist_ok=True)
     p = subprocess.run(["git", "-C", e2e.TOP, "ls-files", "-z", "--cached", "--others",
                         "--exclude-standard"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if p.returncode:

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 3 s
+# tests: not svm, files
 """Where debug files are found, and why others are not used: --debuginfo with a file and with
 directories, maps of `kvmprof scan`, a debuginfod server on this machine through the real
 client library. And source lines in `kvmprof script`, also of a kernel that was moved."""

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 1 s
+# tests: not svm, disk
 """A kernel's own decompressor that halts for good is no success: exit status 1 and one line.
 The image is a good one but for the first instructions at its 64-bit entry: cli, hlt."""
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 2 s
+# tests: svm, at most 120 s
 """A triple fault: said, with registers and stack; what was recorded until then is kept.
 
 Where KVM resets a vCPU before it reports the fault (kvm_amd), that is said instead, with the

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 11 s
+# tests: not svm, files
 """deps_script.py KVMPROF SCRATCH: scripts/deps.sh on systems that lack some packages.
 
 apt and dpkg are programs of this test that keep their state in files, so that each system can
@@ -75,8 +77,20 @@ OPTIONAL = " ".join(line.split(":")[0] for line in listed(text, "OPTIONAL").spli
 for other in ("npm", "rustc"):    # the system has another one
     OPTIONAL.remove(other)
 FIRST = [n.split("|")[0] for n in REQUIRED + OPTIONAL]
+KERNEL = [n.split("|")[0] for n in listed(text, "KERNEL").split()]
 # Each package of the build has a name in Fedora and in Arch, or comes with another one.
 ROWS = [line.split(" ") for line in listed(text, "COUNTERPARTS").split("\n")]
+# needs.sh names packages that the script installs: all libraries of the build among them.
+with open(os.path.join(e2e.TOP, "scripts", "needs.sh")) as f:
+    needs = f.read()
+NEEDED = {r.split(" ")[1] for n in ("PROGRAMS", "HEADERS", "CXX_HEADERS") for r in listed(needs, n).split("\n")}
+check(NEEDED - {"binutils"} <= set(listed(text, "BUILD").split()),
+      "needs.sh names what deps.sh does not install: %s" % sorted(NEEDED - set(listed(text, "BUILD").split())))
+lacks = {n for n in listed(text, "BUILD").split() if re.match(r"lib.*-dev$|comerr-dev|nettle-dev", n)} - NEEDED
+check(not lacks, "needs.sh does not look for %s" % sorted(lacks))
+CHECK = listed(needs, "CHECK_HEADERS").split()[1::2]
+check(CHECK == listed(text, "CHECK").split(), "make check needs %s, deps.sh check installs %s" % (CHECK, listed(text, "CHECK")))
+check(set(CHECK) <= set(REQUIRED), "deps.sh test does not install what make check needs")
 check([r[0] for r in ROWS] == listed(text, "BUILD").split() and all(len(r) == 3 for r in ROWS),
       "COUNTERPARTS and BUILD differ: %s" % set(listed(text, "BUILD").split()).symmetric_difference(r[0] for r in ROWS))
 
@@ -115,7 +129,7 @@ class System:
         e2e.shutil.rmtree("cache", ignore_errors=True)
         os.mkdir("state")
         self.write("installed", installed)
-        self.write("known", [n for n in FIRST if n not in without] + list(added))
+        self.write("known", [n for n in FIRST + KERNEL if n not in without] + list(added))
         self.write("broken", broken)
         self.write("uid", [str(uid)])
         if lists:
@@ -172,6 +186,17 @@ expect("no lists, second call", s.deps(), 0, [], 0)
 s = System()
 expect("the build", s.deps("build"), 0, [], 1)
 check("linux-perf" not in s.read("installed"), "the build installs perf")
+
+s = System()
+expect("make check", s.deps("check"), 0, [], 1)
+check(sorted(s.read("installed")) == sorted(listed(text, "BUILD").split() + CHECK), "make check: installed %r" %
+      s.read("installed"))
+s = System()
+expect("a kernel", s.deps("kernel"), 0, [], 1)
+got = s.read("installed")
+check(5 < len(got) <= 20 and {"bc", "bison", "flex"} <= set(got) and
+      not {"chromium", "npm", "qemu-system-x86", "clang"} & set(got), "a kernel: installed %r" % got)
+expect("a kernel, second call", s.deps("kernel"), 0, [], 0)
 
 # A name with a '.' that does not exist, and one that it matches as a pattern.
 s = System(without=["linux-source-6.1"], added=["linux-source", "linux-source-6.19", "g--x"])

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 60 s
+# tests: not svm, network
 """A kernel finds our virtio devices by either transport, and uses each: random numbers, hvc0 in
 both directions, and a network by libslirp (DHCP, a page from the host, a connection to the guest).
 It also has KVM's clock, and knows how long it was kept waiting for a processor. Each packet is on the profile's clock, with

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s
+# tests: slow, at most 3600 s: 100
+# tests: not svm, disk
 """disk_boot.py KVMPROF SCRATCH [N]: a disk image with a GUID partition table, a unified kernel image
 on its EFI system partition and a root in ext4 boots to its init and powers off. Two runs have the
 image at the same time, each writes to it and reads that back, and the image is the same afterwards.

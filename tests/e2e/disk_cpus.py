@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 2400 s
+# tests: not svm, threads
 """Two processors with a queue each write to a disk and read it at the same time, by either
 transport: what they read is what they wrote, and what the image has then."""
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 3 s
+# tests: svm, at most 240 s
 """A driver that is not Linux's reads a disk from ring 3, by either transport, with interrupts and
 without, with EVENT_IDX and without, one request at a time and many: it gets the disk's bytes, and
 counts the requests that the disk counts. The event io gives each its stack."""

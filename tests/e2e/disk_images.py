@@ -1,10 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""disk_images.py KVMPROF SCRATCH: what `kvmprof inspect` finds on disks, made here, with each kind
-of boot entry, and what it says of files that are no disks. Needs no /dev/kvm."""
+# tests: beside, 5 s
+# tests: slow, at most 120 s: mkconfig
+# tests: not svm, files
+"""disk_images.py KVMPROF SCRATCH [mkconfig]: what `kvmprof inspect` finds on disks, made here, with each kind
+of boot entry, and what it says of files that are no disks. Needs no /dev/kvm. mkconfig: the menus are those that
+Debian's grub-mkconfig makes."""
 
 import json
 import os
+import re
+import shutil
+import subprocess
 
 import disk_fixture as disk
 import e2e
@@ -109,6 +116,187 @@ def grub():
     files["/grub/grubenv"] = "saved_entry=more>old\n"
     disk.ext4("disk.img", files, 7, 8, a, "boot")
     expect("grub saved", "disk.img", "grub", "/vmlinuz-1", "single root=PARTUUID=6b766d70-02")
+
+
+FEDORA = """if [ -s $prefix/grubenv ]; then
+  load_env
+fi
+if [ "${next_entry}" ] ; then
+   set default="${next_entry}"
+   set next_entry=
+else
+   set default="${saved_entry}"
+fi
+insmod blscfg
+blscfg
+menuentry 'UEFI Firmware Settings' --id 'uefi-firmware' {
+	fwsetup
+}
+"""
+
+
+def blscfg():
+    """Fedora's and Red Hat's: entries are files of their own, GRUB's menu and environment choose among them."""
+    options = "root=/dev/vda ro"
+    entry = ("title Fedora Linux (%s)\nversion %s\nlinux /boot/vmlinuz-%s\n"
+             "initrd /boot/initramfs-%s.img $tuned_initrd\noptions $kernelopts $tuned_params\n")
+    files = {"/boot/grub2/grub.cfg": FEDORA, "/boot/extra": b"x", "/boot/loader/loader.conf": "default *6.11.5*\n"}
+    for v in ("6.11.5", "6.11.4", "0-rescue"):
+        files["/boot/loader/entries/0ab-%s.conf" % v] = entry % (v, v, v, v)
+        files["/boot/vmlinuz-" + v] = KERNEL
+        files["/boot/initramfs-%s.img" % v] = b"initrd"
+
+    def chosen(env, version, more=(), args=options, by="saved_entry"):
+        files["/boot/grub2/grubenv"] = "# GRUB Environment Block\nkernelopts=%s\n%s\n######" % (options, env)
+        facts = expect("blscfg, " + env, whole(files), "bls", "/boot/vmlinuz-" + version, args,
+                       ["/boot/initramfs-%s.img" % version] + list(more))
+        menu = facts["disk"]["grub"]
+        check(menu["booted"] and menu["chosen_by"] == by and version in menu["title"], "%s: GRUB: %r" % (env, menu))
+    chosen("saved_entry=0ab-6.11.4", "6.11.4")
+    chosen("saved_entry=Fedora Linux (6.11.4)", "6.11.4")
+    chosen("saved_entry=1", "6.11.4")
+    chosen("saved_entry=2", "0-rescue")
+    chosen("saved_entry=0ab-0-rescue\nnext_entry=0ab-6.11.4", "6.11.4", by="next_entry")
+    chosen("saved_entry=no-longer-there", "6.11.5")
+    chosen("saved_entry=0ab-6.11.4\ntuned_initrd=/boot/extra\ntuned_params=a=b c", "6.11.4", ["/boot/extra"],
+           options + " a=b c")
+    # What it would boot cannot be booted here: no Linux, or a file that is gone.
+    files["/boot/grub2/grubenv"] = "kernelopts=%s\nsaved_entry=uefi-firmware\n" % options
+    facts = expect("blscfg, firmware", whole(files), "bls", "/boot/vmlinuz-6.11.5", options, ["/boot/initramfs-6.11.5.img"])
+    check(not facts["disk"]["grub"]["booted"] and "fwsetup" in facts["disk"]["grub"]["not_booted_because"],
+          "firmware: %r" % facts["disk"]["grub"])
+    del files["/boot/vmlinuz-6.11.4"]
+    files["/boot/grub2/grubenv"] = "kernelopts=%s\nsaved_entry=1\n" % options
+    facts = expect("blscfg, gone", whole(files), "bls", "/boot/vmlinuz-6.11.5", options, ["/boot/initramfs-6.11.5.img"])
+    check("vmlinuz-6.11.4" in facts["disk"]["grub"]["not_booted_because"] and
+          "not the default" in facts["disk"]["boots"]["because"], "gone: %r" % facts["disk"])
+
+
+def grub_says():
+    """What GRUB would boot is said, and why it is not what kvmprof boots."""
+    linux = "menuentry 'Linux' --id l {\nlinux /boot/vmlinuz root=/dev/vda\n}\n"
+    xen = "menuentry 'Xen' --id x {\nmultiboot2 /boot/xen.gz placeholder\nmodule2 /boot/vmlinuz placeholder\n}\n"
+    files = {"/boot/vmlinuz": KERNEL, "/boot/grub/grub.cfg": "set default=x\n" + linux + xen}
+    image = whole(files)
+    facts = expect("Xen", image, "grub", "/boot/vmlinuz", "root=/dev/vda")
+    menu = facts["disk"]["grub"]
+    check(menu["title"] == "Xen" and menu["entry"] == "1" and "Xen, by multiboot" in menu["not_booted_because"],
+          "Xen: %r" % menu)
+    text = e2e.kvmprof("inspect", image).out
+    check(re.search(r'^GRUB +would boot entry 1 "Xen" \(default=x\) of /boot/grub/grub.cfg\n +\(kvmprof boots another: ',
+                    text, re.M), "inspect does not say what GRUB would boot:\n" + text)
+    # The id of an entry in a submenu is nothing without the submenu's.
+    files["/boot/vmlinuz-old"] = KERNEL
+    files["/boot/grub/grub.cfg"] = ("set default=old\n" + linux + "submenu 'more' --id m {\nmenuentry 'old' --id old {\n"
+                                    "linux /boot/vmlinuz-old root=/dev/vda\n}\n}\n")
+    facts = expect("a bare nested id", whole(files), "grub", "/boot/vmlinuz", "root=/dev/vda")
+    check(facts["disk"]["grub"]["booted"] and facts["disk"]["grub"]["entry"] == "0", "nested: %r" % facts["disk"]["grub"])
+    files["/boot/grub/grub.cfg"] = files["/boot/grub/grub.cfg"].replace("default=old", "default='m>old'")
+    expect("a nested id", whole(files), "grub", "/boot/vmlinuz-old", "root=/dev/vda")
+    # Entries of systemd-boot beside a menu that does not read them.
+    files["/boot/loader/entries/a.conf"] = "linux /boot/vmlinuz\noptions root=/dev/vda\n"
+    facts = expect("both", whole(files), "bls", "/boot/vmlinuz", "root=/dev/vda")
+    check("no blscfg" in facts["disk"]["grub"]["not_booted_because"], "both: %r" % facts["disk"]["grub"])
+
+
+PROBE = """#!/bin/sh
+# In place of grub-probe, which wants to see real devices.
+for a; do
+	case $a in --target=*) t=${a#--target=} ;; esac
+	case $p in -t) t=$a ;; esac
+	p=$a
+done
+case $t in
+device) echo /dev/vda1 ;;
+fs_uuid) echo %s ;;
+fs) echo ext2 ;;
+partmap) echo gpt ;;
+partuuid) echo 0 ;;
+compatibility_hint) echo hd0,gpt1 ;;
+hints_string) echo --hint-bios=hd0,gpt1 ;;
+abstraction) ;;
+*) exit 1 ;;
+esac
+"""
+XEN = "xen-4.17-amd64.gz"
+
+
+def debian_grub(root):
+    """Unpacks Debian's grub-mkconfig below root and has it look there alone; False without apt."""
+    work = root + ".debs"
+    os.makedirs(work)
+    if not shutil.which("apt-get"):
+        return False
+    for name in ("grub-common", "grub2-common"):
+        p = subprocess.run(["apt-get", "download", name], cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        debs = [f for f in os.listdir(work) if f.startswith(name + "_")]
+        if p.returncode or not debs:
+            return False
+        subprocess.run(["dpkg-deb", "-x", os.path.join(work, debs[0]), root], check=True)
+    # Colours, by the background picture of the system.
+    os.remove(os.path.join(root, "etc/grub.d/05_debian_theme"))
+    scripts = [os.path.join(root, "usr/sbin/grub-mkconfig"), os.path.join(root, "usr/share/grub/grub-mkconfig_lib")]
+    scripts += [os.path.join(root, "etc/grub.d", f) for f in os.listdir(os.path.join(root, "etc/grub.d"))]
+    for path in scripts:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        text = re.sub(r'="/(usr|etc)', r'="%s/\1' % root, text)
+        text = re.sub(r" /((?:boot/)?(?:vmlinu|kernel-|xen))", r" %s/\1" % root, text)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+    for name, text in (("sbin/grub-probe", PROBE % disk.uuid(1)), ("bin/grub-mkrelpath", "#!/bin/sh\necho \"${1#%s}\"\n" % root),
+                       ("bin/grub-script-check", "#!/bin/sh\n")):
+        path = os.path.join(root, "usr", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path, 0o755)
+    os.makedirs(os.path.join(root, "boot", "grub"))
+    return True
+
+
+def mkconfig():
+    """Menus that Debian's own grub-mkconfig makes, of two kernels, without and with Xen."""
+    root = os.path.abspath("debian-grub")
+    if not debian_grub(root):
+        e2e.left_out("Debian's packages of GRUB cannot be fetched")
+        return
+    files = {}
+    for v in ("6.1.0-20-amd64", "6.1.0-18-amd64"):
+        files["/boot/vmlinuz-" + v] = KERNEL
+        files["/boot/initrd.img-" + v] = b"initrd"
+        files["/boot/config-" + v] = b"CONFIG_XEN=y\nCONFIG_XEN_DOM0=y\n"
+    for name, content in files.items():
+        with open(root + name, "wb") as f:
+            f.write(content)
+
+    def menu(defaults):
+        with open(os.path.join(root, "etc", "default", "grub"), "w", encoding="utf-8") as f:
+            f.write('GRUB_DISTRIBUTOR=Debian\nGRUB_CMDLINE_LINUX_DEFAULT="quiet"\nGRUB_TIMEOUT=5\n' + defaults)
+        p = e2e.run("sh", os.path.join(root, "usr/sbin/grub-mkconfig"))
+        check(p.status == 0 and "menuentry" in p.out, "grub-mkconfig: %d %s" % (p.status, p.err))
+        return p.out
+
+    def boots(what, defaults, env, version, index, booted=True, by="default", mode=" ro quiet"):
+        files["/boot/grub/grub.cfg"] = menu(defaults)
+        files["/boot/grub/grubenv"] = "# GRUB Environment Block\n%s\n####" % env
+        facts = expect(what, whole(files), "grub", "/boot/vmlinuz-" + version, "root=/dev/vda1" + mode,
+                       ["/boot/initrd.img-" + version])
+        got = facts["disk"]["grub"]
+        check((got["entry"], got["booted"], got["chosen_by"]) == (index, booted, by), "%s: %r" % (what, got))
+        return got
+    new, old = "6.1.0-20-amd64", "6.1.0-18-amd64"
+    advanced = "gnulinux-advanced-%s>gnulinux-%s-%%s-%s" % (disk.uuid(1), old, disk.uuid(1))
+    boots("the first", "GRUB_DEFAULT=0\n", "", new, "0")
+    boots("a place in the submenu", 'GRUB_DEFAULT="1>2"\n', "", old, "1>2")
+    boots("saved", "GRUB_DEFAULT=saved\n", "saved_entry=" + advanced % "advanced", old, "1>2", by="saved_entry")
+    boots("once", "GRUB_DEFAULT=saved\n", "saved_entry=0\nnext_entry=" + advanced % "recovery", old, "1>3", by="next_entry",
+          mode=" ro single")
+    boots("a bare id", "GRUB_DEFAULT=saved\n", "saved_entry=" + (advanced % "advanced").split(">")[1], new, "0", by="saved_entry")
+    with open(os.path.join(root, "boot", XEN), "wb") as f:
+        f.write(b"xen")
+    got = boots("Xen", "GRUB_DEFAULT=2\n", "", new, "2", booted=False)
+    check("with Xen hypervisor" in got["title"] and "multiboot" in got["not_booted_because"], "Xen: %r" % got)
 
 
 def links():
@@ -273,7 +461,7 @@ def refused():
             lines = p.err.strip().split("\n")
             check(p.status == 1 and expected in p.err and len(lines) == 1,
                   "%s: status %d: %s" % (" ".join(argv), p.status, p.err))
-    for argv, expected in ((["run", "--root", "/dev/vda1"], "--root goes with a disk image"),
+    for argv, expected in ((["run", os.path.join(e2e.BUILD, "guest", "demo.elf"), "--root", "/dev/vda1"], "--root goes with a disk image"),
                            (["run", os.path.join(e2e.BUILD, "guest", "demo.elf"), "--kernel", "x"],
                             "this is no disk"),
                            (["run", "--kernel", "mbr"], "give it as IMAGE")):
@@ -289,7 +477,7 @@ def ways():
         f.write(KERNEL)
     for name, way, ways in (("elf", "pvh", ["vmlinux", "pvh"]),
                             (os.path.join(e2e.BUILD, "guest", "mb.elf"), "multiboot",
-                             ["linux32", "multiboot", "pvh"]),
+                             ["linux32", "multiboot", "pvh", "multiboot2"]),
                             (os.path.join(e2e.BUILD, "guest", "mb.bin"), "multiboot",
                              ["multiboot"])):
         k = inspect(name)["kernel"]
@@ -329,7 +517,10 @@ def damaged():
             os.rename(put, "bad-%d.img" % n)
 
 
-for test in (bls, bls_variables, grub, links, newest, unified, unified_disks, circles, refused, ways, damaged):
+if e2e.EXTRA[:1] == ["mkconfig"]:
+    mkconfig()
+    e2e.finish()
+for test in (bls, bls_variables, grub, blscfg, grub_says, links, newest, unified, unified_disks, circles, refused, ways, damaged):
     say(test.__name__)
     test()
 e2e.finish()

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1200 s
+# tests: not svm, threads
 """A disk with ext4, which a guest mounts, reads and writes.
 
 The image's bytes are the same afterwards, what the guest read is what mke2fs put there, what it

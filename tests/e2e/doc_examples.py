@@ -140,9 +140,11 @@ def make_fixtures():
 
 def shortened(line):
     """The same with a demo that ends after a second, and without scripts that are not there."""
-    line = re.sub(r"seconds=\d+", "seconds=1", line)
+    line = re.sub(r"seconds=\d+", "seconds=1", line).replace(" --stop-at sched_init", "")
     if line.startswith("kvmprof run") and "seconds=1" not in line:
         line += " --append seconds=1"
+    if line.startswith("kvmprof stat") and "--append" not in line:
+        line = line.replace("kvmprof stat", "kvmprof stat --append seconds=1", 1)
     if not shutil.which("stackcollapse-perf.pl"):
         line = line.replace("| stackcollapse-perf.pl | flamegraph.pl >", ">")
     return line

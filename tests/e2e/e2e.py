@@ -16,6 +16,7 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -38,6 +39,8 @@ INITRAMFS = os.path.join(BUILD, "guest", "initramfs.cpio")
 os.environ.setdefault("KVMPROF_CACHE", os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "kvmprof"))
 os.environ["LC_ALL"] = "C"
+# Whoever runs the tests may ignore it, as nohup(1) does; kvmprof would do so, too.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.makedirs(SCRATCH, exist_ok=True)
 os.chdir(SCRATCH)
 
@@ -259,6 +262,16 @@ def sigma(share, spread):
     return math.sqrt(max(share * (1 - share), 0)) * spread
 
 
+# A part of the time that a vCPU may wait for a processor before a measurement of time is repeated.
+WAITED = 0.01
+
+
+def waited(stat, vcpu=0):
+    """The part of the time that a vCPU waited for a processor, by `kvmprof stat --json` or a summary's "stat"."""
+    counters = [stat["counters"].get("time:" + n) for n in ("runnable", "waiting")]
+    return sum(c["vcpu"][vcpu] for c in counters if c) / stat["elapsed_ns"]
+
+
 def quietest(measure, limit, tries=3):
     """The rule for a busy host: measure(i) returns how much the host disturbed it, and a result.
     It is repeated while that is above the limit, and the least disturbed one is returned,
@@ -386,4 +399,4 @@ def check_lost(directory):
 
 
 def leftovers(directory="."):
-    return [f for f in os.listdir(directory) if ".tmp" in f]
+    return [f for f in os.listdir(directory) if ".tmp" in f or f.startswith(".kvmprof-")]

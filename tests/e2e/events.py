@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: alone, 25 s
+# tests: not svm, load
 """Events other than wall-clock time, on real counters of the host's kernel.
 
 * exit:io: as many as the guest made port writes, as the device counted, in the stacks that made

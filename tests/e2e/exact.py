@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 22 s
+# tests: slow, at most 7200 s: repeats
+# tests: not svm, host
 """kvmprof run --engine exact: the same profile each time, byte for byte; the demo guest's shares as
 it counts them itself (its clock is a count of instructions there); the console's moments; ends; and
 what goes wrong, each in one line. Needs neither KVM nor root.
@@ -7,14 +10,17 @@ what goes wrong, each in one line. Needs neither KVM nor root.
 exact.py KVMPROF SCRATCH [repeats [KERNEL]]: 20 runs each of demo guest, tiny kernel and Debian's, with one
 and with two vCPUs, some of them beside a busy loop: one hash each."""
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 
 import demo_judge
 import e2e
+import high_kernel
 from e2e import check, say
 from exact_engine import exact, find_qemu, hash_of, one_line
 
@@ -25,17 +31,19 @@ SERIES = ("6.1", "6.12", "7.3")
 APPEND = "console=ttyS0 reboot=k panic=-1 quiet"
 
 
+# One of this test's own, by which its QEMUs are known: they have none of our environment.
+PLUGIN = os.path.abspath("kvmprof-exact.so")
+shutil.copy(os.path.join(e2e.BUILD, "kvmprof-exact.so"), PLUGIN)
+os.environ["KVMPROF_PLUGIN"] = PLUGIN
+
+
 def qemus():
     """Processes that run our plugin for this test, and not for one beside it."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/cmdline" % pid, "rb") as f:
-                words = f.read()
-            if os.path.join(e2e.BUILD, "kvmprof-exact.so").encode() not in words:
-                continue
-            with open("/proc/%s/environ" % pid, "rb") as f:
-                if ("HOME=" + os.environ["HOME"]).encode() in f.read().split(b"\0"):
+                if PLUGIN.encode() in f.read():
                     found.append(int(pid))
         except OSError:
             pass
@@ -108,12 +116,13 @@ def check_repeat():
     if os.path.exists("count"):
         os.remove("count")
     with open("other.sh", "w") as f:
-        f.write("#!/bin/sh\nreal='%s'\ncase $1 in --version) exec \"$real\" \"$@\";; esac\n"
+        f.write("#!/bin/sh\nreal='%s'\ncase $* in --version|*versions=on) exec \"$real\" \"$@\";; esac\n"
                 "n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) >count\n"
                 "if [ $n = 0 ]; then exec \"$real\" \"$@\"; fi\nexec \"$real\" \"$@\" -icount shift=4,sleep=off,align=off\n"
                 % os.environ["KVMPROF_QEMU"])
     os.chmod("other.sh", 0o755)
-    p = exact("--repeat", "2", "-q", "--append", "seconds=1", "-o", "d.data",
+    # It sees no more of the host than a QEMU does, unless it is not confined.
+    p = exact("--repeat", "2", "-q", "--sandbox", "off", "--append", "seconds=1", "-o", "d.data",
               env=dict(os.environ, KVMPROF_QEMU=os.path.abspath("other.sh")))
     check(p.status == 1 and "is not as the first" in p.err and "the first sample that differs" in p.err and
           os.path.isdir("d.data.differs"), "runs that differ: %d %s" % (p.status, p.err))
@@ -168,7 +177,7 @@ def check_inputs():
     one_line("old QEMU", exact(env=env(KVMPROF_QEMU=os.path.abspath("old"))), "7.2.22", "9.1", "fetch-qemu.sh")
     one_line("no QEMU in any place", exact(env={"PATH": "/nowhere", "HOME": "/nowhere"}), "fetch-qemu.sh")
     one_line("no plugin", exact(env=env(KVMPROF_PLUGIN="/nowhere")), "KVMPROF_PLUGIN")
-    one_line("bad plugin", exact(env=env(KVMPROF_PLUGIN="/etc/passwd")), "QEMU ended before the guest began")
+    one_line("bad plugin", exact(env=env(KVMPROF_PLUGIN="/etc/passwd")), "does not load the plugin", "/etc/passwd")
     one_line("little memory", exact("-m", "16M"), "-m")
     for option in ("-F99", "--writable", "--net=user", "--share=.", "--rng", "--no-tune", "--overwrite"):
         one_line(option, exact(option), "does not go with --engine exact")
@@ -178,6 +187,32 @@ def check_inputs():
     one_line("--repeat without a profile", exact("--repeat", "2", "--no-output"), "-o")
 
 
+def check_boot_code(what, report, decompressor=True):
+    """Firmware and decompressor have names, wherever they run."""
+    by, all_of = {}, 0
+    for r in report["symbols"]:
+        if r["mode"] != "kernel":
+            continue
+        by[r["dso"]] = by.get(r["dso"], 0) + r["self"]
+        all_of += r["self"]
+    check(by.get("[firmware]", 0) > 0, "%s: no firmware: %s" % (what, by))
+    check(by.get("[decompressor]", 0) > 0 or not decompressor, "%s: no decompressor: %s" % (what, by))
+    check(by.get("[unknown]", 0) <= all_of / 2000, "%s: %s of %d have no name" % (what, by, all_of))
+
+
+def check_linked_high():
+    """FreeBSD's shape: a virtual ELF entry beside a PVH note."""
+    if not high_kernel.make("high.elf"):
+        return
+    p = exact("-q", "-c", "10000", "high.elf", "-o", "high.data")
+    check(p.status == 0, "a kernel linked high: %d %s" % (p.status, p.err))
+    rows = json.loads(e2e.kvmprof("report", "-i", "high.data", "-n", "0", "--json").out)["symbols"]
+    share = sum(r["self"] for r in rows if r["symbol"] == "hot_loop") / sum(r["self"] for r in rows)
+    check(share > 0.8, "a kernel linked high: hot_loop has %.3f" % share)
+    p = e2e.kvmprof("symbols", "high.elf", "hot_loop")
+    check(p.status == 0 and "hot_loop" in p.out, "symbols of it: %d %s" % (p.status, p.err))
+
+
 def check_tiny():
     """A Linux, twice, from its bzImage to its end."""
     kernel = os.path.join(e2e.built_kernel("tiny"), "bzImage")
@@ -185,6 +220,8 @@ def check_tiny():
     check(p.status == 0 and "2 runs gave the same profile" in p.err, "tiny: %d %s" % (p.status, p.err))
     rows = e2e.kvmprof("report", "-i", "t.data", "-n", "0").out
     check("start_kernel" in rows, "no start_kernel in the tiny kernel's boot")
+    dsos = e2e.kvmprof("report", "-i", "t.data", "-n", "0", "--json").out
+    check_boot_code("tiny", json.loads(dsos))
     return e2e.summary("t.data")["engine"]["instructions"]
 
 
@@ -227,6 +264,7 @@ def main():
     check_repeat()
     check_compare()
     check_ends()
+    check_linked_high()
     tiny = check_tiny()
     e2e.finish("%s; tiny boots in %s instructions" % (figures, tiny))
 

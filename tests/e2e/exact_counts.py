@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 25 s
+# tests: slow, at most 7200 s: many
+# tests: slow, at most 1800 s: vcpus
+# tests: not svm, host
 """kvmprof run --engine exact --call-counts and gate --exact: every instruction is counted, the same
 each time; the demo guest's leaves have the instructions that their code has; one more system call, a
 longer function and one more allocation are named, and nothing else fails.

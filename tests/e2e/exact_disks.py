@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s
+# tests: slow, at most 1800 s: debian
+# tests: not svm, host
 """kvmprof run --engine exact with disks: a Linux boots from a disk image by itself, writes to it and reads
 that back; two runs give the same profile, and the image is the same afterwards. Other content is another
 fact of the engine. What can't be is refused in one line. Needs neither KVM nor root.

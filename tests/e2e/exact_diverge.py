@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 15 s
+# tests: slow, at most 1800 s: linux
+# tests: not svm, host
 """kvmprof diverge: two runs of the same part nowhere; one instruction that is another one, one byte of the
 command line, an interrupt that comes earlier and one more system call are named, as objdump and nm name them;
 what can't be run again is told in one line.
 
-exact_diverge.py KVMPROF SCRATCH"""
+exact_diverge.py KVMPROF SCRATCH [linux]
+
+linux: also two boots of a small Linux, one of which makes one more system call."""
 
 import json
 import os
@@ -175,6 +180,7 @@ for tool in ("gcc", "nm", "objdump"):
 exact_engine.find_qemu()
 own_guest()
 refused()
-kernel = os.path.join(e2e.built_kernel("tiny"), "bzImage")
-linux()
+if e2e.EXTRA == ["linux"]:
+    kernel = os.path.join(e2e.built_kernel("tiny"), "bzImage")
+    linux()
 e2e.finish()

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s
+# tests: not svm, host
 """kvmprof run --engine exact --call-counts against Linux's own count: ftrace's function profile, in a guest
 that works between two system calls, with one and with two vCPUs. What ftrace counts outside of them is taken
 from a guest that does nothing in between. Each function that ftrace knows began as often as it says, and was

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 10 s
+# tests: slow, at most 3600 s: debian 6.1
+# tests: not svm, host
 """kvmprof export -F lcov: lines and functions of the demo guest, each with the count of its instructions, as
 objdump and addr2line have them; lcov and genhtml read it; what has no counts or no lines is told in one line.
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 5 s
+# tests: not svm, host
 """What commands say of profiles of `run --engine exact`, as their reader needs it: samples are samples,
 counts are counts, and engine, QEMU and virtual time are named. Exact counts have no sampling: no word of
 samples, noise, intervals or seconds between them. gate --exact in all its formats; SARIF by its schema
@@ -57,6 +59,13 @@ def reports(counted):
     # The text has the same numbers.
     text = e2e.kvmprof("report", "-i", "c.data", "-n", "0").out
     leaf = next(r for r in rows if r["symbol"] == "left_leaf")
+    # Firmware and the demo's program have names; left are some instructions before the guest has its page tables.
+    by = {}
+    for r in rows:
+        by[r["dso"]] = by.get(r["dso"], 0) + r["self"]
+    check(by.get("[unknown]", 0) < counted / 2000 and by.get("[firmware]", 0) > 0 and by.get("demo-user", 0) > 0,
+          "code without a name: %s" % by)
+    check(not any(r["mode"] == "user" and r["dso"] != "demo-user" for r in rows), "a program without a name")
     check(re.search(r" %d +%d  kernel  left_leaf " % (leaf["children"], leaf["self"]), text), "left_leaf: %s" % leaf)
     return leaf["self"]
 
@@ -79,7 +88,7 @@ def others(leaf):
     said("diff", e2e.kvmprof("diff", "c.data", "c.data"), "exact counts, without noise", "gate --exact", r"\d+ counted",
          never=("samples", "Noise", "p-values"))
     said("diff of samples and counts", e2e.kvmprof("diff", "s.data", "c.data"), "exact counts no and yes", "Noise")
-    said("tasks", e2e.kvmprof("report", "-i", "c.data", "--sort", "comm"), r"\[unknown\]", never=("4294967295",))
+    said("tasks", e2e.kvmprof("report", "-i", "c.data", "--sort", "comm"), r"\d  guest\n", never=("4294967295", "unknown"))
 
 
 def check_command():
@@ -91,9 +100,10 @@ def check_command():
 
 
 def calls():
-    """callgrind's calls are those that were counted, of each function as of its callers together."""
+    """callgrind's calls are the entries that were counted, of each function as of its callers together, and its own costs are the
+    report's; a function's entries are its first instruction's count."""
     said("export", e2e.kvmprof("export", "-i", "c.data", "-F", "callgrind", "-o", "c.callgrind"))
-    names, callee, got, cost = {}, None, {}, {}
+    names, callee, got, ones, cost = {}, None, {}, {}, {}
     for line in gate_formats.read("c.callgrind").split("\n"):
         m = re.match(r"(c?)fn=\((\d+)\)(?: (.*))?$", line)
         if m:
@@ -103,14 +113,30 @@ def calls():
         m = re.match(r"calls=(\d+) 0$", line)
         if m:
             got[callee] = got.get(callee, 0) + int(m[1])
+            ones[callee] = ones.get(callee, 0) + (m[1] == "1")
         m = re.match(r"0 (\d+)$", line)
         if m and callee:
             cost[callee] = cost.get(callee, 0) + int(m[1])
-    p = e2e.kvmprof("report", "-i", "c.data", "--event", "calls", "--json", "-n", "0", "--dso", "[kernel.kallsyms]")
+    p = e2e.kvmprof("report", "-i", "c.data", "--event", "entries", "--json", "-n", "0", "--dso", "[kernel.kallsyms]")
     rows = [r for r in json.loads(p.out)["symbols"] if r["self"]]
-    check(len(rows) > 20, "calls of %d functions" % len(rows))
+    check(len(rows) > 20, "entries of %d functions" % len(rows))
+    check("calls=0 " not in gate_formats.read("c.callgrind"), "callgrind: calls=0")
+    own = {r["symbol"]: r["self"] for r in json.loads(e2e.kvmprof(
+        "report", "-i", "c.data", "--json", "-n", "0", "--dso", "[kernel.kallsyms]").out)["symbols"] if r["self"]}
+    p = e2e.run("callgrind_annotate", "--threshold=100", "--auto=no", "c.callgrind")
+    shown = {}
+    for m in re.finditer(r"^ *([\d,]+) \( *[\d.]+%\)  \[kernel\.kallsyms\]:([^\s']+)\S* \[\[kernel\.kallsyms\]\]$", p.out, re.M):
+        shown[m[2]] = shown.get(m[2], 0) + int(m[1].replace(",", ""))
+    check(shown == own, "callgrind_annotate, of their own: %s" % sorted(set(shown.items()) ^ set(own.items()))[:6])
+    first = {}
+    script = e2e.kvmprof("export", "-F", "perf-script", "-i", "c.data", "--event", "insn-exec").out
+    for m in re.finditer(r" (\d+) insn-exec:.*\n\s+[0-9a-f]+ ([^\s+]+)\+0x0 \(\[kernel", script):
+        first[m[2]] = first.get(m[2], 0) + int(m[1])
+    wrong = [(r["symbol"], r["self"], first.get(r["symbol"])) for r in rows if r["self"] != first.get(r["symbol"])]
+    check(len(first) > 20 and not wrong and {r["symbol"] for r in rows} == set(first), "entries: %s" % wrong[:5])
     for r in rows:
-        check(got.get(r["symbol"]) == r["self"], "callgrind: %s is called %s times, not %d" %
+        # Where a function ran that was not entered there, 1 stands: as after the beginning of a phase.
+        check(0 <= got.get(r["symbol"], 0) - r["self"] <= ones.get(r["symbol"], 0), "callgrind: %s is called %s times, not %d" %
               (r["symbol"], got.get(r["symbol"]), r["self"]))
     check(got["left_leaf"] > 0 and cost["left_leaf"] > got["left_leaf"], "left_leaf: %s calls, cost %s" %
           (got.get("left_leaf"), cost.get("left_leaf")))
@@ -171,8 +197,35 @@ def gates():
     for name in ("r.text", "r.md", "r.xml", "r.json"):
         text = gate_formats.read(name)
         check("not made by the same means" in text and "memory 256 and 128 MiB" in text, name + ": " + text[:600])
-    gate("s.data", "s.data", 0)
-    check("sampled: counts are multiples of the period" in gate_formats.read("r.text"), "sampled: " + gate_formats.read("r.text")[:300])
+    sampled()
+
+
+def sampled():
+    """Counts of parts are chance in a profile by samples: only the engine's own number is judged."""
+    whole = '[[rule]]\nname = "all"\nmetric = "instructions"\nthreshold = "1"\n'
+    with open("whole.toml", "w", encoding="utf-8") as f:
+        f.write(whole)
+    report = gate("c.data", "s.data", 0, "-c", "whole.toml")
+    values = report["rules"][0]["result"]["base"], report["rules"][0]["result"]["head"]
+    check(values[0] == values[1] > 0, "instructions by counts and by the engine's number: %s" % (values,))
+    p = exact("-q", "--append", "work=1 one=more", "-o", "more.data")
+    check(p.status == 0, p.err)
+    report = gate("s.data", "more.data", 1, "-c", "whole.toml")["rules"][0]["result"]
+    check(0 < report["head"] - report["base"] < 5000, "a word more on the command line: %s" % report)
+    refusals = {"functions": 'metric = "function-instructions"', "stacks": 'metric = "stack-instructions"',
+                "calls": 'metric = "syscall-instructions"', "tasks": 'metric = "task-instructions"',
+                "phases": 'metric = "phase-instructions"\noptional = true', "one": 'metric = "instructions"\nsymbol = "spin"',
+                "some": 'metric = "instructions"\nregex = "leaf"', "init": 'metric = "instructions"\nphase = "init"',
+                "dso": 'metric = "instructions"\ndso = "x"'}
+    for name, keys in refusals.items():
+        with open("part.toml", "w", encoding="utf-8") as f:
+            f.write(whole + '[[rule]]\nname = "%s"\n%s\nthreshold = "1"\nlevel = "warn"\n' % (name, keys))
+        for base, head in (("s.data", "more.data"), ("c.data", "s.data"), ("s.data", "c.data")):
+            p = e2e.kvmprof("gate", "--exact", "-c", "part.toml", "--base", base, "--head", head)
+            check(p.status == 2 and '"%s"' % name in p.err and "--call-counts" in p.err and "s.data" in p.err + head,
+                  "rule %s of %s and %s: status %d, %s%s" % (name, base, head, p.status, p.err, p.out[:500]))
+    p = e2e.kvmprof("gate", "--exact", "--base", "s.data", "--head", "more.data")
+    check(p.status == 2 and "--call-counts" in p.err, "the rules without -c: %d, %s" % (p.status, p.err))
 
 
 find_qemu()

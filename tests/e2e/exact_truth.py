@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 12 s
+# tests: not svm, host
 """kvmprof run --engine exact --start-at, --stop-at and --mark-at, and exact counts between them: the demo
 guest is run from one function to another instruction by instruction, by QEMU's gdbstub (no timer's interrupt
 comes in so short a time), and what was seen there is what was counted: all instructions, each instruction, each function's, each call. Samples begin and

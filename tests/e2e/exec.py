@@ -1,5 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 60 s
+# tests: slow, at most 1800 s: names
+# tests: slow, at most 1800 s: statuses
+# tests: slow, at most 1800 s: share
+# tests: slow, at most 1800 s: disk
+# tests: svm, at most 600 s
 """`kvmprof run --exec`: a command's files, output, status and functions; wrong usage.
 
     exec.py KVMPROF SCRATCH            a boot, statuses and a directory in short, what is refused before one
@@ -172,6 +178,8 @@ def share_processes(pid):
         for child in children:
             with open("/proc/%s/status" % child) as f:
                 s = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+            if s["Name"] == "keeper":
+                continue
             fds = {fd: os.readlink("/proc/%s/fd/%s" % (child, fd)) for fd in os.listdir("/proc/%s/fd" % child)}
             at = [path for fd, path in fds.items() if os.path.isdir(path)]
             # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER: below the share, as root has them.
@@ -179,7 +187,10 @@ def share_processes(pid):
                   int(s["CapPrm"], 16) & ~14 == 0, "the process of a share: %s" % s)
             check(not any(word in path for path in fds.values() for word in ("kvm", "perf", "memfd")),
                   "the process of a share has %s" % fds)
-            out[min(at, key=len)] = int(child)
+            # Its root is the share, and to others it is "/" where it has a mount namespace.
+            root = os.stat("/proc/%s/root" % child)
+            shares = [os.path.realpath(d) for d in ("rw", "ro") if os.path.samestat(os.stat(d), root)]
+            out[(shares or [min(at, key=len)])[0]] = int(child)
     return out
 
 

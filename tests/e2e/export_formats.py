@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 7 s
+# tests: not svm, files
 """`kvmprof export`: each format as its readers read it, on profiles whose contents are
 known (mkprofile.c, mktasks.c). In each the weights add up to the profile's."""
 
@@ -25,14 +27,14 @@ def folded_lines(text):
 
 def folded(p):
     want = e2e.fold(p.script)
-    check(folded_lines(p.export("folded", "--samples")) == want,
+    check(folded_lines(p.export("folded", "--tidy", "--samples")) == want,
           "%s: folded differs from what stackcollapse-perf.pl makes of the script" % p.path)
-    got = folded_lines(p.export("folded"))
+    got = folded_lines(p.export("folded", "--tidy"))
     check(sum(got.values()) == p.weight and got.keys() == want.keys(), "%s: folded: weights" % p.path)
-    by_thread = folded_lines(p.export("folded", "--per-thread"))
+    by_thread = folded_lines(p.export("folded", "--tidy", "--per-thread"))
     check(sum(by_thread.values()) == p.weight, "%s: folded --per-thread" % p.path)
     check(all("/" in s.split(";")[0] for s in by_thread), "--per-thread without a tid")
-    both, off = (folded_lines(p.export("folded", "--names", n)) for n in ("both", "offset"))
+    both, off = (folded_lines(p.export("folded", "--tidy", "--names", n)) for n in ("both", "offset"))
     check(sum(both.values()) == sum(off.values()) == p.weight and len(off) >= len(got),
           "%s: --names: weights" % p.path)
     check(any("+0x" in s for s in off) and not any("+0x" in s for s in got), "--names offset has no offsets")
@@ -48,13 +50,13 @@ def folded(p):
 
 def filters(p):
     for name, weight in p.comms.items():
-        got = folded_lines(p.export("folded", "--comm", name))
+        got = folded_lines(p.export("folded", "--tidy", "--comm", name))
         check(sum(got.values()) == weight, "--comm %s: %d of %d" % (name, sum(got.values()), weight))
     first, last = p.samples[0].seconds, p.samples[-1].seconds
     middle = (last - first) / 2
-    parts = [p.export("folded", "--samples", "--time", t) for t in (",%.6f" % middle, "%.6f," % middle)]
+    parts = [p.export("folded", "--tidy", "--samples", "--time", t) for t in (",%.6f" % middle, "%.6f," % middle)]
     check(sum(sum(folded_lines(x).values()) for x in parts) == len(p.samples), "--time: two halves are not the whole")
-    kernel = folded_lines(p.export("folded", "--kernel-only"))
+    kernel = folded_lines(p.export("folded", "--tidy", "--kernel-only"))
     check(kernel and not any(n in s for s in kernel for n in ("demo_", "prog_", "lib_")), "--kernel-only: " + str(kernel)[:200])
 
 
@@ -207,8 +209,8 @@ def annotated(*argv):
     r = e2e.run("callgrind_annotate", "--threshold=100", "--auto=no", *argv, "out.callgrind")
     check(r.status == 0 and not r.err, "callgrind_annotate: " + r.err)
     got = Counter()
-    for m in re.finditer(r"^ *([\d,]+) \( *[\d.]+%\)  \?\?\?:(.*) \[(.*)\]$", r.out, re.M):
-        got[m.group(2)] += number(m.group(1))
+    for m in re.finditer(r"^ *([\d,]+) \( *[\d.]+%\)  (\S.*?):(.*) \[\2\]$", r.out, re.M):
+        got[m.group(3)] += number(m.group(1))
     total = re.search(r"^ *([\d,]+) \(100.0%\)  PROGRAM TOTALS", r.out, re.M)
     return got, number(total.group(1)) if total else 0
 
@@ -227,32 +229,6 @@ def callgrind(p):
         check(inclusive[name] == w, "%s: callgrind: inclusive %s: %d, not %d" % (p.path, name, inclusive[name], w))
     twice = any(len(set(s.stack.split(";"))) < len(s.stack.split(";")) for s in p.samples)
     check(any(n.endswith("'2") for n in inclusive) == twice, "%s: callgrind: recursion" % p.path)
-
-
-def chrome_trace(p):
-    d = json.loads(p.export("chrome-trace"))
-    own, children, open_frames, last = Counter(), Counter(), {}, {}
-    for ev in d["traceEvents"]:
-        if ev["ph"] == "M":
-            check(ev["name"] in ("process_name", "thread_name") and ev["args"]["name"], "chrome-trace: %s" % ev)
-            continue
-        check(isinstance(ev["pid"], int) and isinstance(ev["tid"], int), "chrome-trace: ids %s" % ev)
-        key, ts = (ev["pid"], ev["tid"]), round(ev["ts"] * 1000)
-        check(ts >= last.get(key, 0), "chrome-trace: time goes back at %s" % ev)
-        stack = open_frames.setdefault(key, [])
-        if stack:
-            own[stack[-1]] += ts - last[key]
-            for n in set(stack):
-                children[n] += ts - last[key]
-        last[key] = ts
-        if ev["ph"] == "B":
-            stack.append(ev["name"])
-        else:
-            check(ev["ph"] == "E" and stack and stack.pop() == ev["name"], "chrome-trace: end of another: %s" % ev)
-    check(not any(open_frames.values()), "chrome-trace: frames without an end")
-    check(sum(own.values()) == p.weight, "%s: chrome-trace: %d of %d" % (p.path, sum(own.values()), p.weight))
-    check(p.named(+own) == p.named(p.self_weight) and p.named(children) == p.named(p.children),
-          "%s: chrome-trace: %s" % (p.path, own))
 
 
 def read_kp(text):
@@ -360,7 +336,6 @@ for profile in profiles:
         pprof(profile, pb)
     if e2e.has_tool("callgrind_annotate"):
         callgrind(profile)
-    chrome_trace(profile)
     kp(profile)
     iprof(profile)
     firefox(profile)

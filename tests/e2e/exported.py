@@ -89,7 +89,7 @@ def pprof_decoder():
     for need, package in (("protoc", "protobuf-compiler"),):
         if not shutil.which(need):
             return None, package + " is not installed"
-    p = e2e.run("protoc", "--python_out=.", "-I" + os.path.join(e2e.TOP, "profile", "export"), "pprof.proto")
+    p = e2e.run("protoc", "--python_out=.", "-I" + os.path.join(e2e.TOP, "profile", "analyse", "export"), "pprof.proto")
     check(p.status == 0, "protoc: " + p.err)
     sys.path.insert(0, os.getcwd())
     # Debian's packages, also where python3 is not Debian's.

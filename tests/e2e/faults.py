@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 16 s
+# tests: slow, at most 3600 s: all
+# tests: not svm, files
 """One system call fails: no crash, no hang, no profile that can't be read after a success, no wrong
 result without a word, and no temporary file.
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 9 s
+# tests: not svm, files
 """What people type who do not know kvmprof yet: each gets what was meant, or one line that says what to type.
 
 Names of commands and options that are mistyped or perf's, profiles that are not there or half given, images
@@ -66,7 +68,7 @@ def profiles():
     check("left_leaf" not in told(["report", "-i", "demo.data", "-S", "left.leaf"], 0).out, "-S is no expression")
     told(["report", "-F", "overhead", "-i", "demo.data"], 2, "--sort", err_lines=1)
     told(["script", "-F", "ip,sym", "-i", "demo.data"], 2, r"\+srcline", err_lines=1)
-    told(["flamegraph", "demo.data"], 2, "named by -i", err_lines=1)
+    told(["flamegraph", "demo.data"], 0, "wrote flamegraph.svg")
     told(["run", "-F", "max"], 2, "0.1 to 50000", err_lines=1)
     p = e2e.kvmprof("annotate", "-i", "demo.data", "-s", "left_leaf")
     check(p.status == 0 and p.out == e2e.kvmprof("annotate", "-i", "demo.data", "left_leaf").out, "annotate -s")
@@ -90,7 +92,7 @@ def images():
     told(["symbols", demo, "no_such_function"], 1, "neither a function of it nor a hexadecimal address", err_lines=1)
     with open("odd.img", "wb") as f:
         f.write(b"x" * 1221)
-    told(["run", "-q", "--disk", "odd.img", "--append", "seconds=1"], 0,
+    told(["run", "-q", "--disk", "odd.img", "--append", "mode=default seconds=1"], 0,
          "note: odd.img is no whole number of sectors: .* last 197 bytes")
     with open("script.sh", "w") as f:
         f.write("exit 7\n")
@@ -112,7 +114,7 @@ def console():
         told(["run", "--append", texts[0], "--append", texts[1]], 0, "seconds 1", "wrote perf.data")
     told(["run", "-q", "--no-summary", "--append", "seconds=1"], 0)
     p = e2e.kvmprof("run", "-q", "--no-summary", "--append", "seconds=1")
-    left = [x for x in p.err.split("\n") if x and not x.startswith("kvmprof: warning: ")]
+    left = [x for x in p.err.split("\n") if x and not x.startswith(("kvmprof: warning: ", "kvmprof: no IMAGE: "))]
     check(p.status == 0 and not p.out and not left, "--no-summary leaves %r" % left)
 
 

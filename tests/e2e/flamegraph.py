@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 14 s
+# tests: not svm, files
 """Flame graphs and charts in headless Chromium: they render, zoom on a click and back, search
 tells the matched share, hostile names stay text, boots have their phases, a difference its
 colours. Screenshots stay in SCRATCH when FLAMEGRAPH_KEEP is set."""
@@ -13,7 +15,7 @@ import compiled
 import e2e
 from e2e import check, say
 
-WIDTH = 1180   # of the whole: 1200 less the margins
+WIDTH = 1200   # of the whole: the browser's window less the margins
 
 
 def draw(out, *argv, status=0):
@@ -77,7 +79,7 @@ def test_graph(b, path):
     near(idle[3], 0.40 * WIDTH, "guest_idle")
     near(tick[3], 0.20 * WIDTH, "guest_tick")
     check("40.00 %" in idle[0] and "self 40.00 %" in idle[0], "tooltip: " + idle[0])
-    check(int(idle[4][1:]) // 4 == 5 and int(tick[4][1:]) // 4 == 0, "colours: %s %s" % (idle[4], tick[4]))
+    check(int(idle[4][1:]) // 4 == 7 and int(tick[4][1:]) // 4 == 0, "colours: %s %s" % (idle[4], tick[4]))
     check(len(named(found, "guest_recurse")) == 4, "recursion is %d deep" % len(named(found, "guest_recurse")))
     check(one(found, "all")[2] > tick[2], "the root is not at the bottom")
     check(hidden(b, "reset") and hidden(b, "back"), "nothing to reset, but the button is there")
@@ -214,14 +216,182 @@ def test_files():
     p = e2e.kvmprof("flamegraph", "-i", "known.data", "-o", "-")
     check(p.out.rstrip().endswith("</svg>"), "-o - writes no SVG")
     p = draw("none.svg", "-i", "known.data", "--comm", "nobody", status=1)
-    check("no samples are left" in p.err and p.err.count("\n") == 1, p.err)
+    check("no sample has the command name" in p.err and p.err.count("\n") == 1, p.err)
     check(not os.path.exists("none.svg"), "an empty picture was written")
     draw("none.svg", "-i", "nowhere.data", status=1)
     draw("nodir/x.svg", "-i", "known.data", status=1)
     for bad in (["--width", "3"], ["--time", "3,1"], ["--by", "x"], ["--min-width", "nan"], ["--nope"],
-                ["--chart", "--reverse"], ["--pid", "-1"], ["extra"]):
+                ["--chart", "--reverse"], ["--pid", "-1"], ["extra", "more"]):
         p = draw("none.svg", *bad, status=2)
         check(p.err.count("\n") == 1, "%s: %s" % (bad, p.err))
+
+
+# Measures the contrast of each text that is shown with what lies below its middle, as WCAG 2 defines it. Boxes are
+# those of the picture alone, dimmed ones over the ground.
+CONTRAST = r"""(function () {
+    function rgb(css) { return (css.match(/[\d.]+/g) || [0, 0, 0]).slice(0, 3).map(Number); }
+    function lum(c) {
+        var l = c.map(function (v) { v /= 255; return v <= .03928 ? v / 12.92 : Math.pow((v + .055) / 1.055, 2.4); });
+        return .2126 * l[0] + .7152 * l[1] + .0722 * l[2];
+    }
+    var ground = rgb(getComputedStyle(document.getElementById("ground")).fill);
+    var rects = Array.from(document.querySelectorAll("svg rect")).map(function (r) {
+        return [r.getBoundingClientRect(), getComputedStyle(r)]; });
+    var found = [];
+    document.querySelectorAll("svg text").forEach(function (e) {
+        var style = getComputedStyle(e), box = e.getBoundingClientRect();
+        if (!e.textContent.trim() || style.visibility == "hidden") return;
+        var x = box.left + Math.min(4, box.width / 2), y = box.top + box.height / 2, below = ground;
+        rects.forEach(function (r) {
+            if (x < r[0].left || x > r[0].right || y < r[0].top || y > r[0].bottom) return;
+            var a = +r[1].opacity, c = rgb(r[1].fill);
+            below = c.map(function (v, i) { return a * v + (1 - a) * below[i]; });
+        });
+        var a = lum(rgb(style.fill)), b = lum(below);
+        found.push([(Math.max(a, b) + .05) / (Math.min(a, b) + .05), e.textContent]);
+    });
+    return found;
+})()"""
+# Texts that leave the window or lie over one another, boxes that leave it, and whether it scrolls sideways.
+CUT = r"""(function () {
+    var wide = innerWidth, found = [], texts = [];
+    document.querySelectorAll("svg text, #frames rect, #bands rect").forEach(function (e) {
+        var b = e.getBoundingClientRect(), style = getComputedStyle(e);
+        if (style.visibility == "hidden" || (e.tagName == "text" && !e.textContent.trim())) return;
+        if (b.left < -0.5 || b.right > wide + 0.5) found.push("outside: " + (e.textContent || e.outerHTML));
+        if (e.tagName == "text") texts.push([b, e.textContent]);
+    });
+    texts.forEach(function (a, i) {
+        texts.slice(0, i).forEach(function (b) {
+            if (Math.min(a[0].right, b[0].right) - Math.max(a[0].left, b[0].left) > 1 &&
+                Math.min(a[0].bottom, b[0].bottom) - Math.max(a[0].top, b[0].top) > 5)
+                found.push("over one another: " + a[1] + " | " + b[1]);
+        });
+    });
+    if (document.documentElement.scrollWidth > wide) found.push("scrolls to " + document.documentElement.scrollWidth);
+    return found;
+})()"""
+
+
+def window(b, width, height=1000):
+    b.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+
+def scheme(b, name):
+    b.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+
+
+def corner(b):
+    """The colour of the window's last pixel, as one number for each channel."""
+    import base64
+    import struct
+    import zlib
+    size = b.js("[innerWidth, innerHeight]")
+    png = base64.b64decode(b.call("Page.captureScreenshot", format="png", clip={
+        "x": size[0] - 1, "y": b.js("scrollY") + size[1] - 1, "width": 1, "height": 1, "scale": 1})["data"])
+    at, data, kind = 8, b"", 2
+    while at < len(png):
+        n, name = struct.unpack(">I4s", png[at:at + 8])
+        if name == b"IHDR":
+            kind = png[at + 17]
+        data += png[at + 8:at + 8 + n] if name == b"IDAT" else b""
+        at += 12 + n
+    return tuple(zlib.decompress(data)[1:4]) if kind in (2, 6) else None
+
+
+def look(b, path, how):
+    """In both schemes and several widths: each text can be read, none is cut, and the ground fills the window."""
+    for name, ground in (("light", (255, 255, 255)), ("dark", (27, 30, 35))):
+        scheme(b, name)
+        for width in (700, 1000, 1220, 1920):
+            window(b, width)
+            opened(b, path)
+            where = "%s, %s, %d px, " % (path, name, width)
+            for state in how:
+                if state == "hover":
+                    b.js("document.querySelectorAll('#frames rect')[1].dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))")
+                elif state == "zoom":
+                    b.js("document.querySelectorAll('#frames rect')[%d].dispatchEvent(new MouseEvent('click', {bubbles: true}))" %
+                         b.js("document.querySelectorAll('#frames rect').length - 1"))
+                elif state == "search":
+                    search(b, ".")
+                elif state == "wrong":
+                    search(b, "(")
+                bad = [x for x in b.js(CONTRAST) if x[0] < 4.5]
+                check(not bad, where + state + ": contrast " + ", ".join("%.1f of %r" % tuple(x) for x in bad[:5]))
+                bad = b.js(CUT)
+                check(not bad, where + state + ": " + "; ".join(bad[:5]))
+                whole = b.js("document.getElementById('ground').getBoundingClientRect().width")
+                check(whole == width, where + "the picture is %d wide" % whole)
+            got = corner(b)
+            check(got == ground, where + "the corner of the window is %s" % (got,))
+            if os.environ.get("FLAMEGRAPH_KEEP"):
+                b.screenshot(os.path.join(os.environ["FLAMEGRAPH_KEEP"], "%s-%s-%d.png" % (path, name, width)))
+    scheme(b, "light")
+    window(b, 1220)
+
+
+def test_looks(b):
+    every = ("plain", "hover", "zoom", "search", "wrong")
+    draw("chart.html", "-i", "boot.data", "--chart", "--lanes", "thread")
+    draw("long.svg", "-i", "known.data", "--title", "A title of many words, " * 12)
+    for path in ("known.svg", "known.html", "chart.svg", "chart.html", "diff.html", "long.svg"):
+        look(b, path, every)
+    # A window that becomes another one.
+    opened(b, "known.svg")
+    window(b, 800)
+    b.js("window.dispatchEvent(new Event('resize'))")
+    near(one(boxes(b), "all")[3], 780, "the whole in a window of 800 px")
+    window(b, 1220)
+    # A width that was asked for stays.
+    draw("fixed.svg", "-i", "known.data", "--width", "900")
+    opened(b, "fixed.svg")
+    near(one(boxes(b), "all")[3], 880, "the whole with --width 900")
+
+
+def test_roots(b):
+    """A graph that is taller than the window opens at its roots, and the search is in sight there."""
+    window(b, 1000, 150)
+    for path in ("known.svg", "known.html"):
+        opened(b, path)
+        b.js("window.dispatchEvent(new Event('load'))")
+        seen = b.js("document.querySelector('#frames rect').getBoundingClientRect().bottom")
+        check(0 < seen <= 150, "%s: the root is at %d of 150 px" % (path, seen))
+        b.key("f", 2)
+        at = b.js("document.getElementById('pattern').getBoundingClientRect().top")
+        check(0 <= at < 130, "%s: the search is at %d of 150 px" % (path, at))
+    opened(b, "icicle.svg")
+    check(b.js("scrollY") == 0, "an icicle's roots are at its top: it must not scroll")
+    window(b, 1220)
+
+
+def legend(b):
+    return b.js("Array.from(document.querySelectorAll('#legend text')).map(function(t){return t.textContent})")
+
+
+def test_kinds(b):
+    """What the legend says of frames that are no module's: the VMM's, the host's, a task's state."""
+    made = e2e.run("./mkboot", "-k", "kinds.data")
+    check(made.status == 0, "mkboot -k: %s" % made.err)
+    draw("kinds.svg", "-i", "kinds.data", "--by", "none")
+    opened(b, "kinds.svg")
+    got = {x.split(" ")[0]: x for x in legend(b)}
+    check(set(got) == {"kernel", "module", "host", "waiting"}, "the legend has %s" % sorted(got.values()))
+    found = boxes(b)
+    for name, kind in (("[vmm] serial", 5), ("[runnable]", 5), ("[S]", 6), ("make", 5), ("on_kick", 5), ("[exit: hlt]", 5), ("kvm_vcpu_run", 5), ("ext4_read", 1), ("decompressor", 0)):
+        check(int(one(found, name)[4][1:] or 99) // 4 == kind, "%s is of the class %s" % (name, one(found, name)[4]))
+
+
+def test_endings():
+    for name in ("x.png", "x.pdf", "x.svgz", "a.svg/../x.jpeg", "x.SVG.gz"):
+        p = draw(name, "-i", "known.data", status=2)
+        check(".svg or .html" in p.err and p.err.count("\n") == 1, "%s: %s" % (name, p.err))
+        check(not os.path.exists(name), name + " was written")
+        p = e2e.kvmprof("gate", "--base", "known.data", "--head", "known.data", "--flamegraph", name)
+        check(p.status == 2 and ".svg or .html" in p.err, "gate --flamegraph %s: %d %s" % (name, p.status, p.err))
+    os.mkdir("dir.png")
+    for name in ("X.SVG", "x.HTM", "noending", "dir.png/noending"):
+        draw(name, "-i", "known.data")
 
 
 if not browser.program():
@@ -242,6 +412,10 @@ with browser.Browser() as b:
     test_shapes(b)
     test_chart(b)
     test_diff(b)
+    test_looks(b)
+    test_roots(b)
+    test_kinds(b)
+    test_endings()
     test_files()
     if os.environ.get("FLAMEGRAPH_KEEP"):
         for name in ("known.svg", "chart.svg", "diff.html", "hostile.svg"):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 6 s
+# tests: not svm, files
 """kvmprof gate on profiles with known truth: verdicts, the function that is named, each format as
 its readers read it, wrong input; and on runs of the demo guest, whose totals are known."""
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 3600 s
+# tests: not svm, files
 """gate_aa.py KVMPROF SCRATCH: 2,000 whole gates of identical code, 10 runs a side, three rules and
 40 functions: how many fail, with the interval of that rate. error-rate promises 1 % at most.
 
-tests/unit/gate/test_gate_aa.c makes the gates; here parts of them run on all processors."""
+tests/unit/profile/compare/gate/test_gate_aa.c makes the gates; here parts of them run on all processors."""
 
 import math
 import os
@@ -22,7 +24,7 @@ def wilson(k, n, z):
     return (centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)
 
 
-parts = [subprocess.Popen([os.path.join(e2e.BUILD, "unit", "gate", "test_gate_aa"), str(GATES // PARTS), str(RUNS),
+parts = [subprocess.Popen([os.path.join(e2e.BUILD, "unit", "profile", "compare", "gate", "test_gate_aa"), str(GATES // PARTS), str(RUNS),
                            str(1000 + i)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) for i in range(PARTS)]
 failed = 0

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 5 s
+# tests: not svm, files
 """The templates in configs/ci, as far as they can be tried without GitHub and GitLab: they parse, and
 their steps that make runs, gate and keep a history are run on the demo guest with a git server in a directory."""
 
@@ -7,6 +9,7 @@ import os
 import re
 import shutil
 
+import ci_runner
 import e2e
 from ci_runner import load
 from e2e import check
@@ -56,7 +59,7 @@ def steps(job, env, where, event):
     done = {}
     for s in job["steps"]:
         condition = str(s.get("if", ""))
-        if s.get("id") not in ("runs", "gate", "history"):
+        if s.get("id") not in ("runs", "gate", "entry"):
             continue
         if not all(done.values()) and "always()" not in condition:
             continue
@@ -79,7 +82,10 @@ def check_github():
     flow = load("github-actions.yml")
     job = flow["jobs"]["gate"]
     step = {s["id"]: s["run"] for s in job["steps"] if "id" in s}
-    check(set(step) == {"kvmprof", "engine", "runs", "gate", "history"}, "github: steps %s" % sorted(step))
+    check(set(step) == {"kvmprof", "engine", "runs", "gate", "profiles", "comment", "entry"}, "github: steps %s" % sorted(step))
+    # The entry is made in one job, and joins the history in another one, which may write.
+    remember = next(s["run"] for s in flow["jobs"]["history"]["steps"] if s.get("id") == "history")
+    check(flow["permissions"] == {"contents": "read"} and "write" not in job["permissions"]["contents"], "github: permissions")
     # YAML reads the key `on' as a truth value.
     check(set(flow[True]) == {"pull_request", "push"}, "github: on")
     for s in job["steps"]:
@@ -92,7 +98,8 @@ def check_github():
     server = repository("github")
     env = dict({k: str(v) for k, v in flow["env"].items()}, **ENV)
     # By its path in the repository.
-    env.update(RULES="rules.toml", ENGINE="kvm", GITHUB_STEP_SUMMARY=os.path.abspath("summary.md"), GITHUB_SHA="0123456789abcdef" * 2)
+    env.update(RULES="rules.toml", ENGINE="kvm", GITHUB_STEP_SUMMARY=os.path.abspath("summary.md"), GITHUB_SHA="0123456789abcdef" * 2,
+               GITHUB_OUTPUT=os.path.abspath("output"))
     shutil.copy(RULES, "github/head/rules.toml")
     if not made_runs(step["runs"], env, "github"):
         return
@@ -103,23 +110,29 @@ def check_github():
         check(f.read().count("### kvmprof gate: INCONCLUSIVE") == 2, "the job's summary")
     for name in ("gate.svg", "gate.md", "gate.xml", "gate.sarif", "gate.json"):
         check(os.path.getsize(os.path.join("github", name)) > 100, name)
-    run(step["history"], env, "github/head", 0)
+    run(step["entry"], env, "github/head", 0)
+    shutil.rmtree("github/perf-history")    # each job has a directory of its own
+    run(remember, env, "github/head", 0)
     check(len(entries(server)) == 1, "history: %s" % entries(server))
     # The next job, elsewhere, and the server is ahead of what it fetched.
     for name in ("github/head", "github/perf-history"):
         shutil.rmtree(name)
     e2e.run("git", "clone", "-q", server, "github/head")
     shutil.copy(RULES, "github/head/rules.toml")
-    run(step["history"], dict(env, GITHUB_SHA="fedcba9876543210" * 2), "github/head", 0)
+    run(step["entry"], dict(env, GITHUB_SHA="fedcba9876543210" * 2), "github/head", 0)
+    shutil.rmtree("github/perf-history")
+    run(remember, dict(env, GITHUB_SHA="fedcba9876543210" * 2), "github/head", 0)
     check(len(entries(server)) == 2, "history: %s" % entries(server))
     run(step["runs"], dict(env, HEAD_KERNEL="/nonexistent"), "github", 1)
     # The whole job where the gate fails: the history has what was measured.
     server = repository("github-fails")
     shutil.copy(RULES, "github-fails/head/rules.toml")
     for event, want in (("pull_request", {"runs": True, "gate": False}),
-                        ("push", {"runs": True, "gate": False, "history": True})):
+                        ("push", {"runs": True, "gate": False, "entry": True})):
         done = steps(job, env, "github-fails", event)
         check(done == want, "github, %s, a gate that fails: %s" % (event, done))
+    shutil.rmtree("github-fails/perf-history")
+    run(remember, env, "github-fails/head", 0)
     check(len(entries(server)) == 1, "github: the gate failed, and the history is %s" % entries(server))
     done = steps(job, dict(env, HEAD_KERNEL="/nonexistent"), "github-fails", "push")
     check(done == {"runs": False}, "github: runs that fail: %s" % done)
@@ -130,7 +143,12 @@ def check_gitlab():
     job = flow["performance gate"]
     check(job["script"] == [(n, "script") for n in (".engine", ".runs", ".gate", ".history", ".verdict")],
           "gitlab: script")
-    check(job["stage"] in flow["stages"], "gitlab: stage")
+    # Whoever includes it has stages and variables of its own.
+    check(not {"stages", "variables", "default"} & set(flow), "gitlab: not all is in the job: %s" % sorted(flow))
+    check(job["stage"] in (".pre", "build", "test", "deploy", ".post"), "gitlab: stage")
+    check(not ci_runner.gitlab_refuses(job), "gitlab: artifact paths with a * beside expose_as")
+    for paths, refused in ((["a", "b/"], False), (["a", "*.data"], True), (["b/**"], True)):
+        check(ci_runner.gitlab_refuses({"artifacts": {"expose_as": "x", "paths": paths}}) == refused, "refusal of %s" % paths)
     script = {n: "\n".join(flow["." + n]["script"]) for n in ("engine", "runs", "gate", "history", "verdict")}
     for n in ("runs", "gate", "history"):
         script[n] = script["engine"] + "\n" + script[n]
@@ -139,7 +157,7 @@ def check_gitlab():
         p = e2e.run("bash", "-n", "-c", line)
         check(p.status == 0, "gitlab: " + p.err)
     server = repository("gitlab")
-    env = dict({k: str(v) for k, v in flow["variables"].items()}, **ENV)
+    env = dict({k: str(v) for k, v in job["variables"].items()}, **ENV)
     env.update(RULES=RULES, CI_COMMIT_BRANCH="main", CI_DEFAULT_BRANCH="main", HISTORY_URL=server, HISTORY_TOKEN="x",
                CI_COMMIT_SHORT_SHA="01234567", CI_JOB_URL="https://gitlab.example/x/-/jobs/1")
     if not made_runs(script["runs"], env, "gitlab"):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 3 s
+# tests: not svm, files
 """A gate's history in a real git repository: two clones record at the same time and merge without a
 conflict, files are only added, and the change is found at the commit that made it."""
 

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: kernel, 1 s: full
+# tests: kernel, 1 s: smp-fp
+# tests: kernel, 1 s: tiny
+# tests: slow, at most 1800 s: smp-fp
+# tests: not svm, files
 """guest_kernel.py KVMPROF SCRATCH tiny|smp-fp|full: has a guest kernel made, or finds it made.
 
 A step of its own, so that the minutes of a build are not a boot's."""

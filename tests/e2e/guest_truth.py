@@ -1,5 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 85 s: full
+# tests: slow, at most 1800 s: tiny
+# tests: slow, at most 1200 s: smp
+# tests: slow, at most 1800 s: bare
+# tests: slow, at most 1200 s: lto
+# tests: slow, at most 1200 s: kcfi
+# tests: slow, at most 1200 s: fineibt
+# tests: slow, at most 1200 s: {debian} svm
+# tests: not svm, disk
 """A Linux guest with processes, threads, libraries, a vdso and a module, profiled from outside
 with nothing but its kernel: names, mappings and stacks against what the guest prints of itself.
 

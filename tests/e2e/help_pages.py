@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 48 s
+# tests: not svm, files
 """The help texts, the manual pages and the completion say what the program does.
 
 * Each option of a command's --help is taken by the command and stands in its manual page, and

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 10 s
+# tests: not svm, disk
 """What `kvmprof inspect` and `kvmprof symbols` say of a kernel's stacks is what a run then does:
 with the kernel's ORC table, and with one that makes no sense."""
 

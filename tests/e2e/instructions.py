@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 44 s
+# tests: slow, at most 1800 s: repeat
+# tests: not svm, host
 """instructions.py KVMPROF SCRATCH [renew | repeat [N]]: what kvmprof costs, in instructions.
 
 On the emulated SVM host each instruction takes 2 ns (emulated.py), so that times there are counts of

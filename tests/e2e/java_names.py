@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 2700 s
+# tests: not svm, disk
 """Methods of a Java program in a guest (Names.java): their names are those of the map that its JVM writes, their
 stacks are whole, from the method to the thread's start, and each has the share of the time that the program says.
 

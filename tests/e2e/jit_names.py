@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s
+# tests: not svm, disk
 """Code that a guest's program makes while it runs has the names of its /tmp/perf-PID.map, which
 is read out of the guest's memory. One in --guest-root, which may be an older one, stands
 behind it, and the host's file of that name, which belongs to somebody else, is used by nobody."""

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 1 s: tiny
+# tests: together, 1 s: smp-fp
+# tests: slow, at most 900 s: 6.1
+# tests: slow, at most 900 s: 6.12
+# tests: not svm, disk
 """kallsyms_truth.py KVMPROF SCRATCH tiny|smp-fp|6.1|6.12: names from the bzImage alone are those
 of the System.map that was made with it.
 

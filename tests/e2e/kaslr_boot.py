@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 20 s
+# tests: not svm, disk
 """A kernel that its own decompressor puts at a random address, to user space and to /init's end,
 with its names at the right places; what cannot be booted so is refused in one line."""
 

@@ -10,7 +10,7 @@
  * there.
  */
 #include "base/cleanup.h"
-#include "profile/record/guest/target.h"
+#include "profile/record/run/kernel.h"
 #include "symbolizer/core/elf64.h"
 #include "symbolizer/core/insn.h"
 #include "symbolizer/kernel/variables.h"
@@ -486,17 +486,27 @@ static void check_variables(void)
 static int write_elf(const char *to)
 {
 	FILE *f = fopen(to, "wb");
-	bool good =
-		f && fwrite(target.image.elf, 1, target.image.elf_len, f) == target.image.elf_len;
+	bool good = f && fwrite(target.elf, 1, target.elf_len, f) == target.elf_len;
 
 	if (f && fclose(f))
 		good = false;
 	return good ? 0 : -EIO;
 }
 
+/* Entries of the image's table that were left out, as they are for addresses outside of the text. */
+static size_t orc_outside(void)
+{
+	uint64_t va, len;
+
+	if (!kimage_section(&target.kernel, ".orc_unwind", &va, &len))
+		return 0;
+	return (size_t)(len / 6) - orc_count(target.orc);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t lost = 0, wrong = 0;
+	struct boot_image image;
 	struct err e = { 0 };
 	int ret = 0;
 
@@ -504,14 +514,14 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: kernel_tables IMAGE [ELF]\n");
 		return 2;
 	}
-	if (target_open(&target, argv[1], NULL, &e) < 0) {
+	if (kernel_open(&image, &target, argv[1], NULL, &e) < 0) {
 		fprintf(stderr, "kernel_tables: %s\n", e.text);
 		return 1;
 	}
 	if (argc == 3) {
 		ret = write_elf(argv[2]);
 	} else if (target.orc && target.symbols) {
-		printf("orc %zu\noutside %zu\n", orc_count(target.orc), orc_outside(target.orc));
+		printf("orc %zu\noutside %zu\n", orc_count(target.orc), orc_outside());
 		check_entries();
 		for (unsigned int i = 0; i < PERMUTATIONS && ret == 0; i++)
 			ret = check_permutation(&lost, &wrong);

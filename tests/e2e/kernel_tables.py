@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 15 s
+# tests: slow, at most 1800 s: all
+# tests: not svm, disk
 """kernel_tables.py KVMPROF SCRATCH [all]: what is read out of kernels' images, without a guest.
 
 Of the kernels of tests/kernels.table that belong to the quick tier (`all`: to any)
@@ -177,7 +180,7 @@ for kernel in kernel_matrix.kernels().values():
             e2e.left_out(str(why))
 if not found:
     e2e.skip("none of the kernels is there: " + "; ".join(missing))
-compiled.tool("e2e/kernel_tables.c", "demo_blob.o")
+compiled.tool("e2e/kernel_tables.c", "demo_elf.o")
 for path, kernel in found.items():
     check_answers(kernel, path)
     check_tables(kernel, path)

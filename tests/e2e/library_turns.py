@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s
+# tests: not svm, disk
 """A program closes a library and opens another at the same addresses, again and again. What
 called into it says which of the two each stack is of: none may have the other's name."""
 
@@ -29,15 +31,19 @@ def count(text):
 e2e.need_kvm()
 kernel = os.path.join(e2e.built_kernel("full"), "vmlinux")
 worker = os.path.join(e2e.BUILD, "guest", "worker.cpio")
-boot = e2e.Boot(kernel, "--initrd", worker, "--append", "worker.roles=w-turns worker.seconds=6",
-                "-o", "turns.data")
-boot.wait(900)
-check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
-m = re.search(r"worker: turns (\d+), at the same place (\d+)", boot.text())
-if not m:
-    check(False, "the guest did not tell its turns:\n" + boot.text()[-2000:])
-    e2e.finish()
-turns, same = int(m.group(1)), int(m.group(2))
+# On a busy host few turns fit into the time that is enough otherwise.
+for seconds in (6, 24, 96):
+    boot = e2e.Boot(kernel, "--initrd", worker, "--append", "worker.roles=w-turns worker.seconds=%d" % seconds,
+                    "-o", "turns.data")
+    boot.wait(900)
+    check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
+    m = re.search(r"worker: turns (\d+), at the same place (\d+)", boot.text())
+    if not m:
+        check(False, "the guest did not tell its turns:\n" + boot.text()[-2000:])
+        e2e.finish()
+    turns, same = int(m.group(1)), int(m.group(2))
+    if turns >= 5:
+        break
 check(turns >= 5 and same > turns / 2, "%d of %d turns at the same place" % (same, turns))
 seen = count(e2e.kvmprof("script", "-i", "turns.data").out)
 check(seen["wrong"] == 0, "%(wrong)d stacks have the name of the other library" % seen)

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 20 s
+# tests: not svm, disk
 """A kernel about whose image nothing is known: names, unwind tables and types out of the running
 guest's memory (--symbols live), equal to those of the image; also of a kernel that KASLR moved."""
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: alone, 20 s
+# tests: svm, at most 120 s
 """Jitter against aliasing: a guest that runs in step with the sampler.
 
 The demo guest goes through eight functions in each sampling period, an eighth of it each, in

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: alone, 2 s
+# tests: not svm, threads
 """lost_told.py KVMPROF SCRATCH: a run whose consumer gets hardly any processor loses samples, and says so.
 
 While it happens: in the status line and in `ctl status`. At the end: in the summary. And what is lost

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s
+# tests: not svm, disk
 """made_code.py KVMPROF SCRATCH: code that a kernel makes while it runs, in a profile.
 
 guest/made has its kernel run a BPF program at each system call, trace three functions with the

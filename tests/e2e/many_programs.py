@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 6 s
+# tests: slow, at most 1800 s: large
+# tests: not svm, files
 """many_programs.py KVMPROF SCRATCH [large]: profiles of guests that start programs without end
 open, with all their mappings: 70,000 programs, and code made at run time that grows 30,000 times;
 large: 10 million samples of 700,000 execs of 100,000 programs, in one GiB of memory."""

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 22 s
+# tests: not svm, breakpoints
 """When a run collects and what it notes, with guests whose truth is known: by the console, by
 breakpoints, by time. What perf shows of it, what a guest's own debugging has to say, what is
 said when a marker never comes."""
@@ -18,7 +20,7 @@ TRAP = os.path.join(e2e.TOP, "tests", "e2e", "trap_guest.S")
 
 def run(*argv, seconds=2, status=0, image=None):
     """(result, totals) of a run in p.data."""
-    append = [image] if image else ["--append", "seconds=%g" % seconds]
+    append = [image] if image else ["--append", "seconds=%d" % seconds]
     p = e2e.kvmprof("run", "-o", "p.data", *(append + list(argv)))
     check(p.status == status, "run %s: status %d, not %d: %s" % (argv, p.status, status, p.err))
     if p.status != status:

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 300 s: tiny
+# tests: slow, at most 900 s: kaslr
+# tests: not svm, breakpoints
 """Markers with a Linux guest: from the kernel's start of /init to a line that /init prints, with
 system calls counted by breakpoints on the way. perf opens the profile and shows the markers.
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: alone, 8 s
+# tests: svm, at most 240 s
 """run --max-overhead: the rate goes down until the bound is kept, it is said once, weights still
 add up to the time that passed, and shares stay right."""
 

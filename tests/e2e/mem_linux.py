@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 15 s
+# tests: not svm, disk
 """What `kvmprof mem` says of a Linux guest: a boot of the small kernel.
 
 There is no truth to compare with, but what must be so of any boot: nearly all instructions are

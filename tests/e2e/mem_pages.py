@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 9 s
+# tests: svm, at most 300 s
 """What `kvmprof mem` says of a guest that knows it: guest/demo's mode=pages.
 
 * Data and code by page size, reads and writes, and regions are within a point of the truth.
-  Pages of 1 GiB are in it where the guest's CPUID has them; tests/unit/tables/test_memagg.c has
+  Pages of 1 GiB are in it where the guest's CPUID has them; tests/unit/profile/analyse/tables/test_memagg.c has
   them everywhere.
 * perf reads the same addresses and page sizes out of the file.
 * The tables need the file alone: a single file, a pipe and a copy of a directory give the same.

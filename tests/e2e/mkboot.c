@@ -2,8 +2,9 @@
 /*
  * Writes a made-up profile of a boot, with names that try to break out of a document.
  *
- *   mkboot [-g] OUT
+ *   mkboot [-g|-k] OUT
  *     -g  as if start_kernel's work had grown: 300 samples instead of 100
+ *     -k  instead of a boot, 20 samples in each of the modules, whatever they stand for
  *
  * One vCPU, 1 ms a sample: 10 of the entry code, 50 of the decompressor, 100 (300) of
  * start_kernel, 200 of initcalls, 40 in which pid 1 becomes a program, 100 of a second
@@ -68,6 +69,16 @@ static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 	return len;
 }
 
+/* Modules, each with one function. A negative number of a function is one of these. */
+static const struct {
+	const char *name, *func;
+} modules[] = {
+	{ "decompressor", "decompressor" }, { "ext4", "ext4_read" },   { "vmm", "[vmm] serial" },
+	{ "host", "kvm_vcpu_run" },	    { "where", "[runnable]" }, { "task", "make" },
+	{ "kvmprof", "on_kick" },	    { "exit", "[exit: hlt]" }, { "off-cpu", "[S]" },
+};
+#define MODULE(i) (0x1000000u + (unsigned int)(i)*0x100000u)
+
 static struct sink *sink;
 static uint64_t now = T0;
 
@@ -82,7 +93,8 @@ static int samples(unsigned int n, uint32_t pid, const int *func, unsigned int d
 	s.mode = SAMPLE_KERNEL;
 	for (unsigned int i = 0; i < depth; i++) {
 		st.exact[i] = i == 0;
-		st.ip[i] = func[i] < 0 ? 0x1000200 : TEXT + (unsigned int)func[i] * FUNC + 0x25;
+		st.ip[i] = func[i] < 0 ? MODULE(-1 - func[i]) + 0x200
+				       : TEXT + (unsigned int)func[i] * FUNC + 0x25;
 		st.n = st.n_kernel = i + 1;
 	}
 	for (unsigned int i = 0; i < n && !ret; i++) {
@@ -109,14 +121,23 @@ static int boot(unsigned int grown, struct err *e)
 	return ret;
 }
 
-/* As guest.c names it: a module that is all of the memory it is loaded to. */
-static int decompressor(struct symtab **out, struct err *e)
+static int kinds(struct err *e)
+{
+	int ret = 0;
+
+	for (int i = 0; i < (int)ARRAY_SIZE(modules) && !ret; i++)
+		ret = samples(20, 1, (int[]){ -1 - i, START_KERNEL, STARTUP }, 3, e);
+	return ret;
+}
+
+/* As guest.c names the decompressor: a module that is all of the memory it is loaded to. */
+static int tell_module(size_t i, struct symtab **out, struct err *e)
 {
 	struct profile_module m = {
-		.name = "decompressor", .time_ns = 1, .addr = 0x1000000, .len = 0x100000
+		.name = modules[i].name, .time_ns = 1, .addr = MODULE(i), .len = 0x100000
 	};
 	struct symtab *syms = symtab_create();
-	int ret = symtab_add(syms, m.addr, m.len, 'T', "decompressor");
+	int ret = symtab_add(syms, m.addr, m.len, 'T', modules[i].func);
 
 	ret = ret ? ret : symtab_freeze(syms, e);
 	m.symbols = syms;
@@ -126,7 +147,7 @@ static int decompressor(struct symtab **out, struct err *e)
 
 int main(int argc, char **argv)
 {
-	bool grown = argc > 1 && !strcmp(argv[1], "-g");
+	bool grown = argc > 1 && !strcmp(argv[1], "-g"), all = argc > 1 && !strcmp(argv[1], "-k");
 	struct sink_perfdata_options opt = { .path = argv[argc - 1] };
 	struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
 				     .nevents = 1,
@@ -139,7 +160,7 @@ int main(int argc, char **argv)
 					.end = TEXT + 0x1000000,
 					.read_text = read_text };
 	struct profile_totals totals = { .json = "{\"made_up\":true}" };
-	struct symtab *syms = symtab_create(), *boot_syms = NULL;
+	struct symtab *syms = symtab_create(), *of_module[ARRAY_SIZE(modules)] = { 0 };
 	struct err e = { 0 };
 	int ret;
 
@@ -154,20 +175,22 @@ int main(int argc, char **argv)
 	symtab_add(syms, TEXT + 0x1000000, 0, 'B', "_end");
 	symtab_freeze(syms, NULL);
 	where.symbols = syms;
-	ret = sink_perfdata_create(&sink, &opt, &e);
+	ret = perfdata_sink_create(&sink, &opt, &e);
 	ret = ret ? ret : sink->ops->begin(sink, &info, &e);
 	ret = ret ? ret : sink->ops->kernel(sink, &where, &e);
-	ret = ret ? ret : decompressor(&boot_syms, &e);
+	for (size_t i = 0; i < (all ? ARRAY_SIZE(modules) : 1) && !ret; i++)
+		ret = tell_module(i, &of_module[i], &e);
 	ret = ret ? ret
 		  : sink->ops->comm(sink, &(struct profile_comm){ 1, 1, "swapper/0", false, T0 },
 				    &e);
-	ret = ret ? ret : boot(grown ? 300 : 100, &e);
+	ret = ret ? ret : all ? kinds(&e) : boot(grown ? 300 : 100, &e);
 	ret = ret ? ret : sink->ops->end(sink, &totals, &e);
 	if (ret)
 		fprintf(stderr, "mkboot: %s\n", e.text);
 	if (sink)
 		sink->ops->destroy(sink);
 	symtab_destroy(syms);
-	symtab_destroy(boot_syms);
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
+		symtab_destroy(of_module[i]);
 	return ret ? 1 : 0;
 }

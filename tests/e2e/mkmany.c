@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 		n[i] = (uint32_t)strtoul(argv[2 + i], NULL, 10);
 	symtab_add(symbols, TEXT, 0x10000, 'T', "_text");
 	ret = symtab_freeze(symbols, &e);
-	ret = ret ? ret : sink_perfdata_create(&sink, &opt, &e);
+	ret = ret ? ret : perfdata_sink_create(&sink, &opt, &e);
 	ret = ret ? ret : sink->ops->begin(sink, &info, &e);
 	ret = ret ? ret : sink->ops->kernel(sink, &kernel, &e);
 	for (uint32_t i = 0; !ret && i < n[1]; i++)

@@ -277,7 +277,7 @@ int main(int argc, char **argv)
 	fill_text();
 	ret = optind + 1 < argc ? load_user(argv[optind + 1], &user, &m, &user_syms, &e) : 0;
 	if (!ret)
-		ret = sink_perfdata_create(&sink, &opt, &e);
+		ret = perfdata_sink_create(&sink, &opt, &e);
 	if (!ret)
 		ret = sink->ops->begin(sink, &info, &e);
 	if (!ret)

@@ -421,7 +421,7 @@ int main(int argc, char **argv)
 		load_object(o, argv[2 + o]);
 	opt.path = argv[1];
 	opt.note = &note;
-	must(sink_perfdata_create(&sink, &opt, &err));
+	must(perfdata_sink_create(&sink, &opt, &err));
 	must(sink->ops->begin(sink, &info, &err));
 	must(sink->ops->kernel(sink, &kernel, &err));
 	jit_create();

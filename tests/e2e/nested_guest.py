@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 600 s
+# tests: not svm, host
 """A guest that runs a guest (the demo's mode=nested), on an emulated host with SVM.
 
 The nested guest's code has a name in the guest, as both have the same page tables: samples must

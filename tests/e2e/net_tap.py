@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1500 s
+# tests: not svm, network
 """A network card on a tap interface of the host: the guest gets a page from the host over it, and
 the host something from the guest. All of it in a network namespace of the test's own."""
 

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 15 s: tiny
+# tests: slow, at most 1800 s: cloud
+# tests: not svm, disk
 """orc_complete.py KVMPROF SCRATCH tiny|cloud [VMLINUX SYSTEM.MAP]: how many kernel stacks of a
 kernel without frame pointers are complete.
 

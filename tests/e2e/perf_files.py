@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 14 s
+# tests: not svm, files
 """kvmprof report on what stock perf records on this host: as a file and through a pipe, of one
 event and several, compressed, with all the fields that this host's perf can add. And the other
 way: what kvmprof run -o - writes, in perf."""
@@ -94,7 +96,9 @@ for name, options in (
         ("read.data", ["-e", "{cpu-clock,task-clock}:S", "-g"]),
         ("ids.data", ["-e", "cpu-clock", "-g", "--buildid-mmap"]),
         ("zstd.data", ["-e", "cpu-clock", "-g", "-z"]),
-        ("zstd-all.data", ["-e", "cpu-clock", "-g", "-z", "-a"])):
+        ("zstd-all.data", ["-e", "cpu-clock", "-g", "-z", "-a"]),
+        ("threads.data", ["-e", "cpu-clock", "-g", "--threads"]),
+        ("threads-zstd.data", ["-e", "cpu-clock", "-g", "--threads", "-z"])):
     if record(name, *options):
         tried += 1
         # perf shows a group of events in one table: here the number of samples must do.
@@ -105,6 +109,15 @@ for name, options in (
             shares += compare(name)
 check(shares >= 20, "only %d shares of kernel functions were compared" % shares)
 check(tried >= 5, "perf could record %d kinds of files only" % tried)
+
+# One of the files alone: no samples, which is an error and not a profile.
+if os.path.isdir("threads.data"):
+    with open("threads.data/data", "rb") as f:
+        for argv in (("report",), ("report", "--json"), ("script",)):
+            p = subprocess.run([e2e.KVMPROF, *argv, "-i", "-"], stdin=f, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            check(p.returncode == 1 and b"no samples" in p.stderr, "%s of a file without its threads: status %d: %s" % (
+                " ".join(argv), p.returncode, p.stderr))
+            f.seek(0)
 
 # Page sizes: only where they were sampled.
 if os.path.exists("rich.data"):

@@ -1,5 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 7 s
+# tests: not svm, files
 #
 # perf_opens.sh KVMPROF SCRATCH: does stock perf read what we write, and does it
 # say the same as we do?
@@ -291,8 +293,12 @@ for f in junk missing.data /; do
 	"$kvmprof" report -i "$f" > out 2> err && fail "report of $f succeeded"
 	[ "$(wc -l < err)" = 1 ] && grep -q '^kvmprof: ' err || fail "report of $f: $(cat err)"
 done
-"$kvmprof" report -i cut > out || fail "report of a cut file"
+"$kvmprof" report -i cut > out 2>err && fail "report of a file that is cut before the first sample"
 grep -q PARTIAL out || fail "a cut file is not marked partial"
+grep -q "no samples" err || fail "not told that a cut file has no samples"
+head -c 200000 perf.data/data > cut
+"$kvmprof" report -i cut > out || fail "report of a cut file"
+grep -q PARTIAL out || fail "a file that is cut behind some samples is not marked partial"
 
 # Files of perf's own, where this machine lets it record.
 if perf record -q -e cpu-clock -g -o theirs.data -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' \

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 11 s
+# tests: not svm, files
 """A real profile of the demo in stock perf, with no flags: where it was recorded, from an
 empty HOME, and moved elsewhere. And as flame graph scripts read it."""
 

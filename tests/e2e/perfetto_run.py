@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 28 s
+# tests: not svm, files
 """A trace of a run of the demo, read by Perfetto's trace processor: every exit that was sampled, markers, both
 events' samples at once, all on the clock of the profile; and one event alone. How long exits were worked for is held against
 what the run has counted itself."""
@@ -15,7 +17,7 @@ directory, why = perfetto.processor()
 if not directory:
     e2e.skip(why)
 p = e2e.kvmprof("run", "-e", "wall,exit:io", "--mark", "truth=^truth ", "--mark", "start=^demo: start", "-o", "p.data",
-                "--append", "seconds=1.5")
+                "--append", "seconds=1")
 s = e2e.summary("p.data")
 events = {e["name"]: e for e in s["events"]}
 if not check(p.status == 0 and len(s["markers"]) > 2, "run: %d %s" % (p.status, p.err)):
@@ -62,7 +64,7 @@ check(len(exits) == s["exits"]["2_IO"] == sum(d["exits"] for d in s["devices"]),
 worked_for("exit:io", exits, s)
 
 # Exits whose samples are taken before they are worked for; and one of three, whose slices are those of the ones taken.
-p = e2e.kvmprof("run", "-q", "-e", "exit:debug,exit", "-c", "1", "--mark-at", "mode_run", "-o", "all.data", "--append", "seconds=0.5")
+p = e2e.kvmprof("run", "-q", "-e", "exit:debug,exit", "-c", "1", "--mark-at", "mode_run", "-o", "all.data", "--append", "seconds=1")
 s = e2e.summary("all.data")
 check(p.status == 0 and s["exits"].get("4_DEBUG"), "run --mark-at: %d %s %s" % (p.status, p.err, s["exits"]))
 EXITS = ("select s.ts, s.dur, s.name, t.id track, a.int_value exits from slice s join track t on t.id = s.track_id "
@@ -75,7 +77,7 @@ worked_for("all", [x for x in found if x["name"] == "exit"], s)
 debug = {(x["ts"], x["dur"]) for x in found if x["name"] == "exit:debug"}
 check(len(debug) == s["exits"]["4_DEBUG"] and debug <= {(x["ts"], x["dur"]) for x in found if x["name"] == "exit"},
       "exit:debug: %s" % sorted(debug)[:3])
-p = e2e.kvmprof("run", "-q", "-e", "exit:io", "-c", "3", "-o", "third.data", "--append", "seconds=0.5")
+p = e2e.kvmprof("run", "-q", "-e", "exit:io", "-c", "3", "-o", "third.data", "--append", "seconds=1")
 s = e2e.summary("third.data")
 e2e.kvmprof("export", "-F", "perfetto", "-i", "third.data", "-o", "third.pftrace")
 found, = perfetto.ask(directory, "third.pftrace", EXITS)
@@ -89,7 +91,7 @@ if e2e.shutil.which("perf"):
           "perf script: %d %s" % (p.status, p.out[:300] + p.err))
 
 # Together with the memory that samples use, which is in the same field; and in the order of perf's fields.
-p = e2e.kvmprof("run", "-q", "--mem", "-e", "exit:io,wall", "-o", "mem.data", "--append", "seconds=0.5")
+p = e2e.kvmprof("run", "-q", "--mem", "-e", "exit:io,wall", "-o", "mem.data", "--append", "seconds=1")
 e2e.kvmprof("export", "-F", "perfetto", "-i", "mem.data", "-o", "mem.pftrace")
 found, = perfetto.ask(directory, "mem.pftrace", EXITS)
 n = {e["name"]: e["samples"] for e in e2e.summary("mem.data")["events"]}["exit:io"]

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 18 s
+# tests: not svm, files
 """`kvmprof export --format perfetto`, read by Perfetto's own trace processor: each sample with its task,
 vCPU, stack and weight; which task ran when, on tracks of vCPUs and threads, as told from the samples here;
 markers, exits, all events at once; nothing is lost without a word."""

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: alone, 10 s
+# tests: svm, at most 240 s
 """pmu.py KVMPROF SCRATCH: hardware counters without a PMU, by one that behaves as the manual says.
 
 fake_pmu.c answers perf_event_open(2) for hardware events: counts, overflow signals and the ring are

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 3 s
+# tests: not svm, network
 """`kvmprof push` against a server that reads what arrives as Pyroscope and Parca would: the form or
 the JSON taken apart by Python's libraries, the pprof in it decoded by protoc's code. Totals and
 times are the profile's. Then what goes wrong: a refused connection, 401, 500, a redirection,

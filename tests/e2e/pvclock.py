@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 5 s
+# tests: svm, at most 120 s
 """KVM's paravirtual clock and stolen time, in two guests that share one processor.
 
 The guest is offered what KVM offers (less what needs hypercalls, where these hang). Its clock

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 2700 s: all
+# tests: not svm, disk
 """Functions, files and lines of Python in a guest's program, which knows its own stacks
 (python_program.py): what `run --python` shows of it, read by stock perf, has been one of them.
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 1 s
+# tests: not svm, files
 """qemu_mended.py KVMPROF SCRATCH: scripts/mend-qemu.py takes out the store that it is for, and nothing else.
 
 On a program with functions of those names, whose store is seen in its output. That the QEMU which tests run

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 2700 s: {tsan}/kvmprof 10
+# tests: not svm, files
 """No data race between our threads, as ThreadSanitizer sees it, in runs that use all of them: vCPUs,
 consumer, console, control, disks and their polling, networks, shares, the PIT, snapshots, attach.
 

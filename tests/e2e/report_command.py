@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 4 s
+# tests: not svm, files
 """kvmprof report on a profile whose shares are known, beside perf report: call graphs, filters,
 intervals, images, CSV, colour and pager."""
 

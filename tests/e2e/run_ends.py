@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 5 s
+# tests: svm, at most 300 s
 """The ways `kvmprof run` can be ended and what becomes of its output."""
 
 import json

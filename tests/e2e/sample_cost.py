@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: alone, 5 s
+# tests: not svm, threads
 """What one sample costs the guest beyond the way out of it and back, in short: tests/bench/
 bench_cost.c has the numbers, this fails when they are twice what is aimed at."""
 
@@ -10,7 +12,7 @@ import e2e
 from e2e import check, say
 
 e2e.need_kvm()
-tool = compiled.tool("bench/bench_cost.c", "demo_blob.o")
+tool = compiled.tool("bench/bench_cost.c", "demo_elf.o")
 BUSY = 0.05    # of the time, a processor was not to be had
 
 

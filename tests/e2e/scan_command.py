@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 1 s
+# tests: not svm, files
 """kvmprof scan on a directory with all that is in the way: what is no ELF file, cut short,
 without an id, unreadable, a pipe, a loop of symbolic links, a name with a newline."""
 

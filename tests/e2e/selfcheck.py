@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 11 s
+# tests: slow, at most 600 s: 60
+# tests: not svm, threads
 """selfcheck.py ... [SECONDS]: a guest that looks at all its registers finds no difference.
 
 The demo guest keeps known values in its registers, in ring 3 and ring 0, and compares (mode=selfcheck).

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 35 s: 1
+# tests: slow, at most 3600 s: 30
+# tests: slow, at most 1200 s: 1 4
+# tests: slow, at most 1800 s: 1 8
+# tests: svm, at most 240 s: 1
 """smp_boot.py KVMPROF SCRATCH [BOOTS [VCPUS]]: a kernel with several CPUs, boot after boot.
 
 Every boot has to come through all of /init to its end, with samples of each vCPU. The

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1500 s
+# tests: not svm, threads
 """A machine with a shared directory and a network card, by virtio-mmio, is saved while a command runs in it,
 and goes on from there twice: it reads and writes the directory as it is then, and gets a page over the
 network. A file of the directory that the guest has open can't be kept, and the saving says which."""

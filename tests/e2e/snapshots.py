@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 8 s
+# tests: slow, at most 1800 s: 100
+# tests: slow, at most 3600 s: linux 100
+# tests: slow, at most 1800 s: smp
+# tests: svm, at most 240 s
 """snapshots.py KVMPROF SCRATCH [N | linux [N] | smp]: a machine is saved, and goes on as it would
 have: the same guest-visible result in N (5) runs from one file, several of them at once.
 
@@ -146,8 +151,8 @@ def refusals():
                   ["--snapshot-save", "x", "--snapshot-at", "a", "--snapshot-on", "b"],
                   ["--snapshot-save", "", "--at", "x"], ["--snapshot-save", "x", "--at", "console:("]):
         one_line(run("-o", "x", *wrong, status=2))
-    one_line(run("--snapshot", "none.snap", "-o", "x", status=1), "none.snap: No such file")
-    one_line(run("--snapshot", ".", "-o", "x", status=1), "not a regular file")
+    one_line(run("--snapshot", "none.snap", "-o", "x", status=1), "none.snap: cannot open: No such file")
+    one_line(run("--snapshot", ".", "-o", "x", status=1), "is a directory, expected a file")
     one_line(run("--snapshot", e2e.KVMPROF, "-o", "x", status=1), "is not a snapshot")
     one_line(run("--snapshot", "s.snap", "--cpu", "3", "-o", "x", status=1), "--cpu 3")
     # Before the boot, not when the marker is reached.
@@ -181,7 +186,7 @@ def resources():
     with open("a disk", "wb") as f:
         f.truncate(1 << 20)
     disk = os.path.realpath("a disk")
-    p = save("r.snap", "--append", "work=1", "--disk", disk, "--net", "user", "--at", "console:^demo: start")
+    p = save("r.snap", "--append", "mode=default work=1", "--disk", disk, "--net", "user", "--at", "console:^demo: start")
     again = "--disk '%s' --net user" % disk
     check("`kvmprof run --snapshot r.snap %s` goes on" % again in p.err, "saving says: " + p.err)
     on = ["--snapshot", "r.snap", "-o", "r.data", "-F", "97"]

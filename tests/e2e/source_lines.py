@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 1 s
+# tests: slow, at most 900 s: 6.1
+# tests: slow, at most 900 s: 6.12
+# tests: not svm, files
 """source_lines.py KVMPROF SCRATCH [6.1|6.12]: source lines and inlined calls are those of addr2line.
 
 Without an argument: 2,000 random text addresses of the demo guest, and each byte of a program

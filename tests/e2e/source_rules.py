@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 20 s
+# tests: not svm, disk
 """tests/check-source.py finds what breaks a rule: the changes below, in a copy of the tree."""
 
+import glob
 import os
 import re
 import shutil
@@ -11,7 +14,8 @@ from e2e import check
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CHECK = os.path.join(TOP, "tests", "check-source.py")
-GATE = os.path.join("profile", "gate", "gate.c")
+SPDX = "SPDX-License-Identifier: GPL-2.0-or-later"
+GATE = "profile/compare/gate/gate.c"
 
 
 def problems():
@@ -34,10 +38,11 @@ def include(path, header):
     return change
 
 
-def add(path):
+def add(path, text="/* %s */\n" % SPDX):
     def change():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as f:
-            f.write("/* SPDX-License-Identifier: GPL-2.0-or-later */\n")
+            f.write(text)
     return change
 
 
@@ -59,18 +64,22 @@ CHANGES = [
      edit("tests/e2e/exact_counts.py", "import subprocess\n", ""), "uses subprocess, which it does not have"),
     ("an import in vain", "tests/e2e/exact.py", edit("tests/e2e/exact.py", "import time\n", "import time\nimport uuid\n"),
      "imports uuid and does not use it"),
-    ("a forbidden include", GATE, include(GATE, "vmm/vm.h"), "profile/gate must not see"),
-    ("a header that is not public", GATE, include(GATE, "profile/stats/modes.h"), "is not public in"),
-    ("a file in profile/", "profile/lost.c", add("profile/lost.c"), "is in no room"),
-    ("a room without README", "profile/gate/README.md", lambda: os.unlink("profile/gate/README.md"), "missing"),
-    ("a README of one line", "profile/gate/README.md",
-     lambda: open("profile/gate/README.md", "w").write("# gate\n"), "1 lines"),
-    ("a circle in the table", "docs/architecture.md",
-     lambda: [edit("docs/architecture.md", "| `profile/stats` |  |", "| `profile/stats` | gate |")(),
-              include("profile/stats/change.c", "profile/gate/gate.h")()], "reaches itself"),
-    ("a room that must work without a machine", "docs/architecture.md",
-     lambda: [edit("docs/architecture.md", "| `profile/stats` |  |", "| `profile/stats` | vmm |")(),
-              include("profile/stats/change.c", "vmm/vm.h")()], "reaches vmm"),
+    ("a forbidden include", "profile/format/sink/sink.c", include("profile/format/sink/sink.c", "vmm/vm.h"),
+     "profile/format must not see"),
+    ("a header that is not public", GATE, include(GATE, "profile/compare/stats/permute.h"), "is not public in"),
+    ("a file in profile/", "profile/lost.c", add("profile/lost.c"), "is in no wing"),
+    ("a room without README", "profile/compare/gate/README.md", lambda: os.unlink("profile/compare/gate/README.md"), "missing"),
+    ("a README of one line", "profile/compare/gate/README.md",
+     lambda: open("profile/compare/gate/README.md", "w").write("# gate\n"), "1 lines"),
+    ("a circle of wings", "docs/architecture.md",
+     lambda: [edit("docs/architecture.md", "| `profile/format` | symbolizer |", "| `profile/format` | symbolizer compare |")(),
+              include("profile/format/files/userfile.c", "profile/compare/stats/change.h")()], "`profile/format` reaches itself"),
+    ("a wing that must work without a machine", "docs/architecture.md",
+     lambda: [edit("docs/architecture.md", "| `profile/analyse` | format symbolizer |",
+                   "| `profile/analyse` | format symbolizer vmm |")(),
+              include("profile/analyse/tables/agg.c", "vmm/vm.h")()], "`profile/analyse` reaches vmm"),
+    ("a circle of rooms in a wing", "symbolizer/core/elf64.c", include("symbolizer/core/elf64.c", "symbolizer/types/btf.h"),
+     "reaches itself through includes"),
     ("a function of 101 lines", GATE,
      edit(GATE, "\nint ", "\nvoid said(int *at);\nvoid said(int *at)\n{\n%s}\n\nint " % ("\t*at += 1;\n" * 101)),
      "a function of 101 lines"),
@@ -79,20 +88,63 @@ CHANGES = [
           "{\n}\n\nint "), "said() has 7 parameters"),
     ("a bare verb", GATE, edit(GATE, "\nint ", "\nstatic int take(void)\n{\n\treturn 0;\n}\n\nint "),
      "lacks the word"),
-    ("a row that names a room in vain", "docs/architecture.md",
-     edit("docs/architecture.md", "| `profile/stats` |  |", "| `profile/stats` | libvirt |"), "includes nothing of it"),
+    ("a row that names a wing in vain", "docs/architecture.md",
+     edit("docs/architecture.md", "| `profile/format` | symbolizer |", "| `profile/format` | symbolizer compare |"), "includes nothing of it"),
     ("a file that prints", GATE, edit(GATE, "\nint ", "\nvoid said(void);\nvoid said(void)\n{\n\tputs(\"\");\n}\n\nint "),
      "only commands print"),
+    ("a message on standard error", GATE,
+     edit(GATE, "\nint ", "\nvoid said(void);\nvoid said(void)\n{\n\tfprintf(stderr,\n\t\t\"\");\n}\n\nint "), "uses stderr"),
+    ("a text on standard output", "profile/record/run/tune.c",
+     edit("profile/record/run/tune.c", "\nvoid ", "\nvoid said(void);\nvoid said(void)\n{\n\tfputs(\"\"\n\t\"\", stdout);\n}\n\nvoid "),
+     "uses stdout"),
+    ("a write to standard error", "base/fault.c",
+     edit("base/fault.c", "reporter_write_raw(", "(void)!write(STDERR_FILENO, "), "calls write() on a standard stream"),
+    ("JSON that is put together by hand", GATE,
+     edit(GATE, "\nint ", "\nvoid said(struct buf *b);\nvoid said(struct buf *b)\n{\n"
+          "\tbuf_printf(b, \",\\\"%s\\\":%d\", \"a\", 1);\n}\n\nint "), "writes JSON by hand"),
     ("a comment that names a file that is gone", GATE, edit(GATE, "\nint ", "\n/* As vmm/lost.c has it. */\nint "),
      "names vmm/lost.c"),
+    ("a script that no tier runs", "tests/e2e/gate.py", edit("tests/e2e/gate.py", "# tests: beside", "# once: beside"),
+     "gate.py:1: no tier runs it"),
+    ("a tier that there is not", "tests/e2e/sbom.py", edit("tests/e2e/sbom.py", "# tests: beside", "# tests: behind"),
+     "sbom.py:1: not as tests/e2e/tiers.py has it"),
+    ("a script that says nothing of the emulated host", "tests/e2e/pmu.py",
+     edit("tests/e2e/pmu.py", "# tests: svm", "# once: svm"), "has no line `# tests: svm"),
+    ("a module that only an unused one imports", "tests/e2e/lost.py",
+     lambda: [add("tests/e2e/lost.py", "# %s\nimport lost_too\nprint(lost_too)\n" % SPDX)(), add("tests/e2e/lost_too.py", "# %s\n" % SPDX)()],
+     "lost_too.py:1: no tier runs it"),
+    ("a source that no script uses", "tests/e2e/unused_probe.c", add("tests/e2e/unused_probe.c"), "no script uses it"),
+    ("a unit test in a folder of no room", "tests/unit/profile/nowhere/test_lost.c", add("tests/unit/profile/nowhere/test_lost.c"),
+     "does not build it"),
+    ("a walk through functions that are gone", "docs/architecture.md",
+     edit("docs/architecture.md", "`cmd_run()`", "`cmd_lost()`"), "names cmd_lost()"),
     ("a link to a page that is gone", "docs/README.md", lambda: os.unlink("docs/tour.md"), "links to tour.md"),
+    ("too many short files", "profile/compare/gate/short0.c",
+     lambda: [add("profile/compare/gate/short%d.c" % i)() for i in range(51)], "files of less than 100 lines, at most 50"),
+    ("a function without the word of its file", "profile/compare/gate/write.h",
+     edit("profile/compare/gate/write.h", "\n#endif", "\nint lost_word(void);\n\n#endif"), "lost_word() begins neither"),
+    ("a prefix of another folder", "profile/compare/diff/gate_side.h",
+     add("profile/compare/diff/gate_side.h", "/* %s */\nint gate_lost(void);\n" % SPDX), "the prefix gate_ is that of"),
+    ("two structs of one tag", "profile/compare/gate/family.c",
+     edit("profile/compare/gate/family.c", "\nint ", "\nstruct merge {\n\tint a;\n};\n\nint "), "struct merge has the tag of one in"),
+    ("a file without a header", "profile/compare/gate/headless.c",
+     add("profile/compare/gate/headless.c", "/* %s */\n#include \"base/buf.h\"\n" % SPDX), "headless.c:1: includes base/buf.h first"),
+    ("a header that all include", "vmm/many0.c",
+     lambda: [add("vmm/many%d.c" % i, "/* %s */\n#include \"vmm/end.h\"\n" % SPDX)() for i in range(61)], "vmm/end.h:1: is included by"),
+    ("a header of four files", "vmm/disk_config.h",
+     edit("vmm/disk_config.h", "\n#endif", "\nvoid devices_destroy(struct vm *vm);\nvoid io_log_destroy(struct vm *vm);\n"
+          "void vm_control_init(struct vm *vm);\nvoid gmem_alloc_free(struct gmem *m);\n\n#endif"), "declares functions of"),
+    ("a call to a file above", "vmm/kvm.c",
+     edit("vmm/kvm.c", "\nint ", "\nstatic void lost_call(struct vm *vm)\n{\n\tvm_destroy(vm);\n}\n\nint "), "which stands above it"),
 ]
 
 
 def copy():
     shutil.rmtree("copy", ignore_errors=True)
-    for at in ("base", "vmm", "guest", "symbolizer", "profile", "docs", "tests"):
+    for at in ("base", "vmm", "guest", "symbolizer", "profile", "docs", "tests", "configs", "scripts"):
         shutil.copytree(os.path.join(TOP, at), os.path.join("copy", at), ignore=shutil.ignore_patterns("corpus"))
+    for path in glob.glob(os.path.join(TOP, "*.md")) + [os.path.join(TOP, "Makefile")]:
+        shutil.copy(path, "copy")
 
 
 copy()

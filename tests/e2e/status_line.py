@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: alone, 9 s
+# tests: not svm, threads
 """The status line of `kvmprof run` on a terminal: it stands below the guest's console, whose lines
 stay whole; it fits the window; and elsewhere there is none."""
 

@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 92 s
+# tests: without_kvm, 200 s: suite check_command guest_memory lockstep pvclock stat_command vmm_frames demo_idle demo_truth disk_guest
+# tests: slow, at most 2700 s: repeat
+# tests: slow, at most 1800 s: kernels
+# tests: slow, at most 7200 s: suite
+# tests: not svm, host
 """svm_host.py KVMPROF SCRATCH [suite [NAME...] | repeat [N] | kernels]: kvmprof on a host with SVM (kvm_amd).
 
 The host is emulated, see emulated.py: its time is a count of instructions, so these figures
 do not depend on how busy this machine is. Without an argument: check, the demo against its
 truth, a triple fault, exits, an instruction that KVM cannot emulate, stat, a snapshot, attach.
-suite [NAME...]: tests of this directory run on that host as they are. repeat: N (20) runs of the
-same, and as many with all CPUs of this machine busy, give the same samples, byte for byte.
+suite [NAME...]: tests of this directory, those that say so (tiers.py), run on that host as they are.
+repeat: N (20) runs of the same, and as many with all CPUs of this machine busy, give the same
+samples, byte for byte.
 kernels: check, attach and the demo on hosts of the oldest and the newest kernels.
 """
 
@@ -21,6 +28,7 @@ import demo_judge
 import e2e
 import emulated
 import features
+import tiers
 import where_judge
 from e2e import check, say
 
@@ -282,42 +290,6 @@ def kernels():
 
 # -- the other tests -------------------------------------------------------------------------
 
-# (name, arguments, limit in that host's seconds), the quick ones first.
-SUITE = (
-    ("check_command", [], 60), ("demo_crash", [], 120), ("lockstep", [], 120), ("vmm_frames", [], 120),
-    ("stat_command", [], 120), ("pvclock", [], 120), ("guest_memory", [], 120), ("demo_truth", [], 240), ("demo_idle", [], 240),
-    ("snapshots", [], 240), ("disk_guest", [], 240), ("max_overhead", [], 240), ("pmu", [], 240),
-    ("tiny_boot", [], 240), ("smp_boot", ["1"], 240), ("mem_pages", [], 300), ("run_ends", [], 300),
-    ("control", [], 400), ("exec", [], 600),
-    ("attach_kvm", [], 400), ("attach_kvm", ["large"], 1800), ("attach_memory", [], 600),
-    ("attach_libvirt", ["large"], 600), ("sandbox", [], 600), ("villain", [], 900),
-)
-
-# All others, and why they are not among these.
-ELSEWHERE = {
-    "hardware breakpoints never stop an SVM guest of QEMU's (emulated.breakpoints_fire)":
-        "markers markers_linux",
-    "not tried: they time threads beside each other, which that host's one CPU runs in turn":
-        "sample_cost status_line console_stall bench_command attach_qemu attach_stops attach_sigstop attach_host "
-        "attach_tasks attach_linux attach_gdb top_live disk_io disk_cpus tasks selfcheck snapshot_shared "
-        "lost_told where",
-    "eight events at 20,000 Hz, its last part, leave that host's one CPU no time for the guest": "events",
-    "they need a network or kernel modules that this host does not have": "net_tap devices push_profile",
-    "not tried: kernels and disks, which take long over 9P":
-        "disk_boot debian_disk debian13 cloud_60s cloud_boot guest_truth kaslr_boot orc_complete live_symbols "
-        "kernel_tables kallsyms_truth other_kernels mem_linux jit_names library_turns source_rules annotate "
-        "decompressor_halts inspect_agrees cpu_features symbol_forms made_code user_stacks python_frames "
-        "attach_python java_names",
-    "they say nothing of a host's KVM: files, texts, other tools, the tests themselves":
-        "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
-        "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
-        "source_lines speedscope_shows perfetto_trace perfetto_run test_runner without_pvm many_programs deb_package compilers doc_pages first_contact "
-        "faults faults_kill ci_jobs gate_aa races qemu_mended consumer_crash clock_jumps",
-    "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest exact "
-                                            "exact_counts exact_shown ci_exact exact_disks exact_truth "
-                                            "exact_diverge exact_ftrace exact_lcov",
-}
-
 # Each end is told at once; the log comes with the result, of a test that did not pass.
 ONE = """echo "begin %(name)s" >/dev/ttyS2
 a=$(cut -d. -f1 /proc/uptime)
@@ -347,24 +319,26 @@ class Ends:
             say("%-6s %-16s %5s s  %s" % (what, w[1], w[3], w[4] if len(w) > 4 else ""))
 
 
-def check_named():
-    """Is each test in one of the two lists?"""
-    e2e.sys.path.insert(0, os.path.join(e2e.TOP, "tests"))
-    import run
-    every = {os.path.splitext(t[0])[0] for t in run.E2E + run.BESIDE + run.TOGETHER + run.SLOW}
-    here = {t[0] for t in SUITE}
-    other = {name for names in ELSEWHERE.values() for name in names.split()}
-    check(every == here | other and not here & other, "the lists of the suite lack %s, and have %s that "
-          "do not exist or are in both" % (sorted(every - here - other), sorted((here | other) - every | here & other)))
+def kernels_of(scripts):
+    """The kernels that these scripts build, so that they find them in the cache."""
+    found = set()
+    for script in scripts:
+        with open(os.path.join(e2e.TOP, "tests", "e2e", script + ".py"), encoding="utf-8") as f:
+            found |= set(re.findall(r'built_kernel\((?:"([\w-]+)"|\w)', f.read()))
+    return sorted(found - {""}) if "" not in found else ["full", "smp-fp", "tiny"]
 
 
 def suite(patterns):
     """Unmodified, as on this machine; kernels come from its cache."""
-    for variant in ("tiny", "smp-fp", "full"):
-        e2e.built_kernel(variant)
-    tests = [("-".join([t[0], *t[1]]), *t) for t in SUITE if not patterns or t[0] in patterns]
+    tests = []
+    for line in tiers.of_tier("svm"):
+        script = os.path.splitext(line.script)[0]
+        if not patterns or script in patterns:
+            tests.append(("-".join([script, *line.arguments]), script, line.arguments, line.seconds))
     if not tests:
         e2e.sys.exit("svm_host.py: the suite has none of: " + " ".join(patterns))
+    for variant in kernels_of({test for _, test, *_ in tests}):
+        e2e.built_kernel(variant)
     # Its guests may be larger than it is, as they touch little of their memory.
     script = "echo 1 >/proc/sys/vm/overcommit_memory; cd %s; KVMPROF_CACHE=%s; export KVMPROF_CACHE\n" % (e2e.TOP, os.environ["KVMPROF_CACHE"])
     for name, test, argv, limit in tests:
@@ -380,7 +354,6 @@ def suite(patterns):
     e2e.finish("%d tests; skipped there: %s" % (len(tests), " ".join(skipped) or "none"))
 
 
-check_named()
 WHAT = e2e.EXTRA[0] if e2e.EXTRA else "quick"
 if WHAT == "quick":
     quick()

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 9 s
+# tests: not svm, disk
 """Names for a stripped kernel that is not Linux, from nm's output in its several forms;
 and a file of another program is refused, before the guest is started."""
 

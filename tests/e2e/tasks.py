@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 30 s: tiny
+# tests: slow, at most 1200 s: full
+# tests: not svm, threads
 """Tasks seen from outside against what the guest's own kernel says of them.
 
     tasks.py KVMPROF SCRATCH [tiny|full]

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 2 s
+# tests: not svm, files
 """tests/run.py and e2e.py themselves: what is skipped is counted, and hides no failure."""
 
 import contextlib
@@ -12,6 +14,7 @@ import stat
 import time
 
 import e2e
+import tiers
 from e2e import check
 
 spec = importlib.util.spec_from_file_location("run", os.path.join(e2e.TOP, "tests", "run.py"))
@@ -100,7 +103,7 @@ runner = run.Runner(os.path.abspath("list"))
 for without, test, reason, accepted in (
         ((), "e2e/attach_kvm", "this host's KVM interprets the guest's kernel: QEMU cannot boot a Linux on it", True),
         ((), "asan/kernel/test_livekernel", KERNELS % ("", "", "System.map"), True),
-        ((), "unit/types/test_btf_kernel", KERNELS % ("2", "2", "vmlinux"), True),
+        ((), "unit/symbolizer/types/test_btf_kernel", KERNELS % ("2", "2", "vmlinux"), True),
         ((), "asan/pvm/test_complete_bmi", "this CPU has no bmi2", True),
         ((), "e2e/attach_tasks", "no BPF on this host: not allowed", True),
         ((), "e2e/other_kernels", "Debian's package memtest86+ cannot be fetched", True),
@@ -110,7 +113,7 @@ for without, test, reason, accepted in (
         (("linux-perf",), "e2e/demo_truth", "perf is not installed", True),
         (("chromium",), "e2e/demo_truth", "perf is not installed", False),
         ((), "e2e/demo_truth", "/dev/kvm: No such file or directory", False),
-        ((), "unit/attach/test_tracer", "/dev/kvm cannot be opened", False),
+        ((), "unit/vmm/attach/test_tracer", "/dev/kvm cannot be opened", False),
         ((), "e2e/exec", "no C compiler for the program: gcc", False)):
     runner.accepted = run.accepted_skips(set(without))
     check((not runner.unaccepted(run.Test(test, [], 1), [("", reason)])) == accepted,
@@ -154,11 +157,19 @@ check([x for x in told if x.split()[1] in ("full", "tiny")] == ["begin full", "e
       len(told) == 10 and (os.cpu_count() == 1 or told.index("end three") < told.index("end full")),
       "the lane: %s" % told)
 
+# `make test` is for each change: on two quiet cores it takes less than 20 minutes, as far as its scripts know.
+UNITS_S = 250    # of units, corpora and checks, one after the other
+seconds = {tier: sum(line.seconds for line in tiers.of_tier(tier)) for tier in tiers.TIERS}
+total = seconds["alone"] + (UNITS_S + seconds["beside"] + seconds["together"]) / 2
+check(total < 20 * 60, "make test: %d s of %s" % (total, seconds))
+check([line.seconds for line in tiers.of_tier("alone")] == sorted(line.seconds for line in tiers.of_tier("alone")) and
+      tiers.of_tier("beside")[0].seconds == max(line.seconds for line in tiers.of_tier("beside")), "the order within a tier")
+
 # What reads kernels from the cache comes when they are there.
 for slow in (False, True):
     names = [t.name for t in run.tests_of(e2e.BUILD, slow)]
     last_boot = max(i for i, n in enumerate(names) if n.startswith("e2e/"))
-    for name in ("unit/kernel/test_livekernel", "unit/types/test_btf_kernel"):
+    for name in ("unit/symbolizer/kernel/test_livekernel", "unit/symbolizer/types/test_btf_kernel"):
         check(names.count(name) == 1 and names.index(name) > last_boot, "%s is not behind the kernels" % name)
     check(slow or len(names) == len(set(names)), "a test is named twice")
 e2e.finish()

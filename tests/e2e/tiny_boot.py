@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: together, 30 s
+# tests: svm, at most 240 s
 """A small Linux to user space and through all of /init to its end, from vmlinux and from the
 bzImage in a unified kernel image, with that one's RAM disk and command line; names from the image
 and from System.map; foreign symbols refused."""

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 20 s
+# tests: not svm, threads
 """`kvmprof top` as people use it, in a real terminal (tmux), and as scripts do (--stdio).
 
 The demo guest runs for as long as it is told, so that the view ends before it does. The screen shows

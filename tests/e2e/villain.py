@@ -1,5 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 24 s
+# tests: beside, 3 s: storm rng 2 {asan}/kvmprof
+# tests: slow, at most 2700 s: storm all 60
+# tests: slow, at most 10800 s: storm all 600
+# tests: slow, at most 2700 s: storm all 30 {asan}/kvmprof
+# tests: svm, at most 900 s
 """A guest that attacks the machine from inside: queues, transports, disks, networks, shares, ports,
 MSRs, stacks. After each attack the device goes on working, or does after a reset; nothing
 crashes, hangs or grows, and the profile can be read.
@@ -46,6 +52,7 @@ def once():
         attacks, runs, most = attacks + n, runs + 1, max(most, memory.most)
         say("%s %s: %d attacks in %.1f s" % (what, words, n, p.seconds))
     recorded()
+    refused()
     check(most < MEMORY_MAX, "kvmprof had %.1f MiB of its own" % (most / 2**20))
     e2e.finish("%d attacks: %s; own memory %.1f MiB" % (
         attacks, ", ".join("%d %s" % (n, got) for got, n in sorted(counts.items())), most / 2**20))
@@ -64,6 +71,21 @@ def recorded():
           "%d packets and %d beyond, of %d: %s" % (kept, s["packets_beyond"], total, net))
     check(net["sent"]["lost"] > 0 and all(x["ok"] or x["done_ns"] is None for x in s["packets"]), "what no frame is: %s" % net)
     report_reads("net, recorded")
+
+
+def refused():
+    """Instructions that vmm/pvm has in no table: where KVM does not run them the run ends, and one line names the instruction."""
+    for attack, name in (("maskmovdqu", "`maskmovdqu "), ("movdir64b", "(66 0f 38 f8 "), ("device-load", "`movhps ")):
+        p, _ = villain.run(e2e.KVMPROF, "class=refused attack=" + attack, "-o", "v.data", "--no-buildid-cache")
+        found = villain.verdicts(p.out)
+        line = [l for l in p.err.splitlines() if "this host's KVM cannot run" in l]
+        if p.status:
+            check(p.status == 1 and not found and len(line) == 1 and name in line[0], "%s: status %d: %s" % (attack, p.status, p.err[-1500:]))
+            check(e2e.summary("v.data")["host"]["refuses_insns"], "%s: a host that runs it: %s" % (attack, line))
+        else:
+            check(villain.judge(attack, p.status, p.out, p.err, found) == 1 and not line, "%s: %s" % (attack, p.err[-500:]))
+        report_reads(attack)
+        say("%s: %s" % (attack, "refused" if p.status else "runs"))
 
 
 def storm(classes, seconds, program):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 1800 s
+# tests: not svm, host
 """vmx_host.py KVMPROF SCRATCH: kvmprof on a host with VMX (kvm_intel), which Bochs emulates.
 
 What the emulated SVM cannot show: hardware breakpoints stop this host's guests, and a triple

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 3600 s
+# tests: not svm, files
 """A build without vmm/pvm (make PVM=0) links, says that it is one, knows the rate of a guest's TSC as
 another build does, and passes its unit tests.
 

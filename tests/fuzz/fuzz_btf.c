@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 4000 runs */
 /* BTF from anywhere; then its own strings are asked for, as structures, members and enumerators. */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/types/btf.h"
+#include "symbolizer/types/btf_types.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ static void found(void *ctx, const struct console_mark *mark, const char *name, 
 	(void)time_ns;
 	if (len > CONSOLE_LINE_MAX)
 		abort();
-	marker_clean_name(clean, name, len);
+	markers_clean_name(clean, name, len);
 	for (const char *s = clean; *s; s++)
 		if (*s < ' ' || *s > '~')
 			abort();

@@ -2,7 +2,7 @@
 /* Requests of the control socket: what is taken keeps to its limits, what is not has a reason. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/record/control/reply.h"
+#include "profile/record/control/request.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		return 0;
 	}
-	if (!x->runs || x->runs > GATE_MAX_RUNS || strlen(x->label) > GATE_HISTORY_LABEL)
+	if (!x->runs || x->runs > STATS_MAX_RUNS || strlen(x->label) > GATE_HISTORY_LABEL)
 		abort();
 	for (size_t i = 0; i < x->nvalues; i++) {
 		const struct gate_history_value *v = &x->value[i];

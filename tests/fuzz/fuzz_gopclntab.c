@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(&va, data, sizeof(va));
 	bytes = (struct file_bytes){ data + sizeof(va), size - sizeof(va) };
-	src = file_source_of_bytes(&bytes);
+	src = filepiece_source_of_bytes(&bytes);
 	if (gopclntab_open(&t, &src, 0, bytes.len, va) != CFI_FOUND)
 		return 0;
 	for (unsigned int i = 0; i < 16; i++) {

@@ -2,7 +2,7 @@
 /* Folded stacks: what is handed on lies in the text, and what is told adds up. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/analyse/import/parse.h"
+#include "profile/analyse/import/folded.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "profile/analyse/import/import.h"
+#include "profile/analyse/import/script.h"
 
 #include <stdlib.h>
 

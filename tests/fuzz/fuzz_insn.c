@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 3000 runs */
 /*
  * Bytes as instructions, as they come from a guest's memory: each is decoded from a copy
  * of its own, which ends where the bytes do, and says the same with others behind it.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 1500 runs */
 /*
  * The first byte chooses. Below 0x80: one of the fixture's layouts with changes, so
  * that the search gets past its first checks: u16 offset from the read-only data,

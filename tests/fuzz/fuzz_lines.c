@@ -4,7 +4,6 @@
 
 #include "symbolizer/core/elf64.h"
 #include "symbolizer/program/lines.h"
-#include "symbolizer/program/lines_each.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/linux/image.h"
 #include "tests/fuzz/linux_change.h"
 #include "tests/unit/linux_find_fixture.h"
 
@@ -65,7 +64,7 @@ static void find(struct cursor *c, const struct memory *m, uint64_t off, size_t 
 
 static void read_file(const struct memory *m, uint64_t off, size_t len)
 {
-	uint8_t *dst = malloc(len ? len : 1), id[LINUX_BUILD_ID_MAX]; /* of exactly this size */
+	uint8_t *dst = malloc(len ? len : 1); /* of exactly this size */
 	struct linux_file f;
 	size_t n;
 
@@ -75,20 +74,17 @@ static void read_file(const struct memory *m, uint64_t off, size_t len)
 		n = linux_file_read(&f, off, dst, len);
 		if (n > len || (n && off + n > linux_file_size(&f)))
 			abort();
-		linux_build_id(linux_file_read_cb, &f, id);
 	}
 	free(dst);
 }
 
-static void read_image(const struct memory *m, size_t len)
+static void read_image(const struct memory *m)
 {
-	struct linux_mapped p = { m, LM_CR3, LM_USER, len };
-	uint8_t id[LINUX_BUILD_ID_MAX], *image = malloc(LINUX_VDSO_MAX);
+	uint8_t *image = malloc(LINUX_VDSO_MAX);
 
 	if (!image)
 		return;
-	if (linux_build_id(linux_mapped_read, &p, id) > LINUX_BUILD_ID_MAX ||
-	    linux_vdso_read(&mm_layout, m, at.mm, LM_CR3, image) > sizeof(guest.user))
+	if (linux_vdso_read(&mm_layout, m, at.mm, LM_CR3, image) > sizeof(guest.user))
 		abort();
 	free(image);
 }
@@ -115,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			cursor_left(&c) < sizeof(guest.user) ? cursor_left(&c) : sizeof(guest.user);
 
 		memcpy(guest.user, data + c.pos, n);
-		read_image(&m, len);
+		read_image(&m);
 	} else {
 		linux_change(&guest, &c);
 		read_file(&m, off, len);

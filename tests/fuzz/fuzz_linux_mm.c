@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 4000 runs */
 /*
  * The first byte: bit 0 says whether mappings are in a maple tree, bit 1 whether those
  * with code alone are wanted, bit 2 whether the layout is to be found in memory. The
@@ -7,6 +8,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
+#include "symbolizer/linux/mm_path.h"
 #include "tests/fuzz/linux_change.h"
 #include "tests/unit/linux_find_fixture.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/cursor.h"
 #include "symbolizer/linux/dyncode.h"
-#include "symbolizer/linux/module.h"
+#include "symbolizer/linux/module_load.h"
 #include "tests/linux_guest.h"
 
 #define MAX_CHANGES 4096u

@@ -6,9 +6,11 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
+#include "symbolizer/linux/sched_find.h"
 #include "symbolizer/linux/sleeper.h"
 #include "symbolizer/linux/task.h"
 #include "tests/linux_guest.h"
+#include "tests/sample_check.h"
 
 #define MAX_CHANGES 4096u
 

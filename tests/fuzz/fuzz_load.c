@@ -4,7 +4,11 @@
 
 #include "vmm/boot/load.h"
 #include "vmm/image/parse.h"
+#include "vmm/gmem_alloc.h"
 #include "vmm/layout.h"
+#include "base/sample.h"
+#include "vmm/image/way.h"
+#include "base/limits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +30,40 @@ static uint64_t word(const struct gmem *m, uint64_t gpa, size_t n)
 	return v;
 }
 
+/* The same of multiboot2's tags, which end where the first word says. */
+static void check_info2(const struct gmem *m, const struct boot_config *cfg, uint64_t info,
+			uint64_t end)
+{
+	uint64_t last = info + word(m, info, 4), at = info + 8, n = 0;
+
+	for (; word(m, at, 4); at += (word(m, at + 4, 4) + 7) / 8 * 8) {
+		uint64_t gpa = word(m, at + 8, 4);
+
+		require(at + word(m, at + 4, 4) < last && word(m, at + 4, 4) > 8);
+		if (word(m, at, 4) != 3)
+			continue;
+		require(gpa % GPA_PAGE == 0 && gpa >= end);
+		require(word(m, at + 12, 4) - gpa == cfg->initrd_len);
+		require(!memcmp(gmem_ptr(m, gpa, cfg->initrd_len), cfg->initrd, cfg->initrd_len));
+		end = gpa + cfg->initrd_len;
+		n++;
+	}
+	require(at + 8 == last && n == cfg->nmodules + (cfg->initrd ? 1u : 0u));
+}
+
 /* The modules behind the kernel, one after the other, with their bytes. */
 static void check_info(const struct gmem *m, const struct boot_config *cfg, uint64_t info,
 		       uint64_t end)
 {
 	bool pvh = cfg->way == BOOT_WAY_PVH;
-	uint64_t n = word(m, info + (pvh ? 12 : 20), 4);
-	uint64_t at = pvh ? word(m, info + 16, 8) : word(m, info + 24, 4);
+	uint64_t n, at;
+
+	if (cfg->way == BOOT_WAY_MULTIBOOT2) {
+		check_info2(m, cfg, info, end);
+		return;
+	}
+	n = word(m, info + (pvh ? 12 : 20), 4);
+	at = pvh ? word(m, info + 16, 8) : word(m, info + 24, 4);
 
 	require(n == cfg->nmodules + (cfg->initrd ? 1u : 0u));
 	for (uint64_t i = 0; i < n; i++) {
@@ -54,10 +85,10 @@ static void load(const struct boot_image *img, const struct boot_config *cfg)
 	uint64_t end = img->high;
 	uint32_t at = 0, len = 0;
 
-	require(gmem_alloc(&m, FUZZ_RAM, &e) == 0);
+	require(gmem_alloc(&m, &(struct gmem_config){ .size = FUZZ_RAM }, &e) == 0);
 	if (boot_load(&m, img, cfg, &out, &e)) {
 		require(out.rip == 42 && e.code && !strchr(e.text, '\n'));
-		gmem_free(&m);
+		gmem_alloc_free(&m);
 		return;
 	}
 	require(gmem_ptr(&m, out.rip, 1) && out.rip >= GPA_KERNEL_MIN);
@@ -87,7 +118,7 @@ static void load(const struct boot_image *img, const struct boot_config *cfg)
 		require(!s->file_len || !memcmp(gmem_ptr(&m, s->gpa, s->file_len),
 						img->elf + s->file_off, s->file_len));
 	}
-	gmem_free(&m);
+	gmem_alloc_free(&m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -101,21 +132,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	struct boot_image img;
 
-	if (boot_image_parse_max(&img, "input", data, size, FUZZ_MAX_KERNEL, NULL))
+	if (parse_image_max(&img, "input", data, size, FUZZ_MAX_KERNEL, NULL))
 		return 0;
-	require(boot_image_way(&img, "input", BOOT_WAY_AUTO, &cfg.way, NULL) == 0);
-	require(boot_image_way(&img, "input", cfg.way, &cfg.way, NULL) == 0);
+	/* A kernel that no loader can place or enter has no way. */
+	if (way_of_image(&img, "input", BOOT_WAY_AUTO, &cfg.way, NULL)) {
+		for (int way = BOOT_WAY_VMLINUX; way < BOOT_WAY_AUTO; way++)
+			require(!way_image_has(&img, (enum boot_way)way));
+		image_deinit(&img);
+		return 0;
+	}
+	require(way_of_image(&img, "input", cfg.way, &cfg.way, NULL) == 0);
 	for (int way = BOOT_WAY_VMLINUX; way < BOOT_WAY_AUTO; way++) {
-		if (boot_image_way(&img, "input", (enum boot_way)way, &cfg.way, NULL))
+		if (way_of_image(&img, "input", (enum boot_way)way, &cfg.way, NULL))
 			continue;
 		cfg.initrd = NULL;
 		cfg.nmodules = 0;
 		load(&img, &cfg);
 		cfg.initrd = data;
 		cfg.initrd_len = size;
-		cfg.nmodules = way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_PVH;
+		cfg.nmodules = way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_MULTIBOOT2 ||
+			       way == BOOT_WAY_PVH;
 		load(&img, &cfg);
 	}
-	boot_image_deinit(&img);
+	image_deinit(&img);
 	return 0;
 }

@@ -27,9 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	require(m.n <= MEMREF_MAX && m.why < MEMOP_WHY_COUNT);
 	for (unsigned int i = 0; i < m.n; i++) {
-		require(mem_region_name(m.ref[i].region)[0] != '?');
-		require(mem_status_text(m.ref[i].status)[0] != '?');
-		require(mem_host_text(m.ref[i].host)[0] != '?');
+		require(memref_region_name(m.ref[i].region)[0] != '?');
+		require(memref_status_text(m.ref[i].status)[0] != '?');
+		require(memref_host_text(m.ref[i].host)[0] != '?');
 	}
 	memref_data_src(&m);
 	buf_init(&b);

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "vmm/capture/mmu.h"
+#include "base/mmu.h"
 
 #include <stdlib.h>
 #include <string.h>

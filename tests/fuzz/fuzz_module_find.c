@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "symbolizer/linux/module_find.h"
+#include "symbolizer/linux/module_load.h"
 #include "tests/module_guest.h"
 
 #define MAX_CHANGES 4096u

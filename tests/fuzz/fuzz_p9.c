@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 2000 runs */
 /*
  * 9P requests: each answer is one, nothing outside of the share is told, and what lies
  * outside stays as it is.
@@ -105,7 +106,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size || memmem(data, size, SECRET, strlen(SECRET)))
 		return 0;
 	make_share(share, sizeof(share));
-	if (p9_create(&p, &(struct p9_share){ share, data[0] & 1, 64 }, NULL) < 0)
+	if (p9_create(&p,
+		      &(struct p9_share){ .dir = share, .read_only = data[0] & 1, .max_files = 64 },
+		      NULL) < 0)
 		abort();
 	data++;
 	size--;

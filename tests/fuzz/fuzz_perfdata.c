@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 4000 runs */
 /*
  * The reader of perf.data files, with what report does on top of it: any bytes
  * must end in a refusal or in records that stay inside the file.
@@ -7,6 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cleanup.h"
+#include "base/cursor.h"
 #include "profile/analyse/tables/agg_tree.h"
 #include "profile/format/sink/exittime.h"
 #include "profile/format/sink/markers.h"
@@ -30,17 +32,20 @@ static uint64_t touch(const struct perfdata_record *r)
 			sum += f.ip;
 		sum += exittime_parse(r->sample.raw, r->sample.raw_len);
 		break;
+	case PERFDATA_DEFERRED: /* parts of samples */
+		abort();
 	case PERFDATA_MARKER:
 		perfdata_walk_begin(&walk, r);
 		while (perfdata_walk_next(&walk, &f))
 			sum += f.ip;
-		sum += strlen(r->marker_name) + strlen(marker_kind_name(r->marker_kind));
+		sum += strlen(r->marker_name) + strlen(markers_kind_name(r->marker_kind));
 		break;
 	case PERFDATA_COMM:
 		sum += strlen(r->comm);
 		break;
 	case PERFDATA_MAP:
-		sum += strlen(r->map.path) + (r->map.build_id ? r->map.build_id[19] : 0);
+		sum += strlen(r->map.path) +
+		       (r->map.build_id ? r->map.build_id[r->map.build_id_len - 1] : 0);
 		break;
 	case PERFDATA_LOST:
 		sum += r->lost;
@@ -95,6 +100,21 @@ static size_t words_of(const struct perfdata *p)
 	return sum;
 }
 
+/* "SPLIT", u8 n: the last n KiB / 4 are the file data.0 of perf record --threads. */
+static void split(const uint8_t *data, size_t size, struct cursor *file, struct cursor *part)
+{
+	size_t tail = 0;
+
+	if (size > 6 && !memcmp(data, "SPLIT", 5)) {
+		tail = data[5] * 256u;
+		data += 6;
+		size -= 6;
+		tail = tail < size ? tail : size;
+	}
+	cursor_init(file, data, size - tail);
+	cursor_init(part, data + size - tail, tail);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const key[] = { "sym", "comm", "dso", "mode",
@@ -109,11 +129,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	volatile uint64_t sum __attribute__((unused)) = 0; /* reading is the point */
 	uint64_t samples = 0, weight = 0, total = 0;
 	bool wraps = false; /* weights of a hostile file */
+	struct cursor file, part;
 	int ret;
 
 	if (!t)
 		return 0;
-	if (perfdata_open_bytes(&p, "input", data, size, &e) < 0) {
+	split(data, size, &file, &part);
+	if (perfdata_open_split(&p, "input", &file, &part, part.len ? 1 : 0, &e) < 0) {
 		/* A refusal says why. */
 		if (!e.code || !e.text[0])
 			abort();
@@ -138,6 +160,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!ret)
 		ret = agg_create(&a, &config, n, t, &e);
 	while (!ret && perfdata_next(p, &r)) {
+		if (r.kind == PERFDATA_SAMPLE && p->has_stacks)
+			names_unwind_copy(n, p, &r);
 		sum += touch(&r);
 		ret = names_record(n, &r, &e);
 		ret = ret ? ret : tasks_record(t, &r, &e);

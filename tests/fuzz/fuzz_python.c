@@ -5,31 +5,13 @@
  * object, for a table of lines and for a thread that runs.
  */
 #include "tests/fuzz/fuzz.h"
+#include "tests/memory_bytes.h"
 
 #include "symbolizer/python/python_code.h"
-#include "symbolizer/python/python_lines.h"
 
 #include <stdlib.h>
 
 #define BASE 0x10000u
-
-struct bytes {
-	const uint8_t *at;
-	size_t len;
-};
-
-static size_t read_bytes(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
-{
-	const struct bytes *b = ctx;
-	uint64_t off = va - BASE;
-
-	(void)space;
-	if (off >= b->len)
-		return 0;
-	len = len < b->len - off ? len : (size_t)(b->len - off);
-	memcpy(dst, b->at + off, len);
-	return len;
-}
 
 static void check_code(const struct python_layout *l, const struct python_program *p, uint64_t at)
 {
@@ -60,8 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				   .string_state = 32,
 				   .string_ascii = 40,
 				   .string_compact = 56 };
-	struct bytes b;
-	const struct memory memory = { read_bytes, &b };
+	struct memory_bytes b;
+	const struct memory memory = { memory_bytes_read, &b };
 	const struct python_program p = { &memory, 1, BASE };
 	struct python_line_range r;
 	uint64_t fs_base;
@@ -71,15 +53,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(&fs_base, data, sizeof(fs_base));
 	memcpy(&off, data + sizeof(fs_base), sizeof(off));
-	b = (struct bytes){ data + sizeof(fs_base) + sizeof(off),
-			    size - sizeof(fs_base) - sizeof(off) };
+	b = (struct memory_bytes){ BASE, data + sizeof(fs_base) + sizeof(off),
+				   size - sizeof(fs_base) - sizeof(off) };
 	check_code(&l, &p, BASE + off);
 	if (off < b.len) {
-		r = python_lines_range(b.at + off, b.len - off, off);
+		r = python_lines_range((const uint8_t *)b.bytes + off, b.len - off, off);
 		if (r.low > r.high)
 			abort();
 		for (uint64_t unit = 0; unit < 64; unit++) {
-			uint32_t line = python_line_at(b.at + off, b.len - off, off, unit);
+			uint32_t line = python_line_at((const uint8_t *)b.bytes + off, b.len - off,
+						       off, unit);
 
 			if (line && (line < r.low || line > r.high))
 				abort();

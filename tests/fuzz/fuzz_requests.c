@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/analyse/export/perfetto.h"
+#include "profile/analyse/export/perfetto_requests.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 20000 runs */
 /*
  * What a gdbstub says: packets, a description, registers, a monitor's text. The input is a
  * stream of packets; each whole one is taken for all of these.
@@ -6,6 +7,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "vmm/attach/rsp.h"
+#include "vmm/attach/rsp_regs.h"
+#include "vmm/attach/rsp_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,11 +9,14 @@
 #include "base/file.h"
 #include "profile/record/run/snapshot_facts.h"
 #include "vmm/dev/p9.h"
+#include "vmm/dev/p9_state.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
+#include "vmm/snapshot/snapshot_devices.h"
 #include "vmm/snapshot/snapshot_vm.h"
 #include "vmm/snapshot/vcpu_state.h"
+#include "vmm/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +146,10 @@ static void fuzz_share(struct cursor *in)
 		atexit(remove_dir);
 		dir_made = dir;
 	}
-	if (p9_create(&p9, &(struct p9_share){ dir, false, P9_MAX_FILES }, &e) < 0)
+	if (p9_create(
+		    &p9,
+		    &(struct p9_share){ .dir = dir, .read_only = false, .max_files = P9_MAX_FILES },
+		    &e) < 0)
 		abort();
 	ret = p9_restore(p9, in, &e);
 	if ((ret != 0) != (e.code != 0) || strchr(e.text, '\n'))

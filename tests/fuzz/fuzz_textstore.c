@@ -2,8 +2,8 @@
 /* A profile's code: what is read from it lies inside, and can be disassembled and printed. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/analyse/annotate/annotate.h"
-#include "profile/format/perfdata/textstore.h"
+#include "profile/analyse/annotate/print.h"
+#include "profile/format/perfdata/textstore.c"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@ static void show(const struct textstore_range *r, const uint8_t *image)
 	};
 	struct annotate *a;
 	uint64_t next = r->addr;
+	struct json_writer w;
 	struct buf b;
 
 	if (annotate_build(&a, &in, NULL) < 0)
@@ -39,7 +40,8 @@ static void show(const struct textstore_range *r, const uint8_t *image)
 		abort();
 	buf_init(&b);
 	annotate_print(&b, a, &style);
-	annotate_json(&b, a);
+	json_begin(&w, &b);
+	annotate_json(&w, NULL, a);
 	buf_deinit(&b);
 	annotate_destroy(a);
 }
@@ -54,8 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		return 0;
 	}
-	for (size_t i = 0; i < textstore_count(t); i++) {
-		const struct textstore_range *r = textstore_at(t, i);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct textstore_range *r = &t->range[i];
 		uint8_t *image = malloc(r->len);
 
 		if (!image || !textstore_find(t, r->name, r->addr))

@@ -2,7 +2,7 @@
 /* Replies of the control socket: whatever is in them, rows add up and lines fit. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/cmd/top/code.h"
+#include "profile/cmd/top/feed.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/compare/diverge/part.h"
+#include "profile/record/diverge/part.h"
 
 #include <stdlib.h>
 #include <string.h>

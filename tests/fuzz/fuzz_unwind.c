@@ -7,6 +7,7 @@
 
 #include "symbolizer/unwind/unwind.h"
 #include "tests/fuzz/unwind_input.h"
+#include "tests/sample_check.h"
 #include "tests/text_bytes.h"
 
 #include <stdlib.h>

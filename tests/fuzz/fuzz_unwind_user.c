@@ -12,6 +12,7 @@
 #include "base/linux_regs.h"
 #include "symbolizer/unwind/unwind.h"
 #include "tests/fuzz/unwind_input.h"
+#include "tests/sample_check.h"
 #include "tests/text_bytes.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 6000 runs */
 /*
  * Bytes as a driver: flags (1 byte), number of steps (1), steps of 8 bytes each, then guest RAM
  * from address 0 on.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tests: 700 runs */
 /*
  * A hostile driver of a virtio disk. The input is a series of steps of 16 bytes:
  *

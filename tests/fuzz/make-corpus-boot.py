@@ -140,7 +140,36 @@ def flat(load=0x100000, end=0, bss=0, entry=0x100020, header=None, pad=64):
     return bytes(range(1, pad + 1)) + h.ljust(256, b"\x90")
 
 
+def mb2_header(*tags):
+    """tags: (type, flags, field...)"""
+    body = b""
+    for kind, flags, *fields in tags + ((0, 0),):
+        tag = struct.pack("<HHI%dI" % len(fields), kind, flags, 8 + 4 * len(fields), *fields)
+        body += tag.ljust((len(tag) + 7) & ~7, b"\0")
+    n = 16 + len(body)
+    return struct.pack("<IIII", 0xE85250D6, 0, n, -(0xE85250D6 + n) & 0xFFFFFFFF) + body
+
+
+def multiboot2_seeds(seeds):
+    plain = mb2_header((1, 0, 6, 15), (3, 0, 0x100040))
+    address = (2, 0, 0x100040, 0x100000, 0x100200, 0x104000)
+    seeds.update({
+        "mb2-elf32": elf32(header=plain), "mb2-elf32-no-end": elf32(header=plain[:-8]),
+        "mb2-unknown": elf32(header=mb2_header((99, 0, 1))),
+        "mb2-optional": elf32(header=mb2_header((99, 1, 1), (1, 1, 99))),
+        "mb2-moves": elf32(header=mb2_header((10, 0, 0x100000, 0xFFFFFFFF, 4096, 0))),
+        "mb2-short-tag": elf32(header=mb2_header((2, 0, 1))),
+        "mb2-and-1": elf32(header=mb_header(3).ljust(16, b"\0") + plain),
+        "mb2-flat": bytes(64) + mb2_header(address, (3, 0, 0x100050)).ljust(0x200, b"\x90"),
+        "mb2-flat-start": bytes(64) + mb2_header(
+            (2, 0, 0x100040, 0xFFFFFFFF, 0, 0), (3, 0, 0x100050)).ljust(0x100, b"\x90"),
+        "mb2-flat-no-entry": bytes(64) + mb2_header(address).ljust(0x200, b"\x90"),
+        "mb2-flat-cut": bytes(64) + mb2_header(address)[:30],
+    })
+
+
 def multiboot_seeds(seeds):
+    multiboot2_seeds(seeds)
     seeds.update({
         "elf32": elf32(), "elf32-symbols": elf32_symbols(),
         "elf32-dyn": elf32(etype=3), "elf32-arm": elf32(machine=40),
@@ -188,6 +217,10 @@ def image_seeds():
         "elf-arm64": elf(machine=183),
         "elf-core": elf(etype=4),
         "elf-entry-outside": elf(entry=0x2000000),
+        "elf-linked-entry": ehdr(entry=0xFFFFFFFF81000040, phnum=1) + phdr(
+            0, 0x1000000, 0x78, 0x1000, vaddr=0xFFFFFFFF81000000),
+        "elf-linked-high": ehdr(entry=0xFFFFFFFF81000040, phnum=1) + phdr(
+            0, 0xFFFFFFFF81000000, 0x78, 0x1000, vaddr=0xFFFFFFFF81000000),
         "elf-many-phdrs": elf(phnum=65535),
         "elf-phoff-wraps": elf(phoff=2**64 - 8),
         "elf-overlap": ehdr() + phdr(0, 0x1000000, 64, 0x1000) + phdr(0, 0x1000F00, 64, 0x1000),

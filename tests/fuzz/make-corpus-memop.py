@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes tests/fuzz/corpus/fuzz_memop and fuzz_memref: instructions of the table in
-tests/unit/core/test_memop.c, 15 bytes each, and RAW fields with as many operands as there can be.
+tests/unit/symbolizer/core/test_memop.c, 15 bytes each, and RAW fields with as many operands as there can be.
 
     tests/fuzz/make-corpus-memop.py
 """
@@ -11,7 +11,7 @@ import re
 import struct
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLE = os.path.join(HERE, "..", "unit", "test_memop.c")
+TABLE = os.path.join(HERE, "..", "unit", "symbolizer", "core", "test_memop.c")
 
 
 def put(target, name, data):

@@ -76,11 +76,18 @@ def features():
         5: string("kvmprof-1"),
         7: struct.pack("<II", 2, 2),
         12: struct.pack("<II", 1, 128) + attr() + struct.pack("<I", 1) + string("wall") + struct.pack("<Q", 1),
-        255: b'{"made_up":true}',
     }
 
 
-def perf_data(data, attrs=None, feats=None, data_size=None):
+OLD_TOTALS = {255: b'{"made_up":true}'}
+
+
+def totals(text=b'{"made_up":true}', size=None):
+    """Our totals, between the index and the first feature."""
+    return b"KVMPROFT" + struct.pack("<Q", len(text) if size is None else size) + text + b"\0" * (-len(text) % 8)
+
+
+def perf_data(data, attrs=None, feats=None, data_size=None, gap=b""):
     attrs = attrs or [attr()]
     feats = features() if feats is None else feats
     ids = struct.pack("<Q", 1)
@@ -88,13 +95,13 @@ def perf_data(data, attrs=None, feats=None, data_size=None):
     data_off = 104 + len(ids) + len(entries)
     bits = sum(1 << f for f in feats)
     index, blobs = b"", b""
-    first = data_off + len(data) + 16 * len(feats)
+    first = data_off + len(data) + 16 * len(feats) + len(gap)
     for f in sorted(feats):
         index += struct.pack("<QQ", first + len(blobs), len(feats[f]))
         blobs += feats[f]
     size = len(data) if data_size is None else data_size
     head = MAGIC + struct.pack("<QQQQQQQQ", 104, 144, 112, len(entries), data_off, size, 0, 0)
-    return head + bits.to_bytes(32, "little") + ids + entries + data + index + blobs
+    return head + bits.to_bytes(32, "little") + ids + entries + data + index + gap + blobs
 
 
 def pipe(data, attrs):
@@ -115,6 +122,77 @@ def zstd(blocks):
     out = [struct.pack("<I", len(b) << 3 | (i + 1 == len(blocks)))[:3] + b for i, b in enumerate(blocks)]
     out[0] = b"\x28\xb5\x2f\xfd\0\x58" + out[0]
     return b"".join(record(81, 0, b) for b in out)
+
+
+def zstd2(blocks, claim=0):
+    """As zstd(), in COMPRESSED2 records; claim: how many bytes more they say that they have."""
+    out = b""
+    for r in split_records(zstd(blocks)):
+        out += record(83, 0, struct.pack("<Q", len(r) - 8 + claim) + r[8:] + b"\0" * (-len(r) % 8))
+    return out
+
+
+def rare_attr(sample_type, branch_type=0, regs=0):
+    a = bytearray(attr(sample_type, 0xC))
+    struct.pack_into("<QQ", a, 72, branch_type, regs)
+    return bytes(a)
+
+
+def words_of(words):
+    return b"".join(struct.pack("<Q", w & (1 << 64) - 1) for w in words)
+
+
+def rare_sample(words, misc=2, tail=b""):
+    """With the fields IDENTIFIER, IP, TID, TIME; words and tail stand behind them."""
+    return record(9, misc, struct.pack("<QQIIQ", 1, 0x401000, 1, 1, 9) + words_of(words) + tail)
+
+
+def rare_seeds(stack):
+    """What perf records on some hosts only: guests, counters of a group, deferred chains, LBR, copied stacks."""
+    def seed(sample_type, data, **more):
+        return perf_data(data, attrs=[rare_attr(0x10007 | sample_type, **more)], feats={})
+
+    def deferred(cookie, words):
+        return record(22, 2, struct.pack("<QQ", cookie, len(words)) + words_of(words) +
+                      struct.pack("<IIQQ", 1, 1, 10, 1))
+
+    def guest_map(misc):
+        body = struct.pack("<IIQQQ", 1, 1, 0x401000, 0x1000, 0) + struct.pack("<IIQQ", 1, 2, 3, 4)
+        return record(10, misc, body + struct.pack("<II", 5, 2) + name("/bin/vmm", 8) + struct.pack("<IIQQ", 1, 1, 8, 1))
+
+    group = b"".join(rare_sample((2, v, 1, v, 1)) for v in (5, 5, 9, 3))
+    regs = struct.pack("<Q2Q", 2, 0x7000, 0x401000)
+    return {
+        "modes": seed(0x20, b"".join(guest_map(m) + rare_sample((3, -128, stack[0], stack[1]), misc=m)
+                                     for m in range(8))),
+        "contexts": seed(0x20, rare_sample((9, -32, 1, -2048, 2, -2176, 3, -2560, 4, -640), misc=4)),
+        "group": seed(0x10, group),
+        "deferred": seed(0x20, rare_sample((4, -128, stack[0], -640, 7)) + deferred(7, (-512, 0x401000, 0x402000)) +
+                         rare_sample((2, -640, 8)) + deferred(8, ()) + rare_sample((2, -640, 9))),
+        "deferred-cut": seed(0x20, rare_sample((2, -640, 7)) + record(22, 2, struct.pack("<QQ", 7, 1 << 60))),
+        "branches": seed(0x820, rare_sample((2, -512, 0x401000), tail=struct.pack("<Q6Q", 2, 1, 2, 0, 3, 4, 0)),
+                         branch_type=1 << 11),
+        "branches-cut": seed(0x820, rare_sample((2, -512, 0x401000), tail=struct.pack("<Q", 1 << 40)),
+                             branch_type=1 << 11),
+        "copied-stack": seed(0x3020, guest_map(2) + rare_sample(
+            (0,), tail=regs + struct.pack("<Q2QQ", 16, 0x401000, 0x402000, 16)), regs=0x180),
+        "copied-stack-long": seed(0x3020, rare_sample((0,), tail=regs + struct.pack("<Q2QQ", 16, 1, 2, 17)), regs=0x180),
+        "vectors": seed(0x3020, rare_sample((0,), tail=struct.pack("<Q2Q4H", 6, 1, 2, 1, 2, 1, 1) + b"\0" * 32),
+                        regs=0x180),
+    }
+
+
+def split_records(data):
+    while data:
+        size = struct.unpack_from("<H", data, 6)[0]
+        yield data[:size]
+        data = data[size:]
+
+
+def threads(file, part):
+    """What fuzz_perfdata takes for the two files of perf record --threads."""
+    part += record(68, 0, b"\0" * (-(len(part) + 8) % 256))
+    return b"SPLIT" + bytes([len(part) // 256]) + file + part
 
 
 IDENTIFIER = 0x10000
@@ -203,12 +281,29 @@ def main(out):
         "zstd-cut": perf_data(zstd([inner[:-20]])),
         "zstd-no-records": perf_data(zstd([b"\0" * 64])),
         "zstd-in-zstd": perf_data(zstd([zstd([inner])])),
+        "zstd2": perf_data(zstd2([inner])),
+        "zstd2-cut-records": perf_data(zstd2([inner[:100], inner[100:333], inner[333:]]) + lost(30, 2)),
+        "zstd2-too-long": perf_data(zstd2([inner], claim=9)),
+        "zstd2-huge": perf_data(zstd2([inner], claim=1 << 63)),
+        "zstd2-short": perf_data(record(83, 0, b"")),
+        "zstd2-in-zstd": perf_data(zstd([zstd2([inner])])),
+        "threads": threads(perf_data(sorted_data, feats={**features(), 24: b"\1" + b"\0" * 7}), user + lost(30, 2)),
+        "threads-zstd2": threads(perf_data(zstd2([inner]), feats={**features(), 24: b"\1" + b"\0" * 7}), zstd2([inner])),
+        "threads-damaged": threads(perf_data(sorted_data), user + b"\0" * 8),
+        "threads-missing": perf_data(b"", feats={**features(), 24: b"\1" + b"\0" * 7}),
+        "unknown-kinds": perf_data(record(200, 0, b"\0" * 8) + record(40, 0, b"\0" * 8)),
         "tasks": perf_data(tasks),
         "modules": perf_data(kernel_map() + mods + sample(5, in_mods)),
         "tasks-and-modules": perf_data(tasks + mods + sample(12, in_mods)),
         "short-fork": perf_data(record(7, 0, b"\0" * 16) + tasks),
         "sorted": perf_data(sorted_data),
         "unsorted": good,
+        "totals": perf_data(sorted_data, gap=totals()),
+        "totals-partial": perf_data(sorted_data, gap=totals(
+            b'{"profile":{"complete":false,"samples":2,"missing":3,"error":"full"}}')),
+        "totals-old": perf_data(sorted_data, feats={**features(), **OLD_TOTALS}),
+        "totals-long": perf_data(sorted_data, gap=totals(size=1 << 63)),
+        "totals-cut": perf_data(sorted_data, feats={}, gap=totals())[:-20],
         "no-features": perf_data(sorted_data, feats={}),
         "no-samples": perf_data(b""),
         "unfinished": perf_data(mixed, feats={}, data_size=0),
@@ -229,6 +324,7 @@ def main(out):
         "compressed": perf_data(sorted_data + record(81, 0, b"\x28\xb5\x2f\xfd" + b"\0" * 12)),
         "read-group": perf_data(
             record(9, 1, struct.pack("<QQQQQ", stack[0], 1, 5, 1, 0)), attrs=[attr(0x11, 0xF)], feats={}),
+        **rare_seeds(stack),
         "zero-size-record": perf_data(sorted_data + struct.pack("<IHH", 9, 0, 0)),
         "huge-chain": perf_data(record(9, 1, struct.pack("<QIIQIIQQ", 1, 1, 1, 1, 0, 0, 1, 1 << 61))),
         "identifier": perf_data(

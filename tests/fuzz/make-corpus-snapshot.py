@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables and parts of snapshots (vmm/snapshot.h) for fuzz_snapshot: make-corpus-snapshot.py [DIR]"""
+"""Tables and parts of snapshots (vmm/snapshot/snapshot.h) for fuzz_snapshot: make-corpus-snapshot.py [DIR]"""
 
 import os
 import struct

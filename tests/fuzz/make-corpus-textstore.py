@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes tests/fuzz/corpus/fuzz_textstore: the format is in profile/perfdata/textstore.h."""
+"""Writes tests/fuzz/corpus/fuzz_textstore: the format is in profile/format/perfdata/textstore.h."""
 
 import os
 import struct

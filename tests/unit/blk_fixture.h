@@ -10,6 +10,7 @@
 
 #include "vmm/dev/virtio_blk.h"
 #include "vmm/dev/virtio_blk_request.h"
+#include "vmm/gmem_alloc.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -204,7 +205,8 @@ static inline int blk_driver_init(struct blk_driver *b, struct virtio_blk_config
 	memset(b, 0, sizeof(*b));
 	if (!cfg->name)
 		cfg->name = "vda";
-	if (gmem_alloc(&b->mem, BLK_RAM, &e) < 0 || virtio_blk_create(&b->d, &b->mem, cfg, &e) < 0)
+	if (gmem_alloc(&b->mem, &(struct gmem_config){ .size = BLK_RAM }, &e) < 0 ||
+	    virtio_blk_create(&b->d, &b->mem, cfg, &e) < 0)
 		return -1;
 	b->d->interrupt = blk_interrupt;
 	b->d->transport = b;
@@ -214,7 +216,7 @@ static inline int blk_driver_init(struct blk_driver *b, struct virtio_blk_config
 static inline void blk_driver_deinit(struct blk_driver *b)
 {
 	b->d->ops->destroy(b->d);
-	gmem_free(&b->mem);
+	gmem_alloc_free(&b->mem);
 }
 
 #endif

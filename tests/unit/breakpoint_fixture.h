@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/unit/vcpu_fixture.h"
+#include "vmm/quirks.h"
 
 #define PF UINT64_C(0xffffffff81a00c40)
 #define FUNC UINT64_C(0xffffffff81000100)

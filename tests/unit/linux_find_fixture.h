@@ -6,6 +6,8 @@
 #ifndef KVMPROF_TESTS_LINUX_FIND_FIXTURE_H
 #define KVMPROF_TESTS_LINUX_FIND_FIXTURE_H
 
+#include "symbolizer/linux/file_find.h"
+#include "symbolizer/linux/mm_find.h"
 #include "tests/unit/linux_mm_fixture.h"
 
 #include <elf.h>

@@ -8,6 +8,15 @@
 
 #include "base/clock.h"
 #include "vmm/vm.h"
+#include "base/capture_plan.h"
+#include "base/gmem.h"
+#include "base/ring.h"
+#include "vmm/dev/io.h"
+#include "vmm/end.h"
+#include "vmm/control.h"
+#include "vmm/device.h"
+#include "vmm/io_log.h"
+#include "vmm/capture/capture_python.h"
 
 #include <time.h>
 
@@ -64,7 +73,7 @@ uint64_t vm_io_lost(struct vm *vm, uint64_t *packets)
 	return vm->io_lost;
 }
 
-const char *vcpu_exit_name(unsigned int kind)
+const char *vm_exit_name(unsigned int kind)
 {
 	return kind == 2 ? "IO" : "other";
 }
@@ -111,6 +120,25 @@ void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
 {
 	vm->plan = *plan;
 	vm->plans++;
+}
+
+int capture_python_find_layout(struct vm *vm, const struct capture_python_layout *layout)
+{
+	(void)vm;
+	(void)layout;
+	return -1;
+}
+
+void capture_python_find_thread(struct vm *vm, const struct capture_python_thread *t)
+{
+	(void)vm;
+	(void)t;
+}
+
+const char *vm_device_name(const struct vm *vm, unsigned int device)
+{
+	(void)vm;
+	return device ? NULL : "serial";
 }
 
 void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)

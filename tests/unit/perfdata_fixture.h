@@ -122,7 +122,7 @@ static inline struct sink *make_sink(const char *path, bool single)
 	struct sink *s = NULL;
 	struct err e = { 0 };
 
-	assert_int_equal(sink_perfdata_create(&s, &opt, &e), 0);
+	assert_int_equal(perfdata_sink_create(&s, &opt, &e), 0);
 	return s;
 }
 

@@ -152,7 +152,7 @@ static inline void fx_begin(struct fx *f, const char *name, bool single)
 
 	snprintf(path, sizeof(path), "%s/%s", f->root, name);
 	snprintf(cache, sizeof(cache), "%s/cache", f->root);
-	assert_int_equal(sink_perfdata_create(&f->sink, &opt, NULL), 0);
+	assert_int_equal(perfdata_sink_create(&f->sink, &opt, NULL), 0);
 	if (f->wrap)
 		f->sink = f->wrap(f->sink);
 	s = f->sink;

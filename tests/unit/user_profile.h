@@ -38,7 +38,7 @@ static inline void original_open(struct original *o, const char *path)
 	if (file_map_open(&o->map, path, 1u << 30, &e) < 0)
 		fail_msg("%s", e.text);
 	o->bytes = (struct file_bytes){ o->map.data, o->map.len };
-	src = file_source_of_bytes(&o->bytes);
+	src = filepiece_source_of_bytes(&o->bytes);
 	if (userelf_open(&o->u, path, &src, &e) < 0 || userelf_symbols(&o->u, &o->t, NULL, &e) < 0)
 		fail_msg("%s", e.text);
 }
@@ -95,7 +95,7 @@ static inline void write_profile(const struct original *o, const char *root, con
 
 	snprintf(path, sizeof(path), "%s/perf.data", root);
 	snprintf(cache, sizeof(cache), "%s/.debug", root);
-	ret = sink_perfdata_create(&sink, &opt, &e);
+	ret = perfdata_sink_create(&sink, &opt, &e);
 	ret = ret ? ret : sink->ops->begin(sink, &info, &e);
 	ret = ret ? ret
 		  : sink->ops->comm(sink,

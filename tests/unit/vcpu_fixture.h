@@ -8,6 +8,8 @@
 #define KVMPROF_TESTS_VCPU_FIXTURE_H
 
 #include "vmm/machine.h"
+#include "vmm/capture/capture.h"
+#include "vmm/gmem_alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +136,7 @@ static inline void fake_init(struct fake *f, size_t ring_size)
 	f->vm->fd = f->vm->end_fd = -1;
 	f->vm->cfg.plan.stack_max = 16384;
 	f->vm->cfg.plan.stack_align = 16384;
-	assert_int_equal(gmem_alloc(&f->vm->mem, FAKE_RAM, &e), 0);
+	assert_int_equal(gmem_alloc(&f->vm->mem, &(struct gmem_config){ .size = FAKE_RAM }, &e), 0);
 	f->next_page = FAKE_FIRST_PAGE;
 	f->v = &f->vm->vcpu[0];
 	f->v->vm = f->vm;
@@ -157,7 +159,7 @@ static inline void fake_deinit(struct fake *f)
 {
 	ring_deinit(&f->v->ring);
 	free(f->v->run);
-	gmem_free(&f->vm->mem);
+	gmem_alloc_free(&f->vm->mem);
 	free(f->vm);
 }
 

@@ -23,6 +23,25 @@ static void real_numbers(void **state)
 	assert_true(number_real("1e1", 0, 10, &v) && v == 10);
 }
 
+static void times(void **state)
+{
+	static const char *const bad[] = {
+		"", "s", "1x", "nan", "nans", "1 s", "-1s", "11s", "1ms1"
+	};
+	double v = 7;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(number_seconds(bad[i], 0, 10, &v));
+	assert_true(v == 7);
+	assert_true(number_seconds("1.5", 0, 10, &v) && v == 1.5);
+	assert_true(number_seconds("2s", 0, 10, &v) && v == 2);
+	assert_true(number_seconds("250ms", 0, 10, &v) && v == 0.25);
+	assert_true(number_seconds("2m", 0, 1e9, &v) && v == 120);
+	assert_true(number_seconds("2min", 0, 1e9, &v) && v == 120);
+	assert_true(number_seconds("2h", 0, 1e9, &v) && v == 7200);
+}
+
 static void whole_numbers(void **state)
 {
 	static const char *const bad[] = {
@@ -43,7 +62,8 @@ static void whole_numbers(void **state)
 
 static void sizes(void **state)
 {
-	static const char *const bad[] = { "", "K", "-1", " 1", "1T", "1KB", "17592186044416" };
+	static const char *const bad[] = { "",	  "K",	"-1",	" 1",  "1T",
+					   "1KX", "1B", "1KBB", "1Ki", "17592186044416" };
 	uint64_t v;
 
 	(void)state;
@@ -51,6 +71,8 @@ static void sizes(void **state)
 		assert_false(number_size(bad[i], &v));
 	assert_true(number_size("3", &v) && v == 3 << 20);
 	assert_true(number_size("3k", &v) && v == 3 << 10);
+	assert_true(number_size("3KB", &v) && v == 3 << 10);
+	assert_true(number_size("3MiB", &v) && v == 3 << 20);
 	assert_true(number_size("3G", &v) && v == UINT64_C(3) << 30);
 }
 
@@ -95,9 +117,9 @@ static void ranges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(real_numbers), cmocka_unit_test(whole_numbers),
-		cmocka_unit_test(sizes),	cmocka_unit_test(spans),
-		cmocka_unit_test(ranges),
+		cmocka_unit_test(real_numbers),	 cmocka_unit_test(times),
+		cmocka_unit_test(whole_numbers), cmocka_unit_test(sizes),
+		cmocka_unit_test(spans),	 cmocka_unit_test(ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/proc.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,6 +38,15 @@ static void own_lines(void **state)
 	assert_false(proc_status(task, "PPi", value, sizeof(value)));
 }
 
+/* The other case, a loader beside a script, is of the release's archive: tests/e2e/release_archive.py. */
+static void program_of(void **state)
+{
+	char out[PATH_MAX];
+
+	(void)state;
+	assert_string_equal(proc_program(out), "/proc/self/exe");
+}
+
 static void nobody(void **state)
 {
 	char text[PROC_STAT_MAX], value[8];
@@ -51,6 +61,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_lines),
 		cmocka_unit_test(nobody),
+		cmocka_unit_test(program_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

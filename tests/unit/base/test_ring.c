@@ -227,6 +227,79 @@ static void thinned(void **state)
 	ring_deinit(&r);
 }
 
+#define SHARED_SIZE 4096u
+
+/* Two ends over the same memory, as two processes have them. */
+static void test_shared_between_two_ends(void **state)
+{
+	static uint8_t data[SHARED_SIZE];
+	static struct ring_head front;
+	static struct ring_tail back;
+	struct ring in, out;
+	unsigned int given = 0, taken = 0;
+
+	(void)state;
+	assert_int_equal(ring_round(1), 4096);
+	assert_int_equal(ring_round(4097), 8192);
+	ring_init_shared(&in, data, sizeof(data), &front, &back);
+	ring_init_shared(&out, data, sizeof(data), &front, &back);
+	while (taken < 1000) {
+		size_t len;
+		const uint8_t *p;
+		uint8_t *room;
+
+		while (given < 1000 && (room = ring_reserve(&in, 100))) {
+			memset(room, (int)(given & 0xff), 100);
+			ring_commit(&in, 1 + given % 100);
+			given++;
+		}
+		p = ring_peek(&out, &len);
+		assert_non_null(p);
+		assert_int_equal(len, 1 + taken % 100);
+		assert_int_equal(p[len - 1], taken & 0xff);
+		ring_release(&out);
+		taken++;
+	}
+	/* Each time that there was no room. */
+	assert_in_range(ring_dropped(&out), 1, 1000);
+	assert_int_equal(ring_dropped(&out), ring_dropped(&in));
+	ring_deinit(&in);
+	ring_deinit(&out);
+}
+
+/* Whatever the consumer's process stores in the tail, the producer stays within its memory. */
+static void test_hostile_tail(void **state)
+{
+	static uint8_t memory[3 * SHARED_SIZE];
+	uint8_t *data = memory + SHARED_SIZE;
+	static struct ring_head front;
+	static struct ring_tail back;
+	struct ring r;
+	uint64_t x = 36;
+
+	(void)state;
+	memset(memory, 0xa5, sizeof(memory));
+	ring_init_shared(&r, data, SHARED_SIZE, &front, &back);
+	for (unsigned int i = 0; i < 200000; i++) {
+		const size_t len = (size_t)(x >> 20) % (SHARED_SIZE + 64);
+		uint8_t *room;
+
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		/* Near the head, unaligned, and anywhere. */
+		atomic_store(&back.tail,
+			     x >> 62 ? atomic_load(&front.head) - (x >> 40) % 9000 : (size_t)x);
+		room = ring_reserve(&r, len);
+		if (!room)
+			continue;
+		assert_true(room >= data && room + len <= data + SHARED_SIZE);
+		memset(room, 0x11, len);
+		ring_commit(&r, len);
+	}
+	for (unsigned int i = 0; i < SHARED_SIZE; i++)
+		assert_true(memory[i] == 0xa5 && memory[2 * SHARED_SIZE + i] == 0xa5);
+	ring_deinit(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +310,8 @@ int main(void)
 		cmocka_unit_test(test_held_records),
 		cmocka_unit_test(test_two_threads),
 		cmocka_unit_test(thinned),
+		cmocka_unit_test(test_shared_between_two_ends),
+		cmocka_unit_test(test_hostile_tail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

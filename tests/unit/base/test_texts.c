@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Equal texts are one, also after the set has grown; different ones are not. */
+/* Equal texts are one, also after the set has grown; different ones are not. Texts that people read are UTF-8. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/texts.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,10 +44,41 @@ static void one_each(void **state)
 	texts_deinit(&t);
 }
 
+static void they_are_made_readable(void **state)
+{
+	static const struct {
+		const char *from, *to;
+	} cases[] = {
+		{ "", "" },
+		{ "main", "main" },
+		{ "a\tb\nc\x1b[0m\x7f", "a?b?c?[0m?" },
+		{ "\xc3\xa9\xe2\x82\xac", "\xc3\xa9\xe2\x82\xac" },
+		{ "x\xff\xfey", "x\xef\xbf\xbd\xef\xbf\xbdy" },
+		{ "cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xc2\x9b"
+		  "1m\xc2\xa0",
+		  "?1m\xc2\xa0" },
+	};
+	char out[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(utf8_clean(out, sizeof(out), cases[i].from), strlen(cases[i].to));
+		assert_string_equal(out, cases[i].to);
+	}
+	/* A character is there as a whole, or not at all. */
+	assert_int_equal(utf8_clean(out, 4, "ab\xc3\xa9"), 2);
+	assert_string_equal(out, "ab");
+	assert_int_equal(utf8_clean(out, 1, "ab"), 0);
+	assert_string_equal(out, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_each),
+		cmocka_unit_test(they_are_made_readable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 #include "vmm/breakpoint.h"
 
 #include "vmm/machine.h"
+#include "vmm/debugreg.h"
+#include "vmm/control.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +13,13 @@
 #include <cmocka.h>
 
 #include "tests/unit/breakpoint_fixture.h"
+#include "vmm/vm.h"
 
 static void registers_are_shared(void **state)
 {
 	(void)state;
 	assert_int_equal(debugreg_set(f.v, DEBUGREG_ASSIST, PF), 0);
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	assert_int_equal(debug.control, KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP);
 	assert_int_equal(debug.arch.debugreg[0], PF);
 	assert_int_equal(debug.arch.debugreg[1], FUNC);
@@ -36,7 +39,7 @@ static void registers_are_shared(void **state)
 	assert_int_equal(debug.arch.debugreg[7], 0x400 | 2 | 8 | 32);
 	/* nothing left: off */
 	f.vm->cfg.breakpoint[0].addr = f.vm->cfg.breakpoint[1].addr = 0;
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	assert_int_equal(debugreg_set(f.v, DEBUGREG_ASSIST, 0), 0);
 	assert_int_equal(debug.control, 0);
 }
@@ -44,7 +47,7 @@ static void registers_are_shared(void **state)
 static void resume_flag_where_kvm_honours_it(void **state)
 {
 	(void)state;
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	for (unsigned int i = 1; i <= 3; i++) {
 		f.v->run->s.regs.regs.rflags = 2;
 		assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
@@ -67,7 +70,7 @@ static void once_means_on_any_vcpu(void **state)
 {
 	(void)state;
 	f.vm->cfg.breakpoint[0].once = true;
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
 	assert_int_equal(f.v->stats.breakpoints[0], 1);
 	assert_int_equal(f.v->debug.addr[1], 0);
@@ -81,16 +84,16 @@ static void once_means_on_any_vcpu(void **state)
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
 	assert_int_equal(f.v->stats.breakpoints[0], 1);
 	assert_int_equal(reached_calls, 1);
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	assert_int_equal(f.v->debug.addr[1], 0);
 }
 
 static void starts_and_stops(void **state)
 {
 	(void)state;
-	f.vm->cfg.breakpoint[0] = (struct vm_breakpoint){ FUNC, VM_BREAKPOINT_START, true };
-	f.vm->cfg.breakpoint[1] = (struct vm_breakpoint){ OTHER, VM_BREAKPOINT_STOP, true };
-	breakpoints_follow(f.v);
+	f.vm->cfg.breakpoint[0] = (struct vm_breakpoint){ FUNC, VM_BREAKPOINT_START, true, false };
+	f.vm->cfg.breakpoint[1] = (struct vm_breakpoint){ OTHER, VM_BREAKPOINT_STOP, true, false };
+	breakpoint_follow(f.v);
 	/* nothing to stop yet */
 	assert_int_equal(exit_at(OTHER, DR6_SLOT(2)), 0);
 	took_none();
@@ -105,11 +108,45 @@ static void starts_and_stops(void **state)
 	assert_int_equal(f.vm->result.reason, VM_END_MARKER);
 }
 
+/* Two breakpoints that count together count once: the first that is reached. */
+static void first_of_several(void **state)
+{
+	(void)state;
+	for (unsigned int first = 0; first < 2; first++) {
+		const uint64_t at[] = { FUNC, OTHER };
+
+		f.vm->cfg.breakpoint[0] =
+			(struct vm_breakpoint){ FUNC, VM_BREAKPOINT_START, true, false };
+		f.vm->cfg.breakpoint[1] =
+			(struct vm_breakpoint){ OTHER, VM_BREAKPOINT_START, true, true };
+		f.vm->reached_ns[0] = f.vm->reached_ns[1] = 0;
+		f.v->stats.breakpoints[0] = f.v->stats.breakpoints[1] = 0;
+		reached_calls = 0;
+		breakpoint_follow(f.v);
+		assert_int_equal(debug.arch.debugreg[1], FUNC);
+		assert_int_equal(debug.arch.debugreg[2], OTHER);
+		assert_int_equal(exit_at(at[first], DR6_SLOT(1 + first)), 0);
+		assert_true(vm_is_collecting(f.vm));
+		assert_true(vm_reached_ns(f.vm, 0) > 0);
+		took(first);
+		/* Both are disarmed; another vCPU that has not done so yet takes no second sample. */
+		assert_int_equal(f.v->debug.addr[1], 0);
+		assert_int_equal(f.v->debug.addr[2], 0);
+		assert_int_equal(debugreg_set(f.v, 2 - first, at[1 - first]), 0);
+		assert_int_equal(exit_at(at[1 - first], DR6_SLOT(2 - first)), 0);
+		took_none();
+		breakpoint_follow(f.v);
+		assert_int_equal(f.v->debug.addr[2 - first], 0);
+		assert_int_equal(f.v->stats.breakpoints[0] + f.v->stats.breakpoints[1], 1);
+		assert_int_equal(reached_calls, 1);
+	}
+}
+
 static void own_exceptions_go_back(void **state)
 {
 	(void)state;
 	own.dr6 |= DR6_SLOT(3); /* left there by an earlier one */
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	assert_int_equal(exit_at(0x401000, DR6_BS), 0);
 	assert_int_equal(debug.control,
 			 KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP | KVM_GUESTDBG_INJECT_DB);
@@ -128,7 +165,7 @@ static void kvm_that_refuses(void **state)
 {
 	(void)state;
 	refuse = EINVAL;
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	assert_int_equal(f.v->debug.addr[1], 0);
 	assert_int_equal(f.vm->result.reason, VM_END_ERROR);
 	assert_non_null(strstr(f.vm->result.err.text, "breakpoint at 0xffffffff81000100"));
@@ -140,10 +177,10 @@ static void waits_for_the_slide(void **state)
 	f.vm->cfg.plan.slide_unknown = true;
 	f.vm->cfg.plan.image_start = FUNC & ~0xffffull;
 	f.vm->cfg.plan.image_end = f.vm->cfg.plan.image_start + 0x100000;
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	assert_int_equal(debug.control, 0);
 	vm_set_slide(f.vm, 0x200000);
-	breakpoints_follow(f.v);
+	breakpoint_follow(f.v);
 	assert_int_equal(debug.arch.debugreg[1], FUNC + 0x200000);
 }
 
@@ -153,7 +190,7 @@ int main(void)
 		T(registers_are_shared),   T(resume_flag_where_kvm_honours_it),
 		T(once_means_on_any_vcpu), T(starts_and_stops),
 		T(own_exceptions_go_back), T(kvm_that_refuses),
-		T(waits_for_the_slide),
+		T(waits_for_the_slide),	   T(first_of_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records of requests and packets: in order, for the events that ask, and counted where there is no room. */
+#include "vmm/config.h"
 #include "vmm/machine.h"
+#include "vmm/dev/net_link.h"
+#include "vmm/io_log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,13 +20,17 @@ static int setup(void **state)
 {
 	(void)state;
 	vm = calloc(1, sizeof(*vm));
-	return vm ? 0 : -1;
+	if (!vm)
+		return -1;
+	vm->setup = calloc(1, sizeof(*vm->setup));
+	return vm->setup ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	machine_io_log_destroy(vm);
+	io_log_destroy(vm);
+	free(vm->setup);
 	free(vm);
 	return 0;
 }
@@ -32,8 +39,8 @@ static void create(unsigned int disks, enum net_kind net, bool requests, bool pa
 {
 	struct err e = { 0 };
 
-	vm->cfg.ndisks = disks;
-	vm->cfg.net.kind = net;
+	vm->setup->ndisks = disks;
+	vm->setup->net.kind = net;
 	vm->cfg.nevents = 1;
 	vm->cfg.event[0].kind = VM_EVENT_WALL;
 	if (requests)
@@ -41,7 +48,7 @@ static void create(unsigned int disks, enum net_kind net, bool requests, bool pa
 	if (packets)
 		vm->cfg.event[vm->cfg.nevents++] =
 			(struct vm_event){ .kind = VM_EVENT_IO, .packets = true };
-	assert_int_equal(machine_io_log_create(vm, &e), 0);
+	assert_int_equal(io_log_create(vm, &e), 0);
 }
 
 static void nobody_asks(void **state)
@@ -51,8 +58,8 @@ static void nobody_asks(void **state)
 
 	(void)state;
 	create(1, NET_USER, false, false);
-	assert_null(machine_io(vm, MACHINE_IO_REQUESTS).done);
-	assert_null(machine_io(vm, MACHINE_IO_PACKETS).done);
+	assert_null(io_log_device(vm, MACHINE_IO_REQUESTS).done);
+	assert_null(io_log_device(vm, MACHINE_IO_PACKETS).done);
 	assert_int_equal(vm_io_take(vm, &r, 1), 0);
 	assert_int_equal(vm_io_lost(vm, &packets), 0);
 	assert_int_equal(packets, 0);
@@ -65,12 +72,12 @@ static void each_for_its_own_event(void **state)
 	create(0, NET_NONE, true, true);
 	assert_null(vm->io_log);
 	create(1, NET_USER, false, true);
-	assert_null(machine_io(vm, MACHINE_IO_REQUESTS).done);
-	assert_non_null(machine_io(vm, MACHINE_IO_PACKETS).done);
-	machine_io_log_destroy(vm);
+	assert_null(io_log_device(vm, MACHINE_IO_REQUESTS).done);
+	assert_non_null(io_log_device(vm, MACHINE_IO_PACKETS).done);
+	io_log_destroy(vm);
 	create(1, NET_USER, true, false);
-	assert_non_null(machine_io(vm, MACHINE_IO_REQUESTS).done);
-	assert_null(machine_io(vm, MACHINE_IO_PACKETS).done);
+	assert_non_null(io_log_device(vm, MACHINE_IO_REQUESTS).done);
+	assert_null(io_log_device(vm, MACHINE_IO_PACKETS).done);
 }
 
 static void what_finds_no_room_is_counted(void **state)
@@ -82,7 +89,7 @@ static void what_finds_no_room_is_counted(void **state)
 
 	(void)state;
 	create(1, NET_USER, true, true);
-	io = machine_io(vm, MACHINE_IO_PACKETS);
+	io = io_log_device(vm, MACHINE_IO_PACKETS);
 	for (unsigned int i = 0; i < MANY; i++)
 		io.done(io.ctx,
 			&(struct io_record){ .type = i % 2 ? IO_SENT : IO_READ, .bytes = i });

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# tests: beside, 10 s
+# tests: svm, at most 300 s
+"""`kvmprof attach` to machines of unusual shape (tests/e2e/microvmm.c): what is no time of the guest is in no share.
+
+A vCPU that was never started, pauses of a millisecond to a second, copies of a vCPU's descriptor, 64 and more vCPUs, an
+idle guest, a caller without CAP_SYS_PTRACE, the list of machines, and two machines in one process."""
+
+import json
+import os
+import shutil
+import time
+
+import e2e
+import microvm
+from e2e import check, say
+
+PERIOD_NS = 1e9 / 499
+
+
+def attach(vm, *argv, status=0):
+    shutil.rmtree("at.data", ignore_errors=True)
+    p = e2e.kvmprof("attach", str(vm.pid), "--image", microvm.DEMO, "--no-status", "--no-buildid-cache", "-o", "at.data", *map(str, argv))
+    check(p.status == status, "status %d: %s" % (p.status, p.err))
+    return p
+
+
+def begun(vm):
+    return check(vm.wait_for("demo: start"), "the guest does not start: " + vm.text())
+
+
+def report(*argv):
+    p = e2e.kvmprof("report", "-i", "at.data", "--no-children", "-n", "0", *argv)
+    check(p.status == 0, "report: " + p.err)
+    return p.out
+
+
+def check_unstarted_and_copies():
+    """Two descriptors of each vCPU, as Firecracker has them; one of the two vCPUs was never started."""
+    with microvm.MicroVM(vmm="firecracker", vcpus=2, dups=2) as vm:
+        begun(vm)
+        p = attach(vm, "-F", 499, "--duration", 1)
+        check("not running" not in p.err and "never started" in p.err, "told: " + p.err)
+        s = e2e.summary("at.data")["attach"]
+        check(s["vcpus"] == 2 and s["vcpus_not_running"] == 0, "vCPUs: %s" % s)
+        check(s["never_started_ns"] > 0.5e9, "never started for %d ns" % s["never_started_ns"])
+        out = report()
+        check("pvh" not in out and "[vCPUs that were never started]" in out, "report: " + out)
+        outside = json.loads(report("--json"))["outside_of_shares"]
+        check(outside["never_started_ns"] == s["never_started_ns"], "JSON: %s" % outside)
+
+
+def check_pauses():
+    """Pauses of many lengths: no share stands for them."""
+    with microvm.MicroVM() as vm:
+        begun(vm)
+        for kind in ("futex", "nanosleep"):
+            eintr = vm.stats()["eintr"][kind]
+            started = e2e.subprocess.Popen(
+                [e2e.KVMPROF, "attach", str(vm.pid), "--image", microvm.DEMO, "--no-status", "--no-buildid-cache", "-F", "499",
+                 "--technique", "ptrace", "--duration", "2.5", "-o", "at.data"], stderr=e2e.subprocess.PIPE, text=True)
+            time.sleep(0.8)
+            paused = 0
+            for length in (0.001, 0.003, 0.01, 0.03, 0.1, 0.6):
+                vm.tell("pause " + kind)
+                begin = time.monotonic()
+                time.sleep(length)
+                paused += time.monotonic() - begin
+                vm.tell("resume")
+                time.sleep(0.02)
+            err = started.communicate()[1]
+            check(started.returncode == 0, err)
+            s = e2e.summary("at.data")
+            out = s["attach"]["paused_ns"] + s["attach"]["asleep_in_vmm_ns"]
+            check(0.8 * paused * 1e9 < out < 1.2 * paused * 1e9 + 8 * PERIOD_NS, "%s: %.3f s paused, %.3f s outside of the shares" %
+                  (kind, paused, out / 1e9))
+            stands = s["kernel_ns"] + s["user_ns"] + s["idle_ns"] + out
+            check(stands < 1.1 * s["run_seconds"] * 1e9, "%s: %.3f s in all of %.3f s" % (kind, stands / 1e9, s["run_seconds"]))
+            check("[paused or in the VMM]" in report(), "report: " + report())
+            check(vm.stats()["eintr"][kind] == eintr, "%s: interrupted" % kind)
+            say("%s: paused for %.3f s; outside of the shares %.3f s" % (kind, paused, out / 1e9))
+            shutil.rmtree("at.data")
+
+
+def check_many():
+    """64 are the most; of more the number is told."""
+    with microvm.MicroVM(vmm="firecracker", vcpus=64, dups=1) as vm:
+        begun(vm)
+        attach(vm, "-F", 97, "--duration", 0.5)
+        s = e2e.summary("at.data")
+        check(s["vcpus"] == 64 and s["attach"]["vcpus_not_running"] == 0, "64 vCPUs: %s" % s["attach"])
+        check(s["idle_ns"] == 0 and "pvh" not in report(), "vCPUs that were never started: " + report())
+    with microvm.MicroVM(vmm="firecracker", vcpus=70, dups=1) as vm:
+        begun(vm)
+        p = attach(vm, "--duration", 0.5, status=1)
+        check("has 70 vCPUs" in p.err and "at most 64" in p.err, "70 vCPUs: " + p.err)
+        check(vm.goes_on(), "the machine does not go on")
+
+
+def check_idle():
+    """An idle guest is stopped to read its registers, and not again."""
+    with microvm.MicroVM(append="mode=idle seconds=600") as vm:
+        begun(vm)
+        p = attach(vm, "-F", 97, "--duration", 2, "--technique", "ptrace")
+        s = e2e.summary("at.data")["attach"]
+        check("stops of vCPU threads" in p.err, "told: " + p.err)
+        check(s["samples_of_sleeping"] > s["thread_stops"], "stopped: %s" % s)
+        return "idle: %d stops in %.1f s, %d samples asleep" % (s["thread_stops"], s["sampling_ns"] / 1e9, s["samples_of_sleeping"])
+
+
+def check_no_capability():
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        return say("without CAP_SYS_PTRACE: left out, as it needs root and setpriv")
+    with microvm.MicroVM(vmm="firecracker") as vm:
+        begun(vm)
+        for command in (["attach", str(vm.pid), "-o", "none.data"], ["ps", str(vm.pid)]):
+            p = e2e.run("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", e2e.KVMPROF, *command)
+            check(p.status == 1 and "CAP_SYS_PTRACE is needed" in p.err, "%s: status %d: %s" % (command[0], p.status, p.err))
+        check(vm.goes_on(), "the machine does not go on")
+
+
+def check_list():
+    """Each process with a machine is listed, and found by its name."""
+    with microvm.MicroVM(vmm="firecracker", name="vm-a") as a, microvm.MicroVM(name="vm-b", vcpus=2, console="b.console") as b, \
+            microvm.MicroVM(name="vm-b", console="c.console"):
+        begun(a)
+        p = e2e.kvmprof("list", "--machines", "--json")
+        check(p.status == 0, p.err)
+        rows = {m["pid"]: m for m in json.loads(p.out)["machines"]}
+        check(rows[a.pid]["name"] == "vm-a" and rows[a.pid]["vmm"] == "firecracker" and rows[a.pid]["vcpus"] == 1, "%s" % rows)
+        check(rows[b.pid]["name"] == "vm-b" and rows[b.pid]["vcpus"] == 2 and rows[b.pid]["resident"] > 0, "%s" % rows)
+        text = e2e.kvmprof("list", "--machines").out
+        check(text.count("vm-b") == 2 and "vm-a" in text, text)
+        p = e2e.kvmprof("attach", "--name", "vm-a", "--image", microvm.DEMO, "--no-status", "--no-buildid-cache", "--duration", "0.3", "-o", "at.data")
+        check(p.status == 0 and e2e.summary("at.data")["attach"]["pid"] == a.pid, p.err)
+        p = e2e.kvmprof("attach", "--name", "vm-b", "-o", "none.data")
+        check(p.status == 1 and "2 machines are called vm-b" in p.err and str(b.pid) in p.err, p.err)
+        p = e2e.kvmprof("ps", "--name", "vm-c")
+        check(p.status == 1 and "no machine of this host is called vm-c" in p.err and "vm-a" in p.err, p.err)
+
+
+def check_several():
+    """Two machines in one process: one is chosen, or both are named."""
+    with microvm.MicroVM(others=1) as vm:
+        begun(vm)
+        p = attach(vm, "--duration", 0.3, status=1)
+        check("runs 2 virtual machines" in p.err and "--vm 2" in p.err, "without --vm: " + p.err)
+        attach(vm, "--duration", 0.5, "--vm", 1)
+        s = e2e.summary("at.data")
+        check(s["samples"] > 0 and s["attach"]["vcpus"] == 1 and s["attach"]["memory_from"] == "kvm", "--vm 1: %s" % s["attach"])
+        check("left_leaf" in report(), "--vm 1: " + report())
+        p = attach(vm, "--duration", 0.3, "--vm", 2, status=1)
+        check("64-bit" in p.err, "--vm 2, in real mode: " + p.err)
+        p = attach(vm, "--vm", 3, status=1)
+        check("there is no number 3" in p.err, "--vm 3: " + p.err)
+        p = attach(vm, "--vm", 1, "--technique", "ptrace", status=1)
+        check("only BPF tells" in p.err, "--vm 1 without BPF: " + p.err)
+        check(vm.goes_on(), "the machine does not go on")
+
+
+e2e.need_kvm()
+microvm.build()
+check_unstarted_and_copies()
+check_pauses()
+check_many()
+idle = check_idle()
+check_no_capability()
+check_list()
+check_several()
+e2e.finish("two in a process, listed and found by name, never started, copied, paused, 64 and 70 vCPUs, without CAP_SYS_PTRACE; " + idle)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stacks between "!": what is handed on lies in the text, and what is told adds up. */
+#include "tests/fuzz/fuzz.h"
+
+#include "profile/analyse/import/kp.h"
+
+#include <stdlib.h>
+
+struct text {
+	const char *s;
+	size_t len;
+	uint64_t n;
+};
+
+static void check_text(const struct text *t, struct import_text x)
+{
+	if (x.len && (x.s < t->s || x.s + x.len > t->s + t->len))
+		abort();
+}
+
+static int check(void *ctx, const struct import_sample *s)
+{
+	struct text *t = ctx;
+
+	if (!s->n || s->n > IMPORT_MAX_FRAMES || !s->weight || s->weight > IMPORT_MAX_WEIGHT + 1)
+		abort();
+	check_text(t, s->comm);
+	for (uint32_t i = 0; i < s->n; i++) {
+		check_text(t, s->frame[i].name);
+		check_text(t, s->frame[i].dso);
+	}
+	t->n++;
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct text t = { (const char *)data, size, 0 };
+	struct import_stats st;
+	struct err e = { 0 };
+	int ret = import_kp((struct import_text){ t.s, t.len }, check, &t, &st, &e);
+
+	if (st.samples != t.n || (ret == 0) != (t.n > 0) || (ret && !e.text[0]) ||
+	    (st.ignored > 0) != (st.first_ignored > 0))
+		abort();
+	return 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Change points of a history. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "profile/compare/stats/change.h"
+#include "profile/compare/stats/deals.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void near(double got, double want)
+{
+	if (!(fabs(got - want) <= 1e-9 * (1 + fabs(want))))
+		fail_msg("%.12g instead of %.12g", got, want);
+}
+
+/* Small, the same in each run, and without a trend. */
+static double wobble(unsigned int i)
+{
+	uint64_t state = i;
+
+	return (double)(stats_random(&state) >> 40) / (1 << 24) - 0.5;
+}
+
+/* -- change points -------------------------------------------------------------------------------- */
+
+static size_t changes(const double *v, size_t nvalues, const struct stats_change_options *o,
+		      struct stats_change *c)
+{
+	struct err e = { 0 };
+	size_t n = 99;
+
+	if (stats_changes(v, nvalues, o, c, &n, &e) < 0)
+		fail_msg("%s", e.text);
+	return n;
+}
+
+static void test_changes(void **state)
+{
+	struct stats_change c[STATS_CHANGES_MAX];
+	struct stats_change_options o = { 0 };
+	double v[120], energy;
+
+	(void)state;
+	/* Ten and ten, one apart: m k / (m + k) = 5 times 2 E|x - y| = 2. */
+	for (unsigned int i = 0; i < 20; i++)
+		v[i] = 7 + (i >= 10);
+	assert_int_equal(changes(v, 20, &o, c), 1);
+	assert_int_equal(c[0].at, 10);
+	near(c[0].before, 7);
+	near(c[0].after, 8);
+	near(c[0].energy, 10);
+	assert_true(c[0].p <= 0.01);
+	/* {0, 2} and {5, 9}, repeated: 2 * 6 - 4/3 * ... by the definition. */
+	energy = 0;
+	for (unsigned int i = 0; i < 20; i++)
+		v[i] = i < 8 ? i % 2 * 2 : 5 + i % 2 * 4;
+	for (unsigned int i = 0; i < 20; i++) {
+		for (unsigned int j = i + 1; j < 20; j++) {
+			double between = fabs(v[i] - v[j]);
+
+			energy += j < 8	   ? -2 * between / (8 * 7)
+				  : i >= 8 ? -2 * between / (12 * 11)
+					   : 2 * between / (8 * 12);
+		}
+	}
+	assert_int_equal(changes(v, 20, &o, c), 1);
+	assert_int_equal(c[0].at, 8);
+	near(c[0].energy, energy * 8 * 12 / 20);
+	/* Up at 40, down at 90; the same again with the same seed. */
+	for (unsigned int i = 0; i < 120; i++)
+		v[i] = 1e6 + wobble(i) + (i >= 40 ? 1.5 : 0) - (i >= 90 ? 2.5 : 0);
+	assert_int_equal(changes(v, 120, &o, c), 2);
+	assert_int_equal(c[0].at, 40);
+	assert_int_equal(c[1].at, 90);
+	near(c[0].after, c[1].before);
+	assert_true(c[0].after - c[0].before > 1.3 && c[1].after - c[1].before < -2.3);
+	/* Steps that do not matter are left out; the one that does spans what remains. */
+	o.min_effect = 1.7e-6;
+	assert_int_equal(changes(v, 120, &o, c), 1);
+	assert_int_equal(c[0].at, 90);
+	o.min_effect = 1;
+	assert_int_equal(changes(v, 120, &o, c), 0);
+	/* Spread changes as well. */
+	o = (struct stats_change_options){ 0 };
+	for (unsigned int i = 0; i < 120; i++)
+		v[i] = 100 + wobble(i) * (i < 60 ? 1 : 12);
+	assert_int_equal(changes(v, 120, &o, c), 1);
+	assert_true(c[0].at > 55 && c[0].at < 75);
+	/* Nothing to find. */
+	for (unsigned int i = 0; i < 120; i++)
+		v[i] = 100 + wobble(i);
+	assert_int_equal(changes(v, 120, &o, c), 0);
+	for (unsigned int i = 0; i < 120; i++)
+		v[i] = i % 2 ? 0.3 : 0.1 + 0.2;
+	assert_int_equal(changes(v, 120, &o, c), 0);
+	assert_int_equal(changes(v, 0, &o, c), 0);
+	assert_int_equal(changes(v, 5, &o, c), 0);
+}
+
+static void test_changes_refused(void **state)
+{
+	static double v[STATS_HISTORY_MAX + 1];
+	struct stats_change c[STATS_CHANGES_MAX];
+	struct stats_change_options o = { 0 };
+	size_t n = 99;
+
+	(void)state;
+	assert_int_equal(stats_changes(v, STATS_HISTORY_MAX + 1, &o, c, &n, NULL), -EINVAL);
+	v[3] = NAN;
+	assert_int_equal(stats_changes(v, 10, &o, c, &n, NULL), -EINVAL);
+	v[3] = 0;
+	o.shuffles = 10;
+	assert_int_equal(stats_changes(v, 10, &o, c, &n, NULL), -EINVAL);
+	o = (struct stats_change_options){ .alpha = 0.001 };
+	assert_int_equal(stats_changes(v, 10, &o, c, &n, NULL), -EINVAL);
+	o = (struct stats_change_options){ .min_effect = NAN };
+	assert_int_equal(stats_changes(v, 10, &o, c, &n, NULL), -EINVAL);
+	assert_int_equal(n, 99);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_changes_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
