@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "base/texts.h"
+#include "profile/analyse/stacks/identity.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 struct frametree_private {
 	struct frametree_options opt;
 	struct table nodes, names; /* the tree's node and name */
+	struct texts clones;	   /* names made here, without suffixes */
 	char **text;		   /* task names made here */
 	size_t ntexts, texts_cap;
 };
@@ -109,6 +112,7 @@ void frametree_destroy(struct frametree *t)
 		for (size_t i = 0; i < t->priv->ntexts; i++)
 			free(t->priv->text[i]);
 		free(t->priv->text);
+		texts_deinit(&t->priv->clones);
 		table_deinit(&t->priv->nodes);
 		table_deinit(&t->priv->names);
 	}
@@ -150,6 +154,18 @@ static void mapping_deinit(struct frametree_mapping *m)
 	free(m->task);
 }
 
+/* Returns the name that a function has in the tree. NULL: no memory. */
+static const char *func_text(struct frametree *t, const struct stackset_func *f)
+{
+	size_t len = t->priv->opt.clones_are_one && f->named ? identity_name_len(f->name) : 0;
+	cleanup_free char *text = NULL;
+
+	if (!len || !f->name[len])
+		return f->name;
+	text = strndup(f->name, len);
+	return text ? texts_add(&t->priv->clones, text) : NULL;
+}
+
 static int mapping_init(struct frametree_mapping *m, struct frametree *t, const struct stackset *s)
 {
 	bool tasks = t->priv->opt.task != FRAMETREE_TASK_NONE && !t->priv->opt.reverse;
@@ -160,9 +176,10 @@ static int mapping_init(struct frametree_mapping *m, struct frametree *t, const 
 	if (!m->func || (tasks && !m->task))
 		return -ENOMEM;
 	for (size_t i = 0; i < s->nfuncs && !ret; i++) {
-		struct frametree_name n = { s->func[i].name, s->func[i].dso, s->func[i].kind };
+		struct frametree_name n = { func_text(t, &s->func[i]), s->func[i].dso,
+					    s->func[i].kind };
 
-		ret = intern_name(t, &n, &m->func[i]);
+		ret = n.text ? intern_name(t, &n, &m->func[i]) : -ENOMEM;
 	}
 	for (size_t i = 0; tasks && i < s->ntasks && !ret; i++)
 		ret = task_name(t, &s->task[i], &m->task[i]);
@@ -183,7 +200,7 @@ static void frametree_count(struct frametree_node *n, const struct stackset_stac
 static int add_stack(struct frametree *t, const struct stackset *s, const struct stackset_stack *st,
 		     const struct frametree_mapping *m, enum frametree_slot slot)
 {
-	uint32_t at = 0, n = st->n;
+	uint32_t at = 0, n = st->n, before = 0;
 	int ret;
 
 	frametree_count(&t->node[0], st, slot);
@@ -199,8 +216,15 @@ static int add_stack(struct frametree *t, const struct stackset *s, const struct
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t frame = st->frame[t->priv->opt.reverse ? i : st->n - 1 - i];
+		uint32_t func = s->frame[frame].func;
 
-		ret = child_of(t, at, m->func[s->frame[frame].func], &at);
+		/* The other part of a function that a compiler has cut in two. */
+		if (t->priv->opt.clones_are_one && i && func != before &&
+		    m->func[func] == m->func[before] &&
+		    strcmp(s->func[func].name, s->func[before].name) != 0)
+			continue;
+		before = func;
+		ret = child_of(t, at, m->func[func], &at);
 		if (ret)
 			return ret;
 		frametree_count(&t->node[at], st, slot);

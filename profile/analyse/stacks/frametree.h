@@ -59,7 +59,8 @@ struct frametree {
 };
 
 struct frametree_options {
-	bool reverse; /* callers above what they call; without tasks */
+	bool reverse;	     /* callers above what they call; without tasks */
+	bool clones_are_one; /* names are without the suffixes of compilers' clones (identity.h) */
 	enum frametree_task task;
 };
 

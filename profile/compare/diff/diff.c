@@ -13,12 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const mode_name[] = { "kernel", "user", "idle", "guest" };
-
 /* A row's texts are kept once: pointers tell them apart. */
 struct diff_key {
 	const char *name, *dso;
-	uint8_t mode; /* index of mode_name */
+	uint8_t mode; /* for identity_mode_name() */
 };
 
 struct diff_private {
@@ -27,7 +25,9 @@ struct diff_private {
 	struct diff_run *run;
 	struct texts texts;
 	struct table key;
-	double *share; /* for each key nruns of self, then nruns of children */
+	struct table
+		cloned; /* of stacks: names that are those of clones in some run, as pointers */
+	double *share;	/* for each key nruns of self, then nruns of children */
 	size_t share_cap;
 	struct buf text; /* of a stack */
 };
@@ -57,6 +57,11 @@ static double *children_of(const struct diff_private *v, uint32_t row)
 	return self_of(v, row) + v->nruns;
 }
 
+static uint64_t diff_hash(const struct diff_key *k)
+{
+	return table_mix((uintptr_t)k->name, (uint64_t)(uintptr_t)k->dso << 2 | k->mode);
+}
+
 static int row_of(struct diff_private *v, const char *name, const char *dso, uint8_t mode,
 		  uint32_t *out)
 {
@@ -65,31 +70,7 @@ static int row_of(struct diff_private *v, const char *name, const char *dso, uin
 
 	if (!k.name || !k.dso || make_room(v) < 0)
 		return -ENOMEM;
-	return table_add(&v->key,
-			 table_mix((uintptr_t)k.name, (uint64_t)(uintptr_t)k.dso << 2 | mode), &k,
-			 out, &fresh);
-}
-
-/* "[jit:123#2]" is "[jit]": the number is another one in each run. */
-static const char *dso_name(const struct stackset_func *f)
-{
-	return !strncmp(f->dso, "[jit:", 5) ? "[jit]" : f->dso;
-}
-
-static const char *func_name(const struct stackset_func *f)
-{
-	return f->named ? f->name : DIFF_UNNAMED;
-}
-
-static uint8_t mode_of(const struct stackset_stack *s, const struct stackset_func *f)
-{
-	if (f->other)
-		return STACKSET_GUEST;
-	if (s->mode == STACKSET_IDLE)
-		return STACKSET_IDLE;
-	if (f->kind == STACKSET_KIND_UNKNOWN)
-		return f->kernel ? STACKSET_KERNEL : STACKSET_USER;
-	return stackset_kind_in_kernel(f->kind) ? STACKSET_KERNEL : STACKSET_USER;
+	return table_add(&v->key, diff_hash(&k), &k, out, &fresh);
 }
 
 /* -- by symbol ------------------------------------------------------------------------------ */
@@ -102,27 +83,27 @@ struct by_func {
 	size_t cap;
 };
 
-static int func_row(struct diff_private *v, const struct stackset *s, struct by_func *b,
-		    uint32_t func, uint8_t mode, uint32_t *out)
+static int func_row(struct diff_private *v, const struct identity *id, struct by_func *b,
+		    uint32_t func, uint32_t *out)
 {
-	uint32_t *known = &b->row[(size_t)func * STACKSET_MODES + mode];
-	const struct stackset_func *f = &s->func[func];
+	uint32_t *known = &b->row[(size_t)func * STACKSET_MODES + id->mode];
 
-	if (*known == NO_ROW && row_of(v, func_name(f), dso_name(f), mode, known) < 0)
+	if (*known == NO_ROW && row_of(v, id->name, id->dso, id->mode, known) < 0)
 		return -ENOMEM;
 	*out = *known;
 	return ARRAY_FIT_ZERO(b->stamp, (size_t)*out + 1, b->cap);
 }
 
-static int add_functions(struct diff_private *v, const struct stackset *s, struct by_func *b,
-			 uint32_t index)
+static int add_functions(struct diff_private *v, const struct identity_names *names,
+			 struct by_func *b, uint32_t index)
 {
-	const struct stackset_stack *stack = &s->stack[index];
+	const struct stackset_stack *stack = &names->set->stack[index];
 
 	for (uint32_t i = 0; i < stack->n; i++) {
-		uint32_t func = s->frame[stack->frame[i]].func, row;
+		uint32_t func = names->set->frame[stack->frame[i]].func, row;
+		const struct identity id = identity_of(names, stack, func);
 
-		if (func_row(v, s, b, func, mode_of(stack, &s->func[func]), &row) < 0)
+		if (func_row(v, &id, b, func, &row) < 0)
 			return -ENOMEM;
 		if (i == 0)
 			*self_of(v, row) += (double)stack->weight;
@@ -133,8 +114,9 @@ static int add_functions(struct diff_private *v, const struct stackset *s, struc
 	return 0;
 }
 
-static int add_by_symbol(struct diff_private *v, const struct stackset *s)
+static int add_by_symbol(struct diff_private *v, const struct identity_names *names)
 {
+	const struct stackset *s = names->set;
 	cleanup_free uint32_t *row = NULL, *stamp = NULL;
 	size_t n = s->nfuncs * STACKSET_MODES;
 	struct by_func b = { 0 };
@@ -147,31 +129,50 @@ static int add_by_symbol(struct diff_private *v, const struct stackset *s)
 	b.row = row;
 	for (uint32_t i = 0; i < s->nstacks && !ret; i++)
 		if (!v->opt.no_idle || s->stack[i].mode != STACKSET_IDLE)
-			ret = add_functions(v, s, &b, i);
+			ret = add_functions(v, names, &b, i);
 	stamp = b.stamp;
 	return ret;
 }
 
 /* -- by stack -------------------------------------------------------------------------------- */
 
-static int add_by_stack(struct diff_private *v, const struct stackset *s)
+/* Notes which functions the set knows by the name of a clone. */
+static int note_clones(struct diff_private *v, const struct identity_names *names)
 {
+	bool fresh;
+
+	for (size_t i = 0; i < names->set->nfuncs; i++) {
+		const char *name = names->clone[i] ? texts_add(&v->texts, names->name[i]) : "";
+
+		if (!name || (*name && table_add_number(&v->cloned, (uintptr_t)name, &fresh)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_by_stack(struct diff_private *v, const struct identity_names *names)
+{
+	const struct stackset *s = names->set;
+
+	if (note_clones(v, names) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < s->nstacks; i++) {
 		const struct stackset_stack *stack = &s->stack[i];
-		const struct stackset_func *f = &s->func[s->frame[stack->frame[0]].func];
 		uint32_t row;
 
-		if (v->opt.no_idle && stack->mode == STACKSET_IDLE)
+		if ((v->opt.no_idle && stack->mode == STACKSET_IDLE) || !stack->n)
 			continue;
 		v->text.len = 0;
 		for (uint32_t k = stack->n; k-- > 0;) {
-			const char *name = func_name(&s->func[s->frame[stack->frame[k]].func]);
+			const char *name = names->name[s->frame[stack->frame[k]].func];
 
 			buf_add(&v->text, name, strlen(name));
 			buf_u8(&v->text, k ? ';' : '\0');
 		}
 		if (v->text.failed ||
-		    row_of(v, (const char *)v->text.data, "", mode_of(stack, f), &row) < 0)
+		    row_of(v, (const char *)v->text.data, "",
+			   identity_of(names, stack, s->frame[stack->frame[0]].func).mode,
+			   &row) < 0)
 			return -ENOMEM;
 		*self_of(v, row) += (double)stack->weight;
 		*children_of(v, row) += (double)stack->weight;
@@ -179,18 +180,65 @@ static int add_by_stack(struct diff_private *v, const struct stackset *s)
 	return 0;
 }
 
+/* Returns a stack without the frames of functions with clones that repeat their callers. NULL: no memory. */
+static const char *without_parts(struct diff_private *v, const char *stack)
+{
+	const char *before = NULL;
+
+	v->text.len = 0;
+	for (size_t len; *stack; stack += len + (stack[len] == ';')) {
+		cleanup_free char *frame = NULL;
+		const char *name;
+		uint32_t at;
+
+		len = strcspn(stack, ";");
+		frame = strndup(stack, len);
+		name = frame ? texts_add(&v->texts, frame) : NULL;
+		if (!name)
+			return NULL;
+		if (name == before &&
+		    table_find(&v->cloned, table_mix((uintptr_t)name, 0), &name, &at))
+			continue;
+		if (before)
+			buf_u8(&v->text, ';');
+		buf_add(&v->text, name, len);
+		before = name;
+	}
+	buf_u8(&v->text, '\0');
+	return v->text.failed ? NULL : texts_add(&v->texts, (const char *)v->text.data);
+}
+
+/*
+ * Adds up the rows of stacks that are the same but for which clone or part of a function calls another of its own: that
+ * depends on the compiler. Calls that a function without clones makes of itself stay.
+ */
+static int merge_parts(struct diff_private *v)
+{
+	struct table merged = TABLE_OF(struct diff_key, equal_key);
+	const size_t numbers = (size_t)2 * v->nruns;
+	int ret = 0;
+
+	for (size_t i = 0; i < v->key.n && !ret; i++) {
+		struct diff_key k = ((struct diff_key *)v->key.item)[i];
+		const double *from = v->share + i * numbers;
+		uint32_t at;
+		bool fresh;
+
+		k.name = without_parts(v, k.name);
+		ret = k.name ? table_add(&merged, diff_hash(&k), &k, &at, &fresh) : -ENOMEM;
+		if (ret || at == i)
+			continue;
+		/* Rows before i were moved already, so that row `at` is free or one of those that were added up. */
+		for (size_t n = 0; n < numbers; n++)
+			v->share[at * numbers + n] =
+				from[n] + (fresh ? 0 : v->share[at * numbers + n]);
+	}
+	table_deinit(&v->key);
+	v->key = merged;
+	return ret;
+}
+
 /* -- interface -------------------------------------------------------------------------------- */
-
-struct diff_identity diff_identify(const struct stackset_stack *stack,
-				   const struct stackset_func *f)
-{
-	return (struct diff_identity){ func_name(f), dso_name(f), mode_of(stack, f) };
-}
-
-const char *diff_mode_name(uint8_t mode)
-{
-	return mode < ARRAY_SIZE(mode_name) ? mode_name[mode] : "unknown";
-}
 
 int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struct diff_options *opt,
 		struct err *e)
@@ -229,6 +277,7 @@ void diff_destroy(struct diff *d)
 		return;
 	stats_design_deinit(&d->design);
 	table_deinit(&d->priv->key);
+	table_deinit(&d->priv->cloned);
 	texts_deinit(&d->priv->texts);
 	buf_deinit(&d->priv->text);
 	free(d->priv->share);
@@ -249,7 +298,9 @@ bool diff_is_counted(const struct diff *d)
 int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 {
 	struct diff_private *v = d->priv;
+	struct identity_names names;
 	struct diff_run *run;
+	int ret;
 
 	if (v->added == v->nruns)
 		return err_set(e, EINVAL, "more than %u runs", v->nruns);
@@ -266,7 +317,11 @@ int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 	}
 	if (!run->weight)
 		return err_set(e, ENODATA, "it has no samples that count");
-	if ((v->opt.stacks ? add_by_stack(v, s) : add_by_symbol(v, s)) < 0)
+	ret = identity_names_init(&names, s);
+	if (!ret)
+		ret = v->opt.stacks ? add_by_stack(v, &names) : add_by_symbol(v, &names);
+	identity_names_deinit(&names);
+	if (ret)
 		return err_set(e, ENOMEM, "out of memory after %zu rows", v->key.n);
 	for (uint32_t i = 0; i < v->key.n; i++) {
 		*self_of(v, i) /= (double)run->weight;
@@ -283,7 +338,7 @@ static void fill_row(struct diff *d, struct diff_row *r, const struct diff_key *
 	unsigned int na = d->design.nbase, nb = d->design.nhead;
 	const double *x;
 
-	*r = (struct diff_row){ .mode = mode_name[k->mode],
+	*r = (struct diff_row){ .mode = identity_mode_name(k->mode),
 				.name = k->name,
 				.dso = k->dso,
 				.self = share,
@@ -334,10 +389,13 @@ static int false_discoveries(struct diff *d)
 int diff_finish(struct diff *d, struct err *e)
 {
 	struct diff_private *v = d->priv;
-	const struct diff_key *key = v->key.item;
+	const struct diff_key *key;
 
 	if (v->added != v->nruns)
 		return err_set(e, EINVAL, "%u of %u runs were given", v->added, v->nruns);
+	if (v->cloned.n && merge_parts(v) < 0)
+		return err_set(e, ENOMEM, "out of memory for %zu rows", v->key.n);
+	key = v->key.item;
 	d->row = calloc(v->key.n ? v->key.n : 1, sizeof(*d->row));
 	if (!d->row)
 		return err_set(e, ENOMEM, "out of memory for %zu rows", v->key.n);

@@ -3,17 +3,15 @@
  * diff: what changed between two groups of profiles, by symbol or by stack.
  *
  * A share is a part (0 to 1) of the weight of all samples of its run, so that runs of
- * different lengths compare. Functions are the same when mode, name and DSO are; what
- * has no name counts by its DSO, as addresses differ from run to run, and so do the
- * numbers in the names of JIT code. One thread.
+ * different lengths compare. Functions are the same when mode, name and DSO are, see identity.h. One thread.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H
 #define KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H
 
+#include "profile/analyse/stacks/identity.h"
 #include "profile/compare/stats/verdict.h"
-#include "profile/analyse/stacks/stackset.h"
 
-#define DIFF_UNNAMED "[unnamed]"
+#define DIFF_UNNAMED IDENTITY_UNNAMED
 
 struct diff_options {
 	bool stacks;	  /* rows are stacks: their children are what they are themselves */
@@ -22,17 +20,6 @@ struct diff_options {
 	double min_share; /* rows below, in children's mean over all runs, are left out */
 	uint64_t seed;
 };
-
-/* What functions of different runs are the same by. Texts are the set's, or static. */
-struct diff_identity {
-	const char *name, *dso;
-	uint8_t mode; /* for diff_mode_name() */
-};
-
-struct diff_identity diff_identify(const struct stackset_stack *stack,
-				   const struct stackset_func *f);
-/* "kernel", "user", "idle" */
-const char *diff_mode_name(uint8_t mode);
 
 /* Indexed by run, those of the base first. */
 struct diff_row {

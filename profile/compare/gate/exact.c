@@ -7,7 +7,7 @@
 #include "profile/compare/gate/metric.h"
 #include "profile/compare/gate/private.h"
 #include "profile/analyse/stacks/comparable.h"
-#include "profile/compare/diff/diff.h"
+#include "profile/analyse/stacks/identity.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -30,9 +30,12 @@ struct tally {
 struct gate_exact {
 	struct gate *gate;
 	struct gate_report *report;
-	struct stackset *set[GATE_SIDE_MAX];
+	const struct stackset *set[GATE_SIDE_MAX];
+	struct identity_names names[GATE_SIDE_MAX];
 	uint64_t *func_hash[GATE_SIDE_MAX]; /* of each function's name and DSO */
-	double whole[GATE_SIDE_MAX];	    /* the engine's own count of instructions; NAN: none */
+	/* Hashes of functions that have clones on either side: their calls of each other are no frames. */
+	struct table cloned;
+	double whole[GATE_SIDE_MAX]; /* the engine's own count of instructions; NAN: none */
 	uint64_t *weight
 		[GATE_SIDE_MAX]; /* of each stack: all of it, or its part in the rule's phase */
 	struct table tally;
@@ -43,6 +46,12 @@ static bool exact_equal(const void *a, const void *b, const void *ctx)
 {
 	(void)ctx;
 	return ((const struct tally *)a)->hash == ((const struct tally *)b)->hash;
+}
+
+static bool exact_equal_hash(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return *(const uint64_t *)a == *(const uint64_t *)b;
 }
 
 /* -- adding up -------------------------------------------------------------------------------------- */
@@ -85,8 +94,8 @@ static int exact_add_functions(struct gate_exact *x, const struct gate_rule *r, 
 	int ret = 0;
 
 	for (uint32_t i = 0; i < (r->children ? st->n : 1u) && !ret; i++) {
-		const struct diff_identity id =
-			diff_identify(st, &s->func[s->frame[st->frame[i]].func]);
+		const struct identity id =
+			identity_of(&x->names[like.side], st, s->frame[st->frame[i]].func);
 
 		if (!gate_rule_matches(r, id.name, id.dso))
 			continue;
@@ -96,6 +105,21 @@ static int exact_add_functions(struct gate_exact *x, const struct gate_rule *r, 
 		ret = exact_add(x, &like, exact_weight(x, &like));
 	}
 	return ret;
+}
+
+/*
+ * Returns whether frame k of a stack is one of the function that calls it, which has clones or parts: a compiler may
+ * have cut it in two, or not.
+ */
+static bool exact_is_part(const struct gate_exact *x, unsigned int side,
+			  const struct stackset_stack *st, uint32_t k)
+{
+	const struct stackset *s = x->set[side];
+	uint64_t hash = x->func_hash[side][s->frame[st->frame[k]].func];
+	uint32_t at;
+
+	return k + 1 < st->n && hash == x->func_hash[side][s->frame[st->frame[k + 1]].func] &&
+	       table_find(&x->cloned, hash, &hash, &at);
 }
 
 static int exact_add_stack(struct gate_exact *x, const struct gate_rule *r, struct tally like)
@@ -109,7 +133,8 @@ static int exact_add_stack(struct gate_exact *x, const struct gate_rule *r, stru
 		return 0;
 	for (uint32_t i = 0; i < st->n; i++) {
 		like.func = s->frame[st->frame[i]].func;
-		like.hash = table_mix(like.hash, x->func_hash[like.side][like.func]);
+		if (!exact_is_part(x, like.side, st, i))
+			like.hash = table_mix(like.hash, x->func_hash[like.side][like.func]);
 	}
 	like.func = s->frame[st->frame[0]].func;
 	like.mode = st->mode;
@@ -231,21 +256,24 @@ static void exact_judge(const struct gate_rule *r, double base, double head, str
 }
 
 /* Innermost first on the way out, so that what does not fit is the outermost. */
-static const char *exact_stack_name(struct gate_run *run, const struct stackset *s, uint32_t stack)
+static const char *exact_stack_name(struct gate_exact *x, const struct tally *t)
 {
-	const struct stackset_stack *st = &s->stack[stack];
+	const struct stackset *s = x->set[t->side];
+	const struct stackset_stack *st = &s->stack[t->stack];
 	char text[STACK_NAME];
 	size_t at = sizeof(text) - 1;
 	uint32_t i;
 
 	text[at] = '\0';
 	for (i = 0; i < st->n; i++) {
-		const char *name = s->func[s->frame[st->frame[i]].func].name;
+		const char *name = x->names[t->side].name[s->frame[st->frame[i]].func];
 		size_t len = strlen(name);
 
+		if (exact_is_part(x, t->side, st, i))
+			continue;
 		if (len + 5 > at)
 			break;
-		if (i)
+		if (text[at])
 			text[--at] = ';';
 		at -= len;
 		memcpy(text + at, name, len);
@@ -254,7 +282,7 @@ static const char *exact_stack_name(struct gate_run *run, const struct stackset 
 		at -= 4;
 		memcpy(text + at, "...;", 4);
 	}
-	return gate_run_keep(run, text + at);
+	return gate_run_keep(x->gate->run[t->side][0], text + at);
 }
 
 static int exact_name(struct gate_exact *x, const struct gate_rule *r, const struct tally *t,
@@ -264,16 +292,16 @@ static int exact_name(struct gate_exact *x, const struct gate_rule *r, const str
 	const struct stackset *s = x->set[t->side];
 	const struct stackset_stack *st = &s->stack[t->stack];
 
-	f->mode = diff_mode_name(t->mode);
+	f->mode = identity_mode_name(t->mode);
 	if (r->metric == GATE_RULE_INSN_TASKS || r->metric == GATE_RULE_INSN_PHASES) {
 		f->name = gate_run_keep(run, r->metric == GATE_RULE_INSN_TASKS
 						     ? s->task[st->task].comm
 						     : phase_name(t->phase));
 		f->dso = gate_run_keep(run, "");
 	} else {
-		const struct diff_identity id = diff_identify(st, &s->func[t->func]);
+		const struct identity id = identity_of(&x->names[t->side], st, t->func);
 
-		f->name = r->metric == GATE_RULE_INSN_STACKS ? exact_stack_name(run, s, t->stack)
+		f->name = r->metric == GATE_RULE_INSN_STACKS ? exact_stack_name(x, t)
 							     : gate_run_keep(run, id.name);
 		f->dso = gate_run_keep(run, id.dso);
 	}
@@ -437,43 +465,55 @@ static double exact_whole(const struct stackset *s)
 	return whole;
 }
 
-static int exact_load(struct gate_exact *x, enum gate_side side, const char *path, struct err *e)
+/* Adds the functions of a side that are known under a clone's name. */
+static int exact_find_clones(struct gate_exact *x, unsigned int side)
 {
-	struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+	const struct identity_names *n = &x->names[side];
+	int ret = 0;
+
+	for (size_t i = 0; i < n->set->nfuncs && !ret; i++) {
+		uint32_t at;
+		bool fresh;
+
+		if (n->clone[i])
+			ret = table_add(&x->cloned, x->func_hash[side][i], &x->func_hash[side][i],
+					&at, &fresh);
+	}
+	return ret ? -ENOMEM : 0;
+}
+
+static int exact_take_set(struct gate_exact *x, enum gate_side side,
+			  const struct gate_exact_input *in, struct err *e)
+{
+	const struct stackset *s = in->set;
 	struct gate_run *run = NULL;
-	struct stackset *s;
 	int ret;
 
-	opt.input = path;
-	opt.keep_samples = true;
-	ret = stackset_load(&x->set[side], &opt, e);
-	if (ret)
-		return ret;
-	s = x->set[side];
+	x->set[side] = s;
 	if (strncmp(s->event, "instructions", 12) != 0)
 		return err_set(
 			e, EINVAL,
 			"%s: its event is %.80s: --exact compares instructions, of `kvmprof run "
 			"--engine exact`",
-			path, s->event);
+			in->path, s->event);
 	x->whole[side] = exact_whole(s);
 	x->report->sampled |= !s->counted;
 	if (x->report->sampled && isnan(x->whole[side]))
 		return err_set(e, EINVAL,
 			       "%s: it has samples and no exact count: --exact compares profiles "
 			       "of `kvmprof run --engine exact --call-counts`",
-			       path);
+			       in->path);
 	x->func_hash[side] = calloc(s->nfuncs + 1, sizeof(**x->func_hash));
 	x->weight[side] = calloc(s->nstacks + 1, sizeof(**x->weight));
-	if (!x->func_hash[side] || !x->weight[side])
-		return err_set(e, ENOMEM, "%s: out of memory", path);
-	for (size_t i = 0; i < s->nfuncs; i++) {
-		/* An address without a name is another one in the next build. */
-		const char *name = s->func[i].named ? s->func[i].name : DIFF_UNNAMED;
-
-		x->func_hash[side][i] = hash_text(hash_text(HASH_START, name) * 31, s->func[i].dso);
-	}
-	ret = gate_run_make(&run, path, s, x->gate->rules, e);
+	ret = identity_names_init(&x->names[side], s);
+	if (!x->func_hash[side] || !x->weight[side] || ret)
+		return err_set(e, ENOMEM, "%s: out of memory", in->path);
+	for (size_t i = 0; i < s->nfuncs; i++)
+		x->func_hash[side][i] = hash_text(
+			hash_text(HASH_START, x->names[side].name[i]) * 31, s->func[i].dso);
+	if (exact_find_clones(x, side))
+		return err_set(e, ENOMEM, "%s: out of memory", in->path);
+	ret = gate_run_make(&run, in->path, s, x->gate->rules, e);
 	return ret ? ret : gate_add_run(x->gate, side, run, e);
 }
 
@@ -554,39 +594,58 @@ static int exact_report(struct gate_exact *x, struct err *e)
 	return ret ? err_set(e, -ret, "out of memory for what differs") : 0;
 }
 
-static int exact_evaluate(struct gate_exact *x, const char *base, const char *head, struct err *e)
+static int exact_evaluate(struct gate_exact *x, const struct gate_exact_input in[GATE_SIDE_MAX],
+			  struct err *e)
 {
 	int ret = exact_check_rules(x->gate->rules, e);
 
-	if (ret)
-		return ret;
-	ret = exact_load(x, GATE_BASE, base, e);
-	if (ret)
-		return ret;
-	ret = exact_load(x, GATE_HEAD, head, e);
-	if (ret)
-		return ret;
-	ret = exact_check_counted(x, e);
+	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++)
+		ret = exact_take_set(x, (enum gate_side)side, &in[side], e);
+	ret = ret ? ret : exact_check_counted(x, e);
 	return ret ? ret : exact_report(x, e);
 }
 
-int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
-			struct gate_report **out, struct err *e)
+int gate_evaluate_exact_sets(struct gate *g, const struct gate_exact_input in[GATE_SIDE_MAX],
+			     struct gate_report **out, struct err *e)
 {
 	struct gate_exact x = { .gate = g,
 				.report = calloc(1, sizeof(*x.report)),
-				.tally = TABLE_OF(struct tally, exact_equal) };
-	int ret = x.report ? exact_evaluate(&x, base, head, e) : err_nomem(e);
+				.tally = TABLE_OF(struct tally, exact_equal),
+				.cloned = TABLE_OF(uint64_t, exact_equal_hash) };
+	int ret = x.report ? exact_evaluate(&x, in, e) : err_nomem(e);
 
 	if (ret)
 		gate_report_destroy(x.report);
 	else
 		*out = x.report;
 	table_deinit(&x.tally);
+	table_deinit(&x.cloned);
 	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++) {
-		stackset_destroy(x.set[side]);
+		identity_names_deinit(&x.names[side]);
 		free(x.func_hash[side]);
 		free(x.weight[side]);
 	}
+	return ret;
+}
+
+int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
+			struct gate_report **out, struct err *e)
+{
+	const char *const path[GATE_SIDE_MAX] = { [GATE_BASE] = base, [GATE_HEAD] = head };
+	struct gate_exact_input in[GATE_SIDE_MAX] = { 0 };
+	struct stackset *set[GATE_SIDE_MAX] = { NULL };
+	int ret = exact_check_rules(g->rules, e);
+
+	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++) {
+		struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+
+		opt.input = path[side];
+		opt.keep_samples = true;
+		ret = stackset_load(&set[side], &opt, e);
+		in[side] = (struct gate_exact_input){ path[side], set[side] };
+	}
+	ret = ret ? ret : gate_evaluate_exact_sets(g, in, out, e);
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
+		stackset_destroy(set[side]);
 	return ret;
 }

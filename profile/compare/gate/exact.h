@@ -15,10 +15,19 @@
 
 #define GATE_EXACT_MAX_FINDINGS 5000u /* of a rule; the smallest differences are left out */
 
+/* A profile of `kvmprof run --engine exact`, loaded with keep_samples. Both are borrowed. */
+struct gate_exact_input {
+	const char *path; /* for messages */
+	const struct stackset *set;
+};
+
 /*
- * Loads both into the gate, which has no runs yet, and judges. -EINVAL: not of the event
- * instructions, a rule of another metric, or a rule on a part of a run that was sampled.
+ * Adds both runs, base first, to the gate, which has no runs yet, and judges them. Texts of the report are the gate's.
+ * -EINVAL: not of the event instructions, a rule of another metric, or a rule on a part of a run that was sampled.
  */
+int gate_evaluate_exact_sets(struct gate *g, const struct gate_exact_input in[GATE_SIDE_MAX],
+			     struct gate_report **out, struct err *e);
+/* Loads both files and calls gate_evaluate_exact_sets(). */
 int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
 			struct gate_report **out, struct err *e);
 

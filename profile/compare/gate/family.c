@@ -6,7 +6,7 @@
 #include "profile/compare/gate/private.h"
 
 #include "base/cleanup.h"
-#include "profile/compare/diff/diff.h"
+#include "profile/analyse/stacks/identity.h"
 
 #include <errno.h>
 #include <math.h>
@@ -127,7 +127,7 @@ static int start_finding(const struct gate *g, const struct members *m,
 {
 	f->name = x->symbol->name;
 	f->dso = x->symbol->dso;
-	f->mode = diff_mode_name(x->symbol->mode);
+	f->mode = identity_mode_name(x->symbol->mode);
 	f->value = calloc(g->n[GATE_BASE] + g->n[GATE_HEAD], sizeof(*f->value));
 	if (!f->value)
 		return err_set(e, ENOMEM, "out of memory for %zu functions", m->n);

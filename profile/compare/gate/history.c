@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "profile/compare/diff/diff.h"
+#include "profile/analyse/stacks/identity.h"
 #include "base/table.h"
 
 #include <dirent.h>
@@ -85,6 +85,7 @@ static int add_value(struct history_parse *p, const char *name, const char *dso,
 		     const json_t *number)
 {
 	struct gate_history_value v = { 0 }, *at;
+	cleanup_free char *clone = NULL;
 	double x = json_number_value(number);
 	uint32_t i;
 	bool fresh;
@@ -95,6 +96,9 @@ static int add_value(struct history_parse *p, const char *name, const char *dso,
 	if (p->value.n >= GATE_HISTORY_VALUES)
 		return err_set(p->e, E2BIG, "%s: more than %u values", p->name,
 			       GATE_HISTORY_VALUES);
+	/* Entries of older releases have clones of one function apart. */
+	if (mode && name && name[identity_name_len(name)])
+		name = clone = strndup(name, identity_name_len(name));
 	ret = history_keep(p, name, &v.name);
 	if (ret)
 		return ret;
@@ -404,7 +408,7 @@ static void history_put_run(struct json_writer *w, const struct gate_run *run,
 		json_array_begin(w, NULL);
 		json_str(w, NULL, s->name);
 		json_str(w, NULL, s->dso);
-		json_str(w, NULL, diff_mode_name(s->mode));
+		json_str(w, NULL, identity_mode_name(s->mode));
 		json_number(w, NULL, "%.10g", share);
 		json_array_end(w);
 	}

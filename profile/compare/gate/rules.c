@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "profile/analyse/stacks/identity.h"
 #include "profile/compare/gate/toml.h"
 
 #include <errno.h>
@@ -797,25 +798,26 @@ bool gate_rule_is_family(const struct gate_rule *r)
 	return 1u << r->metric & FAMILIES;
 }
 
-/* A compiler's clones count as the function: "name.isra.0". */
-static bool is_called(const char *name, const char *symbol)
+/* Returns whether the first len bytes of a name match. */
+static bool rules_regex_matches(const regex_t *regex, const char *name, size_t len)
 {
-	size_t len = strlen(symbol);
+	regmatch_t span = { .rm_so = 0, .rm_eo = (regoff_t)len };
 
-	return !strncmp(name, symbol, len) && (!name[len] || name[len] == '.');
+	return regexec(regex, name, 1, &span, REG_STARTEND) == 0;
 }
 
 bool gate_rule_matches(const struct gate_rule *r, const char *name, const char *dso)
 {
 	const char *slash = strrchr(dso, '/');
+	const size_t len = identity_name_len(name);
 
 	if (r->dso && strcmp(dso, r->dso) != 0 && (!slash || strcmp(slash + 1, r->dso) != 0))
 		return false;
 	if (r->symbol)
-		return is_called(name, r->symbol);
+		return identity_name_len(r->symbol) == len && !strncmp(name, r->symbol, len);
 	if (r->pattern)
-		return regexec(&r->regex, name, 0, NULL, 0) == 0;
-	return !r->exclude || regexec(&r->except, name, 0, NULL, 0) != 0;
+		return rules_regex_matches(&r->regex, name, len);
+	return !r->exclude || !rules_regex_matches(&r->except, name, len);
 }
 
 static double absolute(const struct gate_rule_amount *a, double base)

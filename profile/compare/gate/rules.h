@@ -138,7 +138,10 @@ const char *gate_rule_members(const struct gate_rule *r);
 /* Is a result one for each function? */
 bool gate_rule_is_family(const struct gate_rule *r);
 
-/* Is it one of the functions that the rule is about? */
+/*
+ * Returns whether the rule is about this function. Symbols and regular expressions meet names without the suffixes
+ * of compilers' clones (profile/analyse/stacks/identity.h).
+ */
 bool gate_rule_matches(const struct gate_rule *r, const char *name, const char *dso);
 
 /* The rule for stats_compare(): the larger of threshold and min-effect at a mean of the base. */

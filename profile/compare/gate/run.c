@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "profile/compare/diff/diff.h"
+#include "profile/analyse/stacks/identity.h"
 #include "profile/compare/gate/metric.h"
 #include "base/table.h"
 
@@ -38,6 +38,7 @@ const char *gate_run_keep(struct gate_run *r, const char *text)
 struct build {
 	struct gate_run *run;
 	const struct stackset *set;
+	struct identity_names names; /* of set */
 	struct gate_counting counting;
 	struct table symbol; /* struct gate_symbol */
 	uint32_t *of_func;   /* for each function and mode: index + 1 of its symbol */
@@ -53,7 +54,7 @@ static bool equal_symbol(const void *a, const void *b, const void *ctx)
 	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
 }
 
-static int add_symbol(struct build *b, const struct diff_identity *id, uint32_t *out)
+static int add_symbol(struct build *b, const struct identity *id, uint32_t *out)
 {
 	struct gate_symbol s = { .name = gate_run_keep(b->run, id->name),
 				 .dso = gate_run_keep(b->run, id->dso),
@@ -68,7 +69,7 @@ static int add_symbol(struct build *b, const struct diff_identity *id, uint32_t 
 
 static int symbol_of(struct build *b, const struct stackset_stack *st, uint32_t func, uint32_t *out)
 {
-	const struct diff_identity id = diff_identify(st, &b->set->func[func]);
+	const struct identity id = identity_of(&b->names, st, func);
 	uint32_t *known = &b->of_func[(size_t)func * STACKSET_MODES + id.mode];
 	int ret;
 
@@ -116,8 +117,9 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 		.symbol = TABLE_OF(struct gate_symbol, equal_symbol),
 		.of_func = calloc(s->nfuncs * STACKSET_MODES + 1, sizeof(*b.of_func)),
 	};
-	int ret = b.of_func ? 0 : -ENOMEM;
+	int ret = identity_names_init(&b.names, s);
 
+	ret = b.of_func ? ret : -ENOMEM;
 	for (uint32_t i = 0; i < s->nstacks && !ret; i++)
 		ret = add_stack(&b, i);
 	if (!ret) {
@@ -127,6 +129,7 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 			qsort(r->symbol, r->nsymbols, sizeof(*r->symbol), compare_symbols);
 	}
 	table_deinit(&b.symbol);
+	identity_names_deinit(&b.names);
 	free(b.of_func);
 	free(b.stamp);
 	return ret;

@@ -14,7 +14,7 @@
 
 struct gate_symbol {
 	const char *name, *dso;
-	uint8_t mode;	       /* for diff_mode_name() */
+	uint8_t mode;	       /* for identity_mode_name() */
 	double self, children; /* weight */
 };
 

@@ -603,7 +603,8 @@ static int output_draw(struct buf *out, const char *path, const struct gate_repo
 
 static int write_picture(const char *path, const struct gate_report *r, struct err *e)
 {
-	const struct frametree_options opt = { .task = FRAMETREE_TASK_COMM };
+	const struct frametree_options opt = { .task = FRAMETREE_TASK_COMM,
+					       .clones_are_one = true };
 	cleanup_free struct sets *x = calloc(1, sizeof(*x));
 	struct frametree *t = NULL;
 	struct buf out;

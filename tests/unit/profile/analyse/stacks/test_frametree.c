@@ -161,6 +161,27 @@ static void test_difference(void **state)
 	frametree_destroy(t);
 }
 
+/* A difference of two builds that name clones otherwise, and cut functions otherwise, has none of that. */
+static void test_clones(void **state)
+{
+	const struct frametree_options opt = { .clones_are_one = true };
+	struct frametree *t;
+
+	(void)state;
+	make(&one);
+	make(&two);
+	two.func[2].name = "copy.isra.0.cold";
+	fixture_func(&two, "copy.part.0", two.func[2].dso, two.func[2].kind);
+	fixture_stack(&two, 0, two.stack[0].mode, 40, "main write copy.isra.0.cold copy.part.0");
+	two.stack[0].weight -= 40;
+	two.set.weight -= 40;
+	t = tree_of(&two, &one, &opt);
+	assert_true(fabs(frametree_delta(t, at(t, "main;write;copy"))) < 1e-9);
+	for (uint32_t i = 0; i < t->nnodes; i++)
+		assert_true(fabs(frametree_delta(t, i)) < 1e-9);
+	frametree_destroy(t);
+}
+
 /* The same stacks in another order make the same tree of names. */
 static void test_order(void **state)
 {
@@ -243,8 +264,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weights), cmocka_unit_test(test_tasks),
 		cmocka_unit_test(test_reverse), cmocka_unit_test(test_difference),
-		cmocka_unit_test(test_order),	cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_clones),	cmocka_unit_test(test_order),
+		cmocka_unit_test(test_deep),	cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/analyse/stacks/identity.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DECIMAL "0123456789"
+
+/* -- suffixes of clones ------------------------------------------------------------------------------ */
+
+/*
+ * GCC: gcc/cgraphclones.cc clone_function_name() and its callers (isra, constprop, part, cold, simdclone, lto_priv,
+ * localalias), before 4.6 "clone". LLVM: llvm/lib/Transforms (llvm, cold, specialized, memprof, argelim, argprom,
+ * retelim), llvm/lib/CodeGen (__part of basic block sections), clang -funique-internal-linkage-names (__uniq), CFI
+ * (cfi, cfi_jt). BOLT: warm. Kernels and programs see any combination of them.
+ */
+static const struct {
+	const char *word;
+	bool number; /* it has one always; a word alone may be a name of another language, such as Go's main.clone */
+} suffixes[] = {
+	{ "isra", true },      { "constprop", true }, { "part", true },	       { "cold", false },
+	{ "llvm", true },      { "lto_priv", true },  { "localalias", false }, { "clone", true },
+	{ "simdclone", true }, { "argelim", false },  { "argprom", false },    { "retelim", false },
+	{ "memprof", true },   { "__part", true },    { "__uniq", true },      { "cfi", false },
+	{ "cfi_jt", false },   { "warm", true },      { "specialized", true },
+};
+
+/* Returns how many digits follow the dot that s begins with, if nothing else does up to the next dot; or 0. */
+static size_t identity_number(const char *s, const char *digits)
+{
+	size_t n = *s == '.' ? strspn(s + 1, digits) : 0;
+
+	return n && (!s[n + 1] || s[n + 1] == '.') ? n : 0;
+}
+
+/* Returns the length of one suffix with its dot and its number that s begins with, or 0. */
+static size_t identity_word(const char *s)
+{
+	size_t len = *s == '.' ? strcspn(s + 1, ".") : 0;
+
+	for (size_t i = 0; len && i < ARRAY_SIZE(suffixes); i++) {
+		const char *const word = suffixes[i].word;
+		size_t number;
+
+		if (strlen(word) != len || strncmp(s + 1, word, len) != 0)
+			continue;
+		/* Numbers of LLVM's local symbols are hashes. */
+		number = identity_number(s + 1 + len,
+					 !strcmp(word, "llvm") ? "0123456789abcdef" : DECIMAL);
+		if (!number && suffixes[i].number)
+			return 0;
+		return 1 + len + (number ? number + 1 : 0);
+	}
+	return 0;
+}
+
+/* Returns whether all of s is suffixes, at least one. `plain`: numbers without a word count as well. */
+static bool identity_is_suffixes(const char *s, bool plain)
+{
+	if (!*s)
+		return false;
+	while (*s) {
+		size_t len = identity_word(s);
+
+		if (!len && plain && identity_number(s, DECIMAL))
+			len = identity_number(s, DECIMAL) + 1;
+		if (!len)
+			return false;
+		s += len;
+	}
+	return true;
+}
+
+/* Returns the length without c++filt's words for clones: "f(int) [clone .isra.0] [clone .cold]". */
+static size_t identity_without_words(const char *name)
+{
+	static const char mark[] = " [clone .";
+	const char *at = strstr(name, mark), *s = at;
+
+	while (s && !strncmp(s, mark, sizeof(mark) - 1)) {
+		s += strcspn(s, "]");
+		s += *s == ']';
+	}
+	return at && at > name && !*s ? (size_t)(at - name) : strlen(name);
+}
+
+size_t identity_name_len(const char *name)
+{
+	const char *first = strchr(name, '.');
+	size_t len = strlen(name);
+
+	for (const char *s = first; s; s = strchr(s + 1, '.'))
+		/* ".12" alone is a clash of names in C and LLVM; of Go it is the name itself, which has other dots. */
+		if (s > name && identity_is_suffixes(s, s == first))
+			return (size_t)(s - name);
+	return first ? identity_without_words(name) : len;
+}
+
+/* -- the names of a set --------------------------------------------------------------------------------- */
+
+/* Returns the name that this function is compared by. NULL: no memory. */
+static const char *identity_name(struct identity_names *n, const struct stackset_func *f,
+				 bool *clone)
+{
+	const char *name = f->named ? f->name : IDENTITY_UNNAMED, *kept;
+	size_t len = identity_name_len(name);
+	char *text;
+
+	*clone = f->named && name[len];
+	if (!*clone)
+		return texts_add(&n->texts, name);
+	text = strndup(name, len);
+	kept = text ? texts_add(&n->texts, text) : NULL;
+	free(text);
+	return kept;
+}
+
+int identity_names_init(struct identity_names *n, const struct stackset *s)
+{
+	*n = (struct identity_names){ .set = s,
+				      .name = calloc(s->nfuncs + 1, sizeof(*n->name)),
+				      .clone = calloc(s->nfuncs + 1, sizeof(*n->clone)) };
+	if (!n->name || !n->clone)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nfuncs; i++) {
+		n->name[i] = identity_name(n, &s->func[i], &n->clone[i]);
+		if (!n->name[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void identity_names_deinit(struct identity_names *n)
+{
+	free(n->name);
+	free(n->clone);
+	texts_deinit(&n->texts);
+	*n = (struct identity_names){ 0 };
+}
+
+/* -- identities --------------------------------------------------------------------------------------------- */
+
+/* "[jit:123#2]" is "[jit]": the number is another one in each run. */
+static const char *identity_dso(const struct stackset_func *f)
+{
+	return !strncmp(f->dso, "[jit:", 5) ? "[jit]" : f->dso;
+}
+
+static uint8_t identity_mode(const struct stackset_stack *s, const struct stackset_func *f)
+{
+	if (f->other)
+		return STACKSET_GUEST;
+	if (s->mode == STACKSET_IDLE)
+		return STACKSET_IDLE;
+	if (f->kind == STACKSET_KIND_UNKNOWN)
+		return f->kernel ? STACKSET_KERNEL : STACKSET_USER;
+	return stackset_kind_in_kernel(f->kind) ? STACKSET_KERNEL : STACKSET_USER;
+}
+
+struct identity identity_of(const struct identity_names *n, const struct stackset_stack *stack,
+			    uint32_t func)
+{
+	const struct stackset_func *f = &n->set->func[func];
+
+	return (struct identity){ n->name[func], identity_dso(f), identity_mode(stack, f) };
+}
+
+const char *identity_mode_name(uint8_t mode)
+{
+	static const char *const name[] = { "kernel", "user", "idle", "guest" };
+
+	return mode < ARRAY_SIZE(name) ? name[mode] : "unknown";
+}
