@@ -7,6 +7,7 @@
 #include "profile/cmd/common.h"
 #include "profile/analyse/flame/svg.h"
 #include "profile/compare/gate/exact.h"
+#include "profile/compare/gate/say.h"
 #include "profile/compare/gate/write_json.h"
 #include "profile/compare/gate/series.h"
 
@@ -29,7 +30,7 @@ struct gate_options {
 	struct gate_acceptance accept[GATE_HISTORY_ACCEPTED];
 	unsigned int naccept;
 	const char *by, *why;
-	bool record, exact;
+	bool record, exact, strict;
 	time_t at;
 	unsigned long last, recent;
 };
@@ -42,10 +43,20 @@ static int gate_record_runs(const struct gate_options *o, const struct gate_rule
 	const struct cmd_runs *s = &o->side[GATE_HEAD];
 	cleanup_free struct gate_run **run = calloc(s->n, sizeof(struct gate_run *));
 	char file[GATE_HISTORY_FILE];
-	int ret = run ? 0 : err_nomem(e);
+	struct gate *g = NULL;
+	int ret = run ? gate_create(&g, rules, e) : err_nomem(e);
 
-	for (unsigned int i = 0; i < s->n && !ret; i++)
+	/* A gate has each run once. */
+	for (unsigned int i = 0; i < s->n && !ret; i++) {
 		ret = gate_run_load(&run[i], s->path[i], rules, e);
+		if (ret)
+			break;
+		ret = gate_check_fresh(g, GATE_HEAD, run[i], e);
+		if (ret)
+			gate_run_destroy(run[i]);
+		else
+			ret = gate_add_run(g, GATE_HEAD, run[i], e);
+	}
 	ret = ret ? ret
 		  : gate_history_record(o->history,
 					&(struct gate_history_runs){ o->label, o->at, rules, run,
@@ -54,8 +65,7 @@ static int gate_record_runs(const struct gate_options *o, const struct gate_rule
 	if (!ret)
 		fprintf(stderr, "kvmprof: recorded %u runs of %s in %s/%s\n", s->n, o->label,
 			o->history, file);
-	for (unsigned int i = 0; run && i < s->n; i++)
-		gate_run_destroy(run[i]);
+	gate_destroy(g);
 	return ret;
 }
 
@@ -114,6 +124,15 @@ static int gate_load_runs(struct gate *g, const struct gate_options *o, struct e
 	return 0;
 }
 
+/* --strict: a report on runs that were not made alike is none. */
+static int gate_check_means(const struct gate_report *r, struct err *e)
+{
+	char text[GATE_SENTENCE];
+
+	gate_say_means(text, sizeof(text), r);
+	return *text ? err_set(e, EINVAL, "--strict: %s", text) : 0;
+}
+
 static int gate_compare_runs(const struct gate_options *o, struct gate_rules *rules, int *status,
 			     struct err *e)
 {
@@ -130,6 +149,7 @@ static int gate_compare_runs(const struct gate_options *o, struct gate_rules *ru
 	else if (!ret)
 		ret = gate_load_runs(g, o, e);
 	ret = ret || o->exact ? ret : gate_evaluate(g, &o->eval, &r, e);
+	ret = ret || !o->strict ? ret : gate_check_means(r, e);
 	ret = ret ? ret : gate_outputs_write(&o->outputs, r, e);
 	if (!ret)
 		*status = gate_exit_status(r);
@@ -239,6 +259,11 @@ static const struct option_row rows[] = {
 	{ "by", 0, "WHO", "who accepts it", OPTION_TEXT(by) },
 	{ "why", 0, "TEXT", "and why: both are in the reports and in the history",
 	  OPTION_TEXT(why) },
+	{ "strict", 0, NULL,
+	  "no verdict (status 2) if the runs were not made alike: vCPUs, memory,\n"
+	  "command line, frequency, host processor or kvmprof differ, or\n"
+	  "a run is on both sides",
+	  OPTION_PUT(strict, true) },
 	OPTION_HEADING("\n"),
 	{ "format", 'f', "FORMAT", "text (default), markdown, junit, sarif, github, json or badge",
 	  OPTION_CALL_AT(parse_format, format,
@@ -319,6 +344,8 @@ static int gate_check_options(struct gate_options *o, struct err *e)
 		wrong = "--exact compares one run of the base with one of the change";
 	else if (o->exact && (o->eval.error_rate > 0 || o->eval.pairing || o->eval.seed))
 		wrong = "--exact has no error rate, pairs or seed: nothing in it is by chance";
+	else if (o->strict && o->history)
+		wrong = "--strict is about runs of two sides: --base and --head";
 	if (!wrong && !o->naccept && (o->by || o->why))
 		wrong = "--by and --why belong to --accept RULE";
 	else if (!wrong && o->naccept && o->history && !o->record)

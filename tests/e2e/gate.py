@@ -8,6 +8,7 @@ its readers read it, wrong input; and on runs of the demo guest, whose totals ar
 import json
 import os
 import re
+import shutil
 import xml.etree.ElementTree as ET
 
 import e2e
@@ -127,6 +128,28 @@ def check_wrong():
         check(says in p.err and p.err.count("\n") == 1 and not p.out, "gate %s: %r" % (argv, p.err))
 
 
+# -- independent runs -----------------------------------------------------------------
+
+def check_independent():
+    """A run counts once on its side, in whatever file; a run on both sides is a warning, which --strict refuses."""
+    shutil.copytree(base[0], "copy")
+    shutil.copy(os.path.join(base[0], "data"), "single")
+    for again, says in ((base[0], "is given twice for the base"), ("copy", "are one run"), ("single", "are one run")):
+        p = gate("--base", *base, again, "--head", *slow, status=2)
+        check(says in p.err and p.err.count("\n") == 1 and not p.out, "%s: %r" % (again, p.err))
+    p = gate("--base", *base, "--head", *slow, "copy", "single", status=2)
+    check("of the head are one run" in p.err, p.err)
+    p = gate("--history", "h", "--record", "--label", "a", "--head", base[0], "copy", status=2)
+    check("are one run" in p.err and not os.path.exists("h"), p.err)
+    p = gate("--base", *base, "--head", *slow, "copy")
+    check("WARNING: copy is a run of the base and of the head" in p.out, p.out)
+    p = gate("--strict", "--base", *base, "--head", *slow, "copy", status=2)
+    check(p.err.startswith("kvmprof: --strict: copy is a run of") and not p.out, p.err)
+    gate("--strict", "--base", *base, "--head", *slow, status=1)
+    p = e2e.kvmprof("diff", ",".join((base[0], base[1], "copy")), ",".join(slow[:2]))
+    check(p.status == 1 and "copy: it is run 1 of the same side again" in p.err, "diff: %r" % p.err)
+
+
 # -- formats --------------------------------------------------------------------------
 
 def check_formats():
@@ -216,13 +239,29 @@ threshold = "10 s"
         check(all(abs(a - b) <= 1e-6 * b for a, b in zip(got, w)), "%s: %s, not %s" % (r["measures"], got, w))
     check(all(0 < x <= 1 for x in results[4]["result"]["base_runs"]), "share: %s" % results[4])
     check(all(0 < x < 6e8 for x in results[5]["result"]["base_runs"]), "time: %s" % results[5])
+    check_means(names[0])
     check(results[6]["verdict"] == "skipped", "boot-time of the demo: %s" % results[6])
+
+
+def check_means(first):
+    """What is not the same of how a run was made is named; --strict refuses it."""
+    p = e2e.kvmprof("run", "-q", "--duration", "0.5", "--no-buildid-cache", "-m", "64M", "-F", "499", "--vcpus", "2",
+                    "--append", "work=2", "-o", "other")
+    if not check(p.status == 0, "run: " + p.err):
+        return
+    p = gate("--base", first, "--head", "other")
+    for says in ("memory 256 and 64 MiB", "vCPUs 1 and 2", "frequency 997 and 499 Hz", 'command line with "" and with "work=2"'):
+        check(says in p.out, "%s is not named: %s" % (says, p.out))
+    check("processor" not in p.out and "version" not in p.out, p.out)
+    p = gate("--strict", "--base", first, "--head", "other", "--json", "strict.json", status=2)
+    check("--strict: " in p.err and "vCPUs 1 and 2" in p.err and not os.path.exists("strict.json"), p.err)
 
 
 check_verdicts()
 check_few()
 check_rules()
 check_wrong()
+check_independent()
 check_formats()
 check_demo()
 check(not e2e.leftovers(), "left behind: %s" % e2e.leftovers())

@@ -1,16 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/analyse/stacks/comparable.h"
 
+#include "base/hash.h"
+#include "base/table.h"
+
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static json_t *engine_of(const char *totals)
-{
-	json_t *all = totals ? json_loads(totals, 0, NULL) : NULL, *engine;
+/* Where a fact is found: in the object of the engine `exact`, in that of a KVM's machine, or beside them. */
+enum place { IN_ENGINE = 1, IN_MACHINE = 2, IN_TOTALS = 4, IN_EVENT = 8 };
 
-	engine = json_incref(json_object_get(all, "engine"));
-	json_decref(all);
-	return engine;
+static const struct part {
+	const char *key, *word, *unit;
+	unsigned int shift;
+	unsigned int places;
+	bool of_samples; /* of exact counts it does not matter */
+	bool of_words;
+} parts[] = {
+	{ "name", "engine", "", 0, IN_ENGINE, false, false },
+	{ "counts", "exact counts", "", 0, IN_ENGINE, false, false },
+	{ "qemu", "QEMU", "", 0, IN_ENGINE, false, false },
+	{ "plugin", "plugin version", "", 0, IN_ENGINE, false, false },
+	{ "cpu", "processor", "", 0, IN_ENGINE, false, false },
+	{ "memory_bytes", "memory", " MiB", 20, IN_ENGINE | IN_MACHINE, false, false },
+	{ "vcpus", "vCPUs", "", 0, IN_ENGINE | IN_TOTALS, false, false },
+	{ "cmdline", "command line", "", 0, IN_ENGINE | IN_MACHINE, false, true },
+	{ "freq_hz", "frequency", " Hz", 0, IN_TOTALS, true, false },
+	{ "period", "period", "", 0, IN_ENGINE | IN_EVENT, true, false },
+	{ "jitter", "jitter", "", 0, IN_ENGINE | IN_TOTALS, true, false },
+	{ "host_cpu", "host processor", "", 0, IN_MACHINE, false, false },
+	{ "version", "kvmprof version", "", 0, IN_TOTALS, false, false },
+};
+
+static json_t *totals_of(const char *totals)
+{
+	return totals ? json_loads(totals, 0, NULL) : NULL;
+}
+
+/* Returns the event that is compared if it is a count; a time has its frequency instead. */
+static const json_t *counter_of(const json_t *totals)
+{
+	const json_t *event = json_array_get(json_object_get(totals, "events"), 0);
+	const char *unit = json_string_value(json_object_get(event, "unit"));
+
+	return unit && !strcmp(unit, "count") ? event : NULL;
+}
+
+static const json_t *value_of(const json_t *totals, const struct part *part)
+{
+	const json_t *in[] = {
+		part->places & IN_ENGINE ? json_object_get(totals, "engine") : NULL,
+		part->places & IN_MACHINE ? json_object_get(totals, "machine") : NULL,
+		part->places & IN_TOTALS ? totals : NULL,
+		part->places & IN_EVENT ? counter_of(totals) : NULL,
+	};
+	const json_t *v = NULL;
+
+	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]) && !v; i++)
+		v = json_object_get(in[i], part->key);
+	return v;
 }
 
 /* json_equal() says no of two that are not there. */
@@ -19,64 +69,149 @@ static bool same_value(const json_t *v, const json_t *w)
 	return (!v && !w) || json_equal(v, w);
 }
 
-/* Words of a value; what is no text or number is "?". */
+/* Words of a value; what is no text or number is "?". A text with blanks is quoted. */
 static void put_value(struct buf *out, const json_t *v, unsigned int shift)
 {
-	if (json_is_string(v))
-		buf_printf(out, "%.200s", json_string_value(v));
+	const char *text = json_string_value(v);
+
+	if (text)
+		buf_printf(out, *text && !strchr(text, ' ') ? "%.200s" : "\"%.200s\"", text);
 	else if (json_is_boolean(v))
 		buf_printf(out, "%s", json_is_true(v) ? "yes" : "no");
 	else if (json_is_integer(v))
 		buf_printf(out, "%lld", (long long)json_integer_value(v) >> shift);
+	else if (json_is_real(v))
+		buf_printf(out, "%g", json_real_value(v));
 	else
 		buf_printf(out, "?");
 }
 
+#define WORDS_BYTES 200u
+
+/* Writes the words of `of` that `other` does not have, with blanks between them; what does not fit is left out. */
+static void words_beside(char out[WORDS_BYTES], const char *of, const char *other)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t len; *(of += strspn(of, " ")); of += len) {
+		bool there = false;
+
+		len = strcspn(of, " ");
+		for (const char *at = other; !there && *(at += strspn(at, " "));
+		     at += strcspn(at, " "))
+			there = strcspn(at, " ") == len && !memcmp(at, of, len);
+		if (there || used + len + 2 > WORDS_BYTES)
+			continue;
+		used += (size_t)snprintf(out + used, WORDS_BYTES - used, "%s%.*s", used ? " " : "",
+					 (int)len, of);
+	}
+}
+
+/* Of command lines, what differs is enough. */
+static void put_words(struct buf *out, const char *v, const char *w)
+{
+	char one[WORDS_BYTES], other[WORDS_BYTES];
+
+	words_beside(one, v, w);
+	words_beside(other, w, v);
+	if (*one || *other)
+		buf_printf(out, "with \"%s\" and with \"%s\"", one, other);
+	else
+		buf_printf(out, "\"%.200s\" and \"%.200s\"", v, w);
+}
+
+static void put_part(struct buf *out, const struct part *part, const json_t *v, const json_t *w)
+{
+	buf_printf(out, "%s%s ", out->len ? ", " : "", part->word);
+	if (part->of_words && json_is_string(v) && json_is_string(w)) {
+		put_words(out, json_string_value(v), json_string_value(w));
+		return;
+	}
+	put_value(out, v, part->shift);
+	buf_printf(out, " and ");
+	put_value(out, w, part->shift);
+	buf_printf(out, "%s", part->unit);
+}
+
 bool comparable_differs(const char *a, const char *b, struct buf *out)
 {
-	static const struct {
-		const char *key, *word, *unit;
-		unsigned int shift;
-		bool of_samples; /* of exact counts it does not matter */
-	} parts[] = {
-		{ "name", "engine", "", 0, false },
-		{ "counts", "exact counts", "", 0, false },
-		{ "qemu", "QEMU", "", 0, false },
-		{ "plugin", "plugin version", "", 0, false },
-		{ "cpu", "processor", "", 0, false },
-		{ "memory_bytes", "memory", " MiB", 20, false },
-		{ "vcpus", "vCPUs", "", 0, false },
-		{ "period", "period", "", 0, true },
-		{ "jitter", "jitter", "", 0, true },
-	};
-	json_t *x = engine_of(a), *y = engine_of(b);
+	json_t *first = totals_of(a), *other = totals_of(b);
+	const json_t *x = json_object_get(first, "engine"), *y = json_object_get(other, "engine");
 	/* Then samples only tell processes apart. */
-	bool counted = json_is_true(json_object_get(x, "counts")), differs = false;
+	const bool counted = json_is_true(json_object_get(x, "counts"));
+	struct buf words;
+	bool differs;
 
-	if (!x != !y) {
-		buf_printf(out, "engine %s and %s", x ? "exact" : "kvm", y ? "exact" : "kvm");
-		differs = true;
-	}
-	for (size_t i = 0; x && y && i < sizeof(parts) / sizeof(parts[0]); i++) {
-		const json_t *v = json_object_get(x, parts[i].key),
-			     *w = json_object_get(y, parts[i].key);
+	buf_init(&words);
+	if (!x != !y)
+		buf_printf(&words, "engine %s and %s", x ? "exact" : "kvm", y ? "exact" : "kvm");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const json_t *v = value_of(first, &parts[i]), *w = value_of(other, &parts[i]);
+		/* The totals of an exact engine are complete. Elsewhere a missing fact is not known. */
+		const bool complete = x && y && parts[i].places & IN_ENGINE;
 
-		if (same_value(v, w) || (counted && parts[i].of_samples))
+		if (same_value(v, w) || (counted && parts[i].of_samples) ||
+		    (!complete && (!v || !w)))
 			continue;
-		buf_printf(out, "%s%s ", differs ? ", " : "", parts[i].word);
-		put_value(out, v, parts[i].shift);
-		buf_printf(out, " and ");
-		put_value(out, w, parts[i].shift);
-		buf_printf(out, "%s", parts[i].unit);
-		differs = true;
+		put_part(&words, &parts[i], v, w);
 	}
 	/* The options of QEMU's machine have the rest; the words above have told most of it. */
-	if (x && y && !differs &&
-	    !same_value(json_object_get(x, "machine"), json_object_get(y, "machine"))) {
-		buf_printf(out, "the machine's options");
-		differs = true;
-	}
-	json_decref(x);
-	json_decref(y);
+	if (x && y && !words.len &&
+	    !same_value(json_object_get(x, "machine"), json_object_get(y, "machine")))
+		buf_printf(&words, "the machine's options");
+	differs = words.len > 0;
+	buf_add(out, words.data, words.len);
+	out->failed |= words.failed;
+	buf_deinit(&words);
+	json_decref(first);
+	json_decref(other);
 	return differs;
+}
+
+char *comparable_facts(const char *totals)
+{
+	json_t *all = totals_of(totals), *few = json_object(), *engine = json_object();
+	const json_t *from = json_object_get(all, "engine");
+	char *text;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		json_t *v = json_object_get(from, parts[i].key);
+
+		if (v && parts[i].places & IN_ENGINE)
+			json_object_set(engine, parts[i].key, v);
+		v = json_object_get(all, parts[i].key);
+		if (v && parts[i].places & IN_TOTALS)
+			json_object_set(few, parts[i].key, v);
+	}
+	if (from) {
+		json_object_set(engine, "machine", json_object_get(from, "machine"));
+		json_object_set(few, "engine", engine);
+	}
+	json_object_set(few, "machine", json_object_get(all, "machine"));
+	if (counter_of(all))
+		json_object_set_new(few, "events", json_pack("[O]", counter_of(all)));
+	text = json_dumps(few, JSON_COMPACT);
+	json_decref(engine);
+	json_decref(few);
+	json_decref(all);
+	return text;
+}
+
+uint64_t comparable_contents(const struct stackset *s)
+{
+	uint64_t h = hash_text(HASH_START, s->event ? s->event : "");
+
+	h = table_mix(table_mix(h, s->first_ns), s->last_ns);
+	for (size_t i = 0; i < s->nstacks; i++) {
+		const struct stackset_stack *st = &s->stack[i];
+
+		h = table_mix(table_mix(table_mix(h, st->weight), st->samples), st->mode);
+		/* Names would depend on which symbols are found. */
+		for (uint32_t k = 0; k < st->n; k++)
+			h = table_mix(h, s->frame[st->frame[k]].addr);
+	}
+	for (size_t i = 0; s->sample && i < s->nsamples; i++)
+		h = table_mix(table_mix(h, s->sample[i].time_ns), s->sample[i].weight);
+	return h;
 }

@@ -37,6 +37,7 @@ struct diff_run {
 	uint64_t samples, weight; /* that count */
 	bool counted;		  /* weights are exact: nothing was sampled */
 	const char *guest;	  /* stackset.guest */
+	uint64_t contents;	  /* comparable_contents() */
 };
 
 struct diff {
@@ -54,7 +55,10 @@ int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struc
 		struct err *e);
 void diff_destroy(struct diff *d);
 
-/* The next run, base runs first; s may go afterwards. -ENODATA: nothing in it counts. */
+/*
+ * The next run, base runs first; s may go afterwards. -ENODATA: nothing in it counts. -EINVAL: the side has this run
+ * already, in this file or in another one. Exact counts repeat, and may be equal.
+ */
 int diff_add(struct diff *d, const struct stackset *s, struct err *e);
 
 /* When all na + nb are in. */

@@ -6,7 +6,6 @@
 #include "base/table.h"
 #include "profile/compare/gate/metric.h"
 #include "profile/compare/gate/private.h"
-#include "profile/analyse/stacks/comparable.h"
 #include "profile/analyse/stacks/identity.h"
 
 #include <errno.h>
@@ -557,17 +556,6 @@ static int exact_check_counted(const struct gate_exact *x, struct err *e)
 	return 0;
 }
 
-static void exact_means(const struct gate_exact *x, struct gate_report *r)
-{
-	struct buf words;
-
-	buf_init(&words);
-	if (comparable_differs(x->set[GATE_BASE]->json, x->set[GATE_HEAD]->json, &words))
-		snprintf(r->means, sizeof(r->means), "%.*s", (int)words.len,
-			 (const char *)words.data);
-	buf_deinit(&words);
-}
-
 static int exact_report(struct gate_exact *x, struct err *e)
 {
 	const struct gate_rules *rules = x->gate->rules;
@@ -578,7 +566,7 @@ static int exact_report(struct gate_exact *x, struct err *e)
 	r->n = rules->n;
 	r->nbase = r->nhead = 1;
 	r->exact = true;
-	exact_means(x, r);
+	gate_find_means(r);
 	r->outcome = calloc(r->n, sizeof(*r->outcome));
 	if (!r->outcome)
 		return err_nomem(e);

@@ -2,6 +2,7 @@
 #include "profile/compare/gate/gate.h"
 
 #include "base/cleanup.h"
+#include "profile/analyse/stacks/comparable.h"
 #include "profile/compare/gate/private.h"
 #include "profile/compare/stats/power.h"
 
@@ -55,6 +56,32 @@ static int check_alike(const struct gate *g, const struct gate_run *r, struct er
 	return 0;
 }
 
+int gate_check_fresh(const struct gate *g, enum gate_side side, const struct gate_run *run,
+		     struct err *e)
+{
+	static const char *const name[GATE_SIDE_MAX] = { "base", "head" };
+
+	for (unsigned int i = 0; i < g->n[side]; i++) {
+		const struct gate_run *other = g->run[side][i];
+
+		if (other->contents != run->contents)
+			continue;
+		if (!strcmp(other->path, run->path))
+			return err_set(e, EINVAL,
+				       "%.500s is given twice for the %s: a run counts once, make "
+				       "another one",
+				       run->path, name[side]);
+		return err_set(
+			e, EINVAL,
+			"%.500s and %.500s of the %s are one run (all samples are equal): %s",
+			other->path, run->path, name[side],
+			run->counted ? "exact runs repeat, so give one of each side and "
+				       "--exact"
+				     : "a run counts once, make another one");
+	}
+	return 0;
+}
+
 int gate_add_run(struct gate *g, enum gate_side side, struct gate_run *run, struct err *e)
 {
 	int ret = check_alike(g, run, e);
@@ -76,6 +103,11 @@ int gate_add(struct gate *g, enum gate_side side, const char *path, const struct
 
 	if (ret)
 		return ret;
+	ret = gate_check_fresh(g, side, run, e);
+	if (ret) {
+		gate_run_destroy(run);
+		return ret;
+	}
 	ret = gate_add_run(g, side, run, e);
 	if (!ret && out)
 		*out = run;
@@ -405,6 +437,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 	if (!ret) {
 		settle_statuses(r);
 		gate_judge_panics(r);
+		gate_find_means(r);
 		r->paired = v.plain.pairs;
 		r->ordered = v.plain.ordered;
 		r->confounded = v.plain.confounded;
@@ -434,6 +467,43 @@ void gate_report_destroy(struct gate_report *r)
 	free_findings(r->moved, r->nmoved);
 	free(r->outcome);
 	free(r);
+}
+
+/* Appends words that are not there yet, as long as there is room. */
+static void add_means(struct gate_report *r, const struct buf *words)
+{
+	const size_t len = strlen(r->means);
+
+	if (words->failed || !words->len || memmem(r->means, len, words->data, words->len))
+		return;
+	snprintf(r->means + len, sizeof(r->means) - len, "%s%.*s", len ? "; " : "", (int)words->len,
+		 (const char *)words->data);
+}
+
+void gate_find_means(struct gate_report *r)
+{
+	const struct gate *g = r->gate;
+	const struct gate_run *first = first_run(g);
+
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
+		for (unsigned int i = 0; i < g->n[s]; i++) {
+			struct buf words;
+
+			buf_init(&words);
+			(void)comparable_differs(first->means, g->run[s][i]->means, &words);
+			add_means(r, &words);
+			buf_deinit(&words);
+		}
+	for (unsigned int i = 0; i < g->n[GATE_HEAD] && !r->same; i++)
+		for (unsigned int k = 0; k < g->n[GATE_BASE] && !r->same; k++) {
+			const struct gate_run *base = g->run[GATE_BASE][k],
+					      *head = g->run[GATE_HEAD][i];
+
+			/* Exact runs of equal code are equal, but not at the same path. */
+			if (base->contents == head->contents &&
+			    (!head->counted || !strcmp(base->path, head->path)))
+				r->same = head->path;
+		}
 }
 
 const char *gate_panic(const struct gate *g, enum gate_side side)

@@ -25,6 +25,7 @@
 #define GATE_MAX_MOVED 20u
 #define GATE_MOVED_Q 0.05
 #define GATE_MOVED_MIN_SHARE 0.001
+#define GATE_MEANS 1024u /* bytes of words about how runs were made */
 
 enum gate_side { GATE_BASE, GATE_HEAD, GATE_SIDE_MAX };
 
@@ -35,13 +36,18 @@ int gate_create(struct gate **out, const struct gate_rules *rules, struct err *e
 void gate_destroy(struct gate *g);
 
 /*
- * Load a profile as the next run of a side. Messages begin with the path. *out (may be NULL) is the
+ * Load a profile as the next run of a side. Messages begin with the path. -EINVAL: also what gate_check_fresh() refuses. *out (may be NULL) is the
  * run, until the gate is destroyed.
  */
 int gate_add(struct gate *g, enum gate_side side, const char *path, const struct gate_run **out,
 	     struct err *e);
-/* The same of a run that was made already; the gate's from now on, also when it fails. */
+/* The same of a run that was made already; the gate's from now on, also when it fails. It may be a copy. */
 int gate_add_run(struct gate *g, enum gate_side side, struct gate_run *run, struct err *e);
+/*
+ * Returns -EINVAL if the side has this run already, in whatever file: evidence is another run, not a copy of one.
+ */
+int gate_check_fresh(const struct gate *g, enum gate_side side, const struct gate_run *run,
+		     struct err *e);
 unsigned int gate_runs(const struct gate *g, enum gate_side side);
 const struct gate_run *gate_run_at(const struct gate *g, enum gate_side side, unsigned int i);
 const struct gate_rules *gate_rules_of(const struct gate *g);
@@ -85,9 +91,11 @@ struct gate_report {
 	/* Functions whose own share moved, largest first, whatever the rules ask; not families' q. */
 	struct gate_finding *moved;
 	size_t nmoved, moved_beyond;
-	bool exact;	 /* one run a side, counted: no statistics (exact.h) */
-	bool sampled;	 /* exact: by samples of one side at least */
-	char means[256]; /* exact: what is not the same of engine and machine; "": nothing */
+	bool exact;		/* one run a side, counted: no statistics (exact.h) */
+	bool sampled;		/* exact: by samples of one side at least */
+	char means[GATE_MEANS]; /* what is not the same of how the runs were made; "": nothing */
+	const char
+		*same; /* path of a run of the head that is one of the base, too; NULL: none is */
 	bool paired, ordered, confounded; /* the design, see profile/compare/stats/verdict.h */
 	double error_rate;
 };
@@ -102,6 +110,9 @@ struct gate_eval_options {
 int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 		  struct gate_report **out, struct err *e);
 void gate_report_destroy(struct gate_report *r);
+
+/* Fills r->means and r->same. */
+void gate_find_means(struct gate_report *r);
 
 /* Returns why a guest of this side panicked, NULL if none did. */
 const char *gate_panic(const struct gate *g, enum gate_side side);

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "profile/analyse/stacks/comparable.h"
 #include "profile/analyse/stacks/identity.h"
 #include "profile/compare/gate/metric.h"
 #include "base/table.h"
@@ -137,6 +138,16 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 
 /* -- the run ---------------------------------------------------------------------------------- */
 
+static int keep_means(struct gate_run *r, const struct stackset *s)
+{
+	cleanup_free char *facts = comparable_facts(s->json);
+
+	r->means = facts ? texts_add(&r->texts, facts) : NULL;
+	r->contents = comparable_contents(s);
+	r->counted = s->counted;
+	return r->means ? 0 : -ENOMEM;
+}
+
 static int fill_facts(struct gate_run *r, const char *path, const struct stackset *s,
 		      const struct gate_counting *counting)
 {
@@ -200,6 +211,7 @@ int gate_run_make(struct gate_run **out, const char *path, const struct stackset
 	}
 	if (r && r->value && r->why)
 		ret = fill_facts(r, path, s, &counting);
+	ret = ret ? ret : keep_means(r, s);
 	if (!ret && !(r->weight > 0))
 		ret = err_set(&why, ENODATA, "%s",
 			      s->nstacks ? "none of its samples count" : "it has no samples");

@@ -230,12 +230,6 @@ static void say_design(char *out, size_t size, const struct gate_report *r)
 				 ? "one exact run of each side, sampled: totals are the engine's "
 				   "own count"
 				 : "one run of each side, counted: each difference is one");
-		if (*r->means)
-			say_add(out, size,
-				"; WARNING: the runs were not made by the same means, a difference "
-				"may "
-				"be theirs: %s",
-				r->means);
 		return;
 	}
 	snprintf(out, size, "%u run%s of the base, %u of the head", r->nbase, plural(r->nbase),
@@ -281,6 +275,20 @@ static void say_guests(char *out, size_t size, const struct gate_report *r)
 		say_add(out, size, "; guest: %.60s", name[GATE_BASE]);
 }
 
+void gate_say_means(char *out, size_t size, const struct gate_report *r)
+{
+	out[0] = '\0';
+	if (*r->means)
+		say_add(out, size,
+			"the runs were not made by the same means, a difference may be theirs: %s",
+			r->means);
+	if (r->same)
+		say_add(out, size,
+			"%s%.300s is a run of the base and of the head: what is compared with "
+			"itself does not differ",
+			*r->means ? "; " : "", r->same);
+}
+
 void gate_say_design(char *out, size_t size, const struct gate_report *r)
 {
 	const char *base = gate_panic(r->gate, GATE_BASE), *head = gate_panic(r->gate, GATE_HEAD);
@@ -292,6 +300,10 @@ void gate_say_design(char *out, size_t size, const struct gate_report *r)
 		say_add(out, size, "the base's guest panicked: %.200s; ", base);
 	say_design(out + strlen(out), size - strlen(out), r);
 	say_guests(out, size, r);
+	if (*r->means || r->same) {
+		say_add(out, size, "; WARNING: ");
+		gate_say_means(out + strlen(out), size - strlen(out), r);
+	}
 }
 
 void gate_say_function(char *out, size_t size, const struct gate_finding *f)

@@ -10,7 +10,7 @@
 #include "profile/compare/gate/gate.h"
 
 #define GATE_CELL 64	   /* bytes of a cell of a table */
-#define GATE_SENTENCE 1024 /* of a text that one of these functions fills */
+#define GATE_SENTENCE 2048 /* of a text that one of these functions fills */
 
 /* A row of a table: a rule's number, or a function. */
 struct gate_cells {
@@ -37,6 +37,8 @@ void gate_say_threshold(char *out, size_t size, const struct gate_rule *r);
 void gate_say_verdict(char *out, size_t size, const struct gate_report *r);
 /* "10 runs of the base, 10 of the head, compared in 10 pairs; ..." */
 void gate_say_design(char *out, size_t size, const struct gate_report *r);
+/* What is not the same of how the runs were made, or that a run is on both sides; "" nothing. */
+void gate_say_means(char *out, size_t size, const struct gate_report *r);
 /* What came out, with numbers; of a family its first findings by name. */
 void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o);
 /*

@@ -522,6 +522,12 @@ int gate_write_github(struct buf *out, const struct gate_report *r,
 		github_text(out, text, false);
 		buf_printf(out, "\n");
 	}
+	if (*r->means || r->same) {
+		gate_say_means(text, sizeof(text), r);
+		buf_printf(out, "::warning title=kvmprof gate::");
+		github_text(out, text, false);
+		buf_printf(out, "\n");
+	}
 	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "::notice title=kvmprof gate::");
 	github_text(out, text, false);

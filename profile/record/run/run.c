@@ -298,6 +298,8 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.console_dropped = console_dropped(&r->console),
 		.overwritten = r->profile.ring ? sink_ring_overwritten(r->profile.ring) : 0,
 		.crash = &r->crash,
+		.mem_size = r->source.mem_size,
+		.cmdline = (const char *)r->cmdline.data,
 		.tuned = r->tuned.data ? (const char *)r->tuned.data : "",
 		.startup_ns = first ? first - r->start_ns - r->load_ns : 0,
 		.load_ns = r->load_ns,

@@ -15,6 +15,7 @@
 #include "vmm/end.h"
 #include "base/ring.h"
 
+#include <cpuid.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,45 @@ static const char *end_name(const struct summary *s)
 	    libvirt_watch_end(s->domain->watch, &end))
 		return end.text;
 	return vm_end_name(reason);
+}
+
+/* -- the machine ----------------------------------------------------------------------------- */
+
+#define CPUID_BRAND 0x80000002u /* and the next two leaves: SDM vol. 2, CPUID */
+#define BRAND_LEAVES 3u
+#define BRAND_BYTES 16u /* of a leaf */
+
+/* Writes the name of this host's processor, without blanks around it; "" if it has none. */
+static void name_processor(char out[BRAND_LEAVES * BRAND_BYTES + 1])
+{
+	unsigned int r[BRAND_LEAVES * 4] = { 0 };
+	char text[sizeof(r) + 1] = { 0 };
+	size_t len;
+
+	for (unsigned int i = 0; i < BRAND_LEAVES; i++)
+		(void)__get_cpuid(CPUID_BRAND + i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2],
+				  &r[4 * i + 3]);
+	memcpy(text, r, sizeof(r));
+	len = strlen(text);
+	while (len && text[len - 1] == ' ')
+		text[--len] = '\0';
+	strcpy(out, text + strspn(text, " "));
+}
+
+/*
+ * Writes what times depend on besides the guest's code; profile/analyse/stacks/comparable.h compares it. An exact run
+ * has the same in `engine`, and does not depend on the host.
+ */
+static void write_machine(const struct facts_out *o, const struct summary *s)
+{
+	const bool ours = !run_options_is_attached(s->opt);
+	char processor[BRAND_LEAVES * BRAND_BYTES + 1];
+
+	if (vm_is_exact(s->vm))
+		return;
+	name_processor(processor);
+	FACTS_OBJECT(o, "machine", NUM_IF(ours, "memory_bytes", s->mem_size),
+		     STR_IF(ours, "cmdline", s->cmdline), STR("host_cpu", processor));
 }
 
 /* -- the end, samples and losses ---------------------------------------------------------- */
@@ -468,6 +508,7 @@ static void write_summary(const struct facts_out *o, const struct summary *s)
 
 	add_up(s, &t);
 	write_run(o, s);
+	write_machine(o, s);
 	if (run_options_is_attached(s->opt))
 		summary_attach(o, s->vm);
 	summary_engine(o, s->vm);

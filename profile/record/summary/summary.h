@@ -47,6 +47,8 @@ struct summary {
 	const struct stack *crash;	    /* n = 0: none */
 	const struct pipeline_last *last;   /* of the vCPU that ended it; NULL: none */
 	const struct summary_panic *panic;  /* panic.h; NULL: not looked for yet */
+	uint64_t mem_size;		    /* bytes of the guest's memory; of an own machine */
+	const char *cmdline;		    /* the kernel's, NULL: none; likewise */
 	const char *tuned;		    /* words added to the command line, "" none */
 	uint64_t startup_ns; /* main() to the first guest instruction, less image loading */
 	uint64_t load_ns;    /* reading, unpacking and parsing the image and symbols */

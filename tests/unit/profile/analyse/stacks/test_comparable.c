@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include "tests/unit/stackset_fixture.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #define ENGINE(qemu, memory, machine)                                    \
@@ -50,6 +53,83 @@ static void counts_have_no_period(void **state)
 	compare(COUNTS("true"), "{\"engine\":{\"counts\":true,\"period\":20}}", "");
 }
 
+#define KVM(vcpus, rate, memory, words, host, version)                                             \
+	"{\"version\":\"" version "\",\"vcpus\":" vcpus ",\"freq_hz\":" rate                       \
+	",\"machine\":{\"memory_bytes\":" memory ",\"cmdline\":\"" words "\",\"host_cpu\":\"" host \
+	"\"}}"
+
+/* Each fact of a KVM run by itself, as whole totals and as the facts that a gate keeps of them. */
+static void a_kvm_run_has_means(void **state)
+{
+	static const char first[] = KVM("1", "997", "33554432", "a work=6 b", "X 1", "0.2.0");
+	static const struct {
+		const char *other, *wanted;
+	} cases[] = {
+		{ KVM("2", "997", "33554432", "a work=6 b", "X 1", "0.2.0"), "vCPUs 1 and 2" },
+		{ KVM("1", "49.5", "33554432", "a work=6 b", "X 1", "0.2.0"),
+		  "frequency 997 and 49.5 Hz" },
+		{ KVM("1", "997", "67108864", "a work=6 b", "X 1", "0.2.0"),
+		  "memory 32 and 64 MiB" },
+		{ KVM("1", "997", "33554432", "a work=6 b user=1", "X 1", "0.2.0"),
+		  "command line with \"\" and with \"user=1\"" },
+		{ KVM("1", "997", "33554432", "work=60 a b", "X 1", "0.2.0"),
+		  "command line with \"work=6\" and with \"work=60\"" },
+		{ KVM("1", "997", "33554432", "b work=6 a", "X 1", "0.2.0"),
+		  "command line \"a work=6 b\" and \"b work=6 a\"" },
+		{ KVM("1", "997", "33554432", "a work=6 b", "Y 2", "0.2.0"),
+		  "host processor \"X 1\" and \"Y 2\"" },
+		{ KVM("1", "997", "33554432", "a work=6 b", "X 1", "0.3.0"),
+		  "kvmprof version 0.2.0 and 0.3.0" },
+		{ KVM("2", "997", "67108864", "a work=6 b", "X 1", "0.2.0"),
+		  "memory 32 and 64 MiB, vCPUs 1 and 2" },
+		/* An older version did not write the machine. */
+		{ "{\"version\":\"0.1.0\",\"vcpus\":1,\"freq_hz\":997}",
+		  "kvmprof version 0.2.0 and 0.1.0" },
+		{ "{\"vcpus\":1}", "" },
+	};
+
+	(void)state;
+	compare(first, first, "");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *one = comparable_facts(first), *other = comparable_facts(cases[i].other);
+
+		compare(first, cases[i].other, cases[i].wanted);
+		assert_non_null(one);
+		assert_non_null(other);
+		compare(one, other, cases[i].wanted);
+		free(one);
+		free(other);
+	}
+	compare("{\"events\":[{\"unit\":\"count\",\"period\":100}]}",
+		"{\"events\":[{\"unit\":\"count\",\"period\":200}]}", "period 100 and 200");
+	compare("{\"events\":[{\"unit\":\"ns\",\"period\":100}]}",
+		"{\"events\":[{\"unit\":\"ns\",\"period\":200}]}", "");
+}
+
+static uint64_t contents_of(uint64_t first_ns, uint64_t weight, const char *leaf)
+{
+	static struct fixture f;
+	uint32_t task;
+
+	fixture_init(&f);
+	fixture_func(&f, "main", "[kernel.kallsyms]", STACKSET_KIND_KERNEL);
+	fixture_func(&f, leaf, "[kernel.kallsyms]", STACKSET_KIND_KERNEL);
+	task = fixture_task(&f, "t", 1);
+	fixture_stack(&f, task, STACKSET_KERNEL, weight, leaf);
+	f.set.first_ns = first_ns;
+	return comparable_contents(&f.set);
+}
+
+static void a_copy_is_known_by_its_samples(void **state)
+{
+	(void)state;
+	assert_true(contents_of(5, 100, "leaf") == contents_of(5, 100, "leaf"));
+	assert_true(contents_of(5, 100, "leaf") != contents_of(6, 100, "leaf"));
+	assert_true(contents_of(5, 100, "leaf") != contents_of(5, 101, "leaf"));
+	/* A form of the run that has no symbols, say. */
+	assert_true(contents_of(5, 100, "leaf") == contents_of(5, 100, "left"));
+}
+
 static void others_have_none(void **state)
 {
 	(void)state;
@@ -64,6 +144,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(means_are_named),
 		cmocka_unit_test(counts_have_no_period),
+		cmocka_unit_test(a_kvm_run_has_means),
+		cmocka_unit_test(a_copy_is_known_by_its_samples),
 		cmocka_unit_test(others_have_none),
 	};
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "profile/compare/gate/gate.h"
+#include "profile/compare/gate/say.h"
 #include "profile/compare/gate/write_json.h"
 #include "tests/unit/stackset_fixture.h"
 
@@ -336,6 +337,48 @@ static void sides_need_runs(void **state)
 	gate_rules_destroy(rules);
 }
 
+/* A copy is no run; how runs were made is named, and a run on both sides. */
+static void runs_are_independent(void **state)
+{
+	static const char one[] = "{\"vcpus\":1,\"machine\":{\"cmdline\":\"work=6\"}}",
+			  two[] = "{\"vcpus\":2,\"machine\":{\"cmdline\":\"work=6 x\"}}";
+	static const char differs[] = "vCPUs 1 and 2, command line with \"\" and with \"x\"";
+	struct gate_rules *rules = rules_of(SYMBOLS);
+	struct gate_run *copy = run_of(rules, 5, 0, one);
+	struct gate *g = NULL;
+	struct gate_report *r;
+	struct err e = { 0 };
+	char text[GATE_SENTENCE];
+
+	(void)state;
+	assert_int_equal(gate_create(&g, rules, &e), 0);
+	assert_int_equal(gate_add_run(g, GATE_BASE, run_of(rules, 5, 0, one), &e), 0);
+	assert_int_equal(gate_check_fresh(g, GATE_BASE, copy, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "run is given twice for the base"));
+	err_clear(&e);
+	copy->path = "other";
+	assert_int_equal(gate_check_fresh(g, GATE_BASE, copy, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "run and other of the base are one run"));
+	err_clear(&e);
+	assert_int_equal(gate_check_fresh(g, GATE_HEAD, copy, &e), 0);
+	assert_int_equal(gate_add_run(g, GATE_HEAD, run_of(rules, 7, 0, two), &e), 0);
+	r = evaluate(g);
+	assert_string_equal(r->means, differs);
+	assert_null(r->same);
+	gate_say_design(text, sizeof(text), r);
+	assert_non_null(strstr(text, differs));
+	gate_report_destroy(r);
+	/* The same difference once more is said once. */
+	assert_int_equal(gate_add_run(g, GATE_HEAD, run_of(rules, 8, 0, two), &e), 0);
+	assert_int_equal(gate_add_run(g, GATE_HEAD, copy, &e), 0);
+	r = evaluate(g);
+	assert_string_equal(r->means, differs);
+	assert_string_equal(r->same, "other");
+	gate_report_destroy(r);
+	gate_destroy(g);
+	gate_rules_destroy(rules);
+}
+
 /* What a name holds never ends what it stands in. */
 static void reports_quote_names(void **state)
 {
@@ -395,6 +438,7 @@ int main(void)
 		cmocka_unit_test(skipping_all_is_no_pass),
 		cmocka_unit_test(grows),
 		cmocka_unit_test(sides_need_runs),
+		cmocka_unit_test(runs_are_independent),
 		cmocka_unit_test(reports_quote_names),
 	};
 
