@@ -186,6 +186,9 @@ def check_words(commands):
         pass
     p = e2e.run("bash", "-c", ASK, BASH, "kvmprof", "report", "-i", "a")
     check(p.out == "a b.data\n", "files: %r" % p.out)
+    # The formats that the help of `import` names.
+    named = e2e.kvmprof("import", "--help").out.split("--format FORM")[1].split("(default")[0]
+    check(complete("import", "--format", "") == sorted(re.findall(r"([-a-z]+):(?: |\n|$)", named)), "import --format: " + named)
     check_values()
 
 
@@ -194,10 +197,10 @@ def check_values():
     for command, option, rest in (("report", "--sort", []), ("report", "--order", []), ("diff", "--order", ["x", "x"]),
                                   ("flamegraph", "--by", []), ("flamegraph", "--lanes", ["--chart"]),
                                   ("script", "-F", []), ("annotate", "-M", ["x"]), ("run", "--boot", ["/none"]),
-                                  ("export", "--names", ["--format", "folded"])):
+                                  ("export", "--names", ["--format", "folded"]), ("import", "--format", ["/none"])):
         words = complete(command, option, "")
         check(words, "no values for %s %s" % (command, option))
-        files = [] if command in ("diff", "run") else ["-i", "/none"]
+        files = [] if command in ("diff", "run", "import") else ["-i", "/none"]
         for word in words + ["nonsense"]:
             p = e2e.kvmprof(command, option, word, *files, *rest)
             check(p.status == (2 if word == "nonsense" else 1), "%s %s %s: status %d: %s" %
