@@ -102,6 +102,7 @@ def boot_and_look(variant):
     if not ok:
         say(out.decode(errors="replace"))
     s = e2e.summary("exec.data")
+    check(s["command"] == script, "the command: %r" % s.get("command"))
     check(s["guest_exit_status"] == 7, "guest_exit_status is %r" % s["guest_exit_status"])
     # Without type information there may be no names for so short a program.
     if variant != "full":

@@ -567,6 +567,7 @@ static int exact_report(struct gate_exact *x, struct err *e)
 	r->nbase = r->nhead = 1;
 	r->exact = true;
 	gate_find_means(r);
+	gate_find_work(r, NULL);
 	r->outcome = calloc(r->n, sizeof(*r->outcome));
 	if (!r->outcome)
 		return err_nomem(e);

@@ -438,6 +438,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 		settle_statuses(r);
 		gate_judge_panics(r);
 		gate_find_means(r);
+		gate_find_work(r, &v.plain);
 		r->paired = v.plain.pairs;
 		r->ordered = v.plain.ordered;
 		r->confounded = v.plain.confounded;
@@ -504,6 +505,27 @@ void gate_find_means(struct gate_report *r)
 			    (!head->counted || !strcmp(base->path, head->path)))
 				r->same = head->path;
 		}
+}
+
+void gate_find_work(struct gate_report *r, const struct stats_design *d)
+{
+	const struct gate *g = r->gate;
+	double work[GATE_SIDE_MAX][STATS_MAX_RUNS];
+
+	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
+		for (unsigned int i = 0; i < g->n[s]; i++) {
+			const struct gate_run *run = g->run[s][i];
+
+			if (!run->command || !(run->work > 0))
+				return;
+			work[s][i] = run->work;
+		}
+	r->work = (struct gate_work){ .known = true, .exact = !d };
+	r->work.shift = (struct stats_shift){ .base = work[GATE_BASE][0],
+					      .head = work[GATE_HEAD][0],
+					      .diff = work[GATE_HEAD][0] - work[GATE_BASE][0] };
+	if (d)
+		stats_compare_means(d, work[GATE_BASE], work[GATE_HEAD], &r->work.shift);
 }
 
 const char *gate_panic(const struct gate *g, enum gate_side side)

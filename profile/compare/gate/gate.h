@@ -81,6 +81,13 @@ struct gate_outcome {
 	double alpha;	 /* of one comparison, at its strictest: what `seen` is computed for */
 };
 
+/* How much work two commands do (run --exec), from /init on. */
+struct gate_work {
+	bool known;		  /* both sides run commands, and each run has an /init */
+	bool exact;		  /* counts; else times, of which `shift` has the interval */
+	struct stats_shift shift; /* ns, or instructions */
+};
+
 struct gate_report {
 	const struct gate *gate;
 	unsigned int nbase, nhead;
@@ -96,6 +103,7 @@ struct gate_report {
 	char means[GATE_MEANS]; /* what is not the same of how the runs were made; "": nothing */
 	const char
 		*same; /* path of a run of the head that is one of the base, too; NULL: none is */
+	struct gate_work work;
 	bool paired, ordered, confounded; /* the design, see profile/compare/stats/verdict.h */
 	double error_rate;
 };
@@ -113,6 +121,9 @@ void gate_report_destroy(struct gate_report *r);
 
 /* Fills r->means and r->same. */
 void gate_find_means(struct gate_report *r);
+
+/* Fills r->work. d: how runs are compared; NULL: one exact run a side. */
+void gate_find_work(struct gate_report *r, const struct stats_design *d);
 
 /* Returns why a guest of this side panicked, NULL if none did. */
 const char *gate_panic(const struct gate *g, enum gate_side side);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,23 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 
 /* -- the run ---------------------------------------------------------------------------------- */
 
+/* Adds up what /init and all that it started did. */
+static double work_of(const struct gate_run *r, const struct stackset *s)
+{
+	double work = 0;
+
+	if (!r->phases.boot || !r->phases.span[PHASE_INIT].seen)
+		return NAN;
+	for (size_t i = 0; i < s->nsamples; i++) {
+		const struct stackset_sample *x = &s->sample[i];
+
+		if (phases_at(&r->phases, x->time_ns) >= PHASE_INIT &&
+		    s->stack[x->stack].mode != STACKSET_IDLE)
+			work += (double)x->weight;
+	}
+	return work;
+}
+
 static int keep_means(struct gate_run *r, const struct stackset *s)
 {
 	cleanup_free char *facts = comparable_facts(s->json);
@@ -173,8 +191,12 @@ static int measure(struct gate_run *r, const struct stackset *s, const struct ga
 	struct gate_source src = { .set = s, .weight = r->weight, .counting = *counting };
 	json_t *totals = gate_totals(s->json);
 	const json_t *panic;
+	const char *command;
 	int ret = phases_find(&r->phases, s, e);
 
+	r->work = work_of(r, s);
+	command = json_string_value(json_object_get(totals, "command"));
+	r->command = command ? gate_run_keep(r, command) : NULL;
 	panic = json_object_get(totals, "guest_panic");
 	if (json_is_object(panic)) {
 		const char *text = json_string_value(json_object_get(panic, "text"));

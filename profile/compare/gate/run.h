@@ -33,6 +33,9 @@ struct gate_run {
 	const char *event, *osrelease;
 	const char *guest;   /* stackset.guest */
 	const char *panic;   /* why the guest's kernel panicked; NULL: it did not */
+	const char *command; /* that the guest ran (run --exec); NULL: none */
+	/* Weight from /init on, but for idle processors; NaN: no /init was seen. */
+	double work;
 	const char *means;   /* comparable_facts() of its totals */
 	uint64_t contents;   /* comparable_contents(): the same of two forms of one run */
 	bool counted;	     /* weights are exact counts, which repeat from run to run */

@@ -217,6 +217,37 @@ void gate_say_verdict(char *out, size_t size, const struct gate_report *r)
 	say_add(out, size, " of %zu rule%s", r->n, r->n == 1 ? "" : "s");
 }
 
+#define WORK_ALPHA 0.05 /* with a larger p, the runs do not tell which side does less */
+
+void gate_say_work(char *out, size_t size, const struct gate_report *r)
+{
+	const struct stats_shift *x = &r->work.shift;
+	const bool counted = r->work.known && !gate_run_at(r->gate, GATE_BASE, 0)->weight_is_ns;
+	const double change = 100 * x->diff / x->base;
+	char base[GATE_CELL], head[GATE_CELL];
+
+	out[0] = '\0';
+	if (!r->work.known)
+		return;
+	gate_say_value(base, sizeof(base), counted ? GATE_RULE_COUNT : GATE_RULE_NS, x->base);
+	gate_say_value(head, sizeof(head), counted ? GATE_RULE_COUNT : GATE_RULE_NS, x->head);
+	if (r->work.exact && !(fabs(x->diff) > 0))
+		snprintf(out, size, "head does as much work as base from /init on (%s", base);
+	else if (r->work.exact || (x->tested && x->p <= WORK_ALPHA))
+		snprintf(out, size, "head does %.3g %% %s work from /init on (%s, base %s",
+			 fabs(change), change < 0 ? "less" : "more", head, base);
+	else
+		snprintf(out, size,
+			 "these runs do not tell whether head does less work from /init on "
+			 "(%+.3g %%: %s, base %s",
+			 change, head, base);
+	say_add(out, size, counted ? " instructions" : " of processor time");
+	if (!r->work.exact && x->tested && isfinite(x->lo) && isfinite(x->hi))
+		say_add(out, size, "; 95 %%: %+.3g .. %+.3g %%", 100 * x->lo / x->base,
+			100 * x->hi / x->base);
+	say_add(out, size, ")");
+}
+
 static const char *plural(unsigned int n)
 {
 	return n == 1 ? "" : "s";

@@ -132,6 +132,9 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 						"95 % interval", "p, q", "Seen" };
 	char text[GATE_SENTENCE];
 
+	gate_say_work(text, sizeof(text), r);
+	if (text[0])
+		buf_printf(out, "# %s\n", text);
 	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "# %s\n", text);
 	gate_say_design(text, sizeof(text), r);
@@ -314,8 +317,13 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "### kvmprof gate: ");
 	md_text(out, text);
-	gate_say_design(text, sizeof(text), r);
 	buf_printf(out, "\n\n");
+	gate_say_work(text, sizeof(text), r);
+	if (text[0]) {
+		md_text(out, text);
+		buf_printf(out, ".\n\n");
+	}
+	gate_say_design(text, sizeof(text), r);
 	md_text(out, text);
 	buf_printf(out,
 		   ".\n\n| Verdict | Rule | Base | Head | Change |%s\n| --- | --- | ---: | ---: | "
@@ -457,8 +465,11 @@ int gate_write_junit(struct buf *out, const struct gate_report *r,
 	buf_printf(out, ">\n");
 	for (size_t i = 0; i < r->n; i++)
 		testcase(out, r, &r->outcome[i]);
-	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "    <system-out>");
+	gate_say_work(text, sizeof(text), r);
+	xml_quote(out, text, GATE_SENTENCE);
+	buf_printf(out, "%s", text[0] ? "\n" : "");
+	gate_say_verdict(text, sizeof(text), r);
 	xml_quote(out, text, GATE_SENTENCE);
 	gate_say_design(text, sizeof(text), r);
 	buf_printf(out, "\n");
@@ -503,6 +514,12 @@ int gate_write_github(struct buf *out, const struct gate_report *r,
 	const struct gate_rules *rules = gate_rules_of(r->gate);
 	char text[GATE_SENTENCE];
 
+	gate_say_work(text, sizeof(text), r);
+	if (text[0]) {
+		buf_printf(out, "::notice title=kvmprof gate::");
+		github_text(out, text, false);
+		buf_printf(out, "\n");
+	}
 	for (size_t i = 0; i < r->n; i++) {
 		const struct gate_outcome *o = &r->outcome[i];
 		const char *level = github_level(o);

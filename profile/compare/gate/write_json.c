@@ -146,6 +146,8 @@ int gate_write_json(struct buf *out, const struct gate_report *r,
 		 (unsigned int)gate_exit_status(r), "text", verdict, "design", design, "exact",
 		 r->exact, "paired", r->paired, "ordered", r->ordered, "confounded", r->confounded,
 		 "error_rate", real(r->error_rate), "rules_file", gate_rules_of(r->gate)->path);
+	gate_say_work(verdict, sizeof(verdict), r);
+	json_put(&w, "work", verdict);
 	json_put(&w, "means_differ", r->means, "same_run", r->same);
 	json_side(&w, r->gate, GATE_BASE);
 	json_side(&w, r->gate, GATE_HEAD);

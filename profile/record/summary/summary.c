@@ -159,6 +159,23 @@ static void write_machine(const struct facts_out *o, const struct summary *s)
 		     STR_IF(ours, "cmdline", s->cmdline), STR("host_cpu", processor));
 }
 
+/* Writes the command of --exec, with blanks between its words: what a gate of two commands compares. */
+static void write_command(const struct facts_out *o, const struct exec_options *x)
+{
+	struct buf text;
+
+	if (!exec_wanted(x))
+		return;
+	buf_init(&text);
+	if (x->command)
+		buf_printf(&text, "%s", x->command);
+	for (unsigned int i = 0; !x->command && i < x->nwords; i++)
+		buf_printf(&text, "%s%s", i ? " " : "", x->words[i]);
+	buf_u8(&text, 0);
+	FACTS(o, STR("command", text.failed ? NULL : (const char *)text.data));
+	buf_deinit(&text);
+}
+
 /* -- the end, samples and losses ---------------------------------------------------------- */
 
 #define MODES "{kernel:1} % kernel, {user:1} % user, {idle:1} % idle"
@@ -509,6 +526,7 @@ static void write_summary(const struct facts_out *o, const struct summary *s)
 	add_up(s, &t);
 	write_run(o, s);
 	write_machine(o, s);
+	write_command(o, &s->opt->exec);
 	if (run_options_is_attached(s->opt))
 		summary_attach(o, s->vm);
 	summary_engine(o, s->vm);

@@ -379,6 +379,54 @@ static void runs_are_independent(void **state)
 	gate_rules_destroy(rules);
 }
 
+/* Says the first line of n runs a side of two commands, whose work is as given, and differs by a thousandth. */
+static void say_work(char *text, size_t size, unsigned int n, double base, double head)
+{
+	struct gate_rules *rules = rules_of(SYMBOLS);
+	struct gate *g = NULL;
+	struct gate_report *r;
+	struct err e = { 0 };
+	struct buf b;
+
+	assert_int_equal(gate_create(&g, rules, &e), 0);
+	for (unsigned int i = 0; i < 2 * n; i++) {
+		struct gate_run *run = run_of(rules, 5 + i, 0, "{\"command\":\"./a\"}");
+
+		assert_string_equal(run->command, "./a");
+		/* This is no boot of a Linux. */
+		assert_true(isnan(run->work));
+		run->weight_is_ns = true;
+		run->work = (i % 2 ? head : base) * (1 + 1e-3 * (i / 2 * 7 % 10) / 10);
+		assert_int_equal(gate_add_run(g, i % 2 ? GATE_HEAD : GATE_BASE, run, &e), 0);
+	}
+	r = evaluate(g);
+	gate_say_work(text, size, r);
+	buf_init(&b);
+	assert_int_equal(gate_write_text(&b, r, &(struct gate_write_options){ 0 }, &e), 0);
+	assert_memory_equal(b.data, "# ", 2);
+	assert_memory_equal(b.data + 2, text, strlen(text));
+	buf_deinit(&b);
+	gate_report_destroy(r);
+	gate_destroy(g);
+	gate_rules_destroy(rules);
+}
+
+static void commands_are_compared_as_a_whole(void **state)
+{
+	char text[GATE_SENTENCE];
+
+	(void)state;
+	say_work(text, sizeof(text), 10, 2e9, 0.974e9);
+	assert_memory_equal(text, "head does 51.3 % less work from /init on (974.", 46);
+	assert_non_null(strstr(text, " ms, base 2.001 s of processor time; 95 %: -51."));
+	say_work(text, sizeof(text), 10, 1e9, 2e9);
+	assert_memory_equal(text, "head does 100 % more work", 25);
+	say_work(text, sizeof(text), 10, 1e9, 1e9);
+	assert_memory_equal(text, "these runs do not tell whether head does less work", 50);
+	say_work(text, sizeof(text), 1, 2e9, 1e9);
+	assert_memory_equal(text, "these runs do not tell whether head does less work", 50);
+}
+
 /* What a name holds never ends what it stands in. */
 static void reports_quote_names(void **state)
 {
@@ -439,6 +487,7 @@ int main(void)
 		cmocka_unit_test(grows),
 		cmocka_unit_test(sides_need_runs),
 		cmocka_unit_test(runs_are_independent),
+		cmocka_unit_test(commands_are_compared_as_a_whole),
 		cmocka_unit_test(reports_quote_names),
 	};
 
