@@ -97,6 +97,11 @@ def debian():
     p = exact("--repeat", "2", *options, "--", "sha256sum", "/dev/pmem0", timeout=900)
     check(p.status == 0 and "2 runs gave the same profile" in p.err, "%d: %s" % (p.status, p.err))
     check(disk.sha256("data.img") + "  /dev/pmem0" in p.out, "the guest read something else: " + p.out[-500:])
+    check("the guest has no disk" not in p.err and e2e.summary("d.data")["engine"]["disks_taken"] is True,
+          "the disk that was read: " + p.err)
+    p = exact("--disk", "data.img", kernel, "-o", "none.data", "--", "true", timeout=900)
+    check(p.status == 0 and "warning: the guest has no disk" in p.err and "nd_pmem" in p.err and
+          e2e.summary("none.data")["engine"]["disks_taken"] is False, "without drivers: %d %s" % (p.status, p.err))
     p = exact(*options, "--", "false", timeout=900)
     check(p.status == 1 and "status 1" in p.err, "a command's status: %d %s" % (p.status, p.err))
     return e2e.summary("d.data")["engine"]["instructions"]

@@ -126,6 +126,8 @@ static void take_regs(const struct exact_regs *r, struct kvm_run *run)
 	s->efer = r->efer;
 }
 
+#define CR4_LA57 (UINT64_C(1) << 12) /* 5 levels; QEMU's qemu64 has 4 */
+
 static void capture(struct exact *x, const struct capture_cause *cause)
 {
 	const struct exact_regs *regs = &x->stop.regs;
@@ -154,6 +156,18 @@ static void moment(struct exact *x, uint64_t now)
 		x->cfg.moment(x->cfg.moment_ctx, now);
 }
 
+/* The vCPU stands in the kernel: these page tables are the kernel's. */
+static void note_tables(struct exact *x)
+{
+	const struct exact_regs *r = &x->stop.regs;
+
+	if (r->cs & 3 || !(r->rip & EXACT_KERNEL_HALF))
+		return;
+	x->kernel_tables =
+		(struct mmu_root){ .cr0 = r->cr0, .cr3 = r->cr3, .cr4 = r->cr4, .efer = r->efer };
+	x->kernel_rip = r->rip;
+}
+
 static void take_sample(struct exact *x)
 {
 	const struct capture_cause cause = {
@@ -164,6 +178,7 @@ static void take_sample(struct exact *x)
 	};
 
 	moment(x, cause.now);
+	note_tables(x);
 	if (atomic_load(&x->vm->stop))
 		return;
 	capture(x, &cause);
@@ -192,6 +207,22 @@ static void take_place(struct exact *x)
 	machine_end(x->vm, VM_END_MARKER, NULL, NULL, NULL);
 }
 
+/* Nothing changes any more. A table that was given back meanwhile does not map the code of its sample. */
+static void look_for_disks(struct exact *x)
+{
+	struct exact_facts *f = &x->facts;
+	uint64_t above = x->mem.n > 1 ? x->mem.region[1].size : 0, from, len;
+	struct mmu_page page;
+
+	if (!f->ndisks || !x->kernel_tables.cr3 || x->kernel_tables.cr4 & CR4_LA57 ||
+	    mmu_walk(&x->mem, &x->kernel_tables, x->kernel_rip, &page))
+		return;
+	len = nvdimm_range(f->disk, f->ndisks, above, &from);
+	f->disks = nvdimm_is_mapped(&x->mem, x->kernel_tables.cr3, from, from + len)
+			   ? EXACT_DISKS_TAKEN
+			   : EXACT_DISKS_NOT_TAKEN;
+}
+
 /* -- the end -------------------------------------------------------------------------------- */
 
 /* QEMU is no more, or about to be: nothing changes any more. count: of the guest's instructions. */
@@ -201,6 +232,7 @@ static void exact_is_over(struct exact *x, uint64_t count)
 	child_end(&x->child);
 	x->over = true;
 	x->facts.instructions = count;
+	look_for_disks(x);
 	atomic_store(&x->now, EXACT_NS_AT(count));
 	exact_tell_console(x);
 	if (x->cfg.moment && !atomic_load(&x->vm->stop))

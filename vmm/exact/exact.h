@@ -121,6 +121,9 @@ struct exact_config {
 	void *ready_ctx;
 };
 
+/* Whether a driver of the guest's has taken its disks, by the kernel's page tables. */
+enum exact_disks { EXACT_DISKS_NOT_KNOWN, EXACT_DISKS_TAKEN, EXACT_DISKS_NOT_TAKEN };
+
 /* What was run, for the summary and the profile. */
 struct exact_facts {
 	struct engine engine;
@@ -132,6 +135,7 @@ struct exact_facts {
 	char kernel_sha256[65], initrd_sha256[65]; /* hex; "": there is none */
 	const struct nvdimm *disk;
 	unsigned int ndisks;
+	enum exact_disks disks; /* once the run is over */
 	uint64_t period;
 	bool strict;
 	bool counts;	       /* every instruction is counted: samples only tell processes apart */

@@ -3,6 +3,7 @@
 #ifndef KVMPROF_VMM_EXACT_EXACT_STATE_H
 #define KVMPROF_VMM_EXACT_EXACT_STATE_H
 
+#include "base/mmu.h"
 #include "base/buf.h"
 #include "vmm/exact/child.h"
 #include "vmm/exact/exact.h"
@@ -21,10 +22,13 @@ struct exact {
 	struct exact_cpus cpus;
 	struct exact_stop stop; /* the last one: what the vCPU stands at, or stood */
 	struct exact_expected expected;
-	struct kvm_run *run; /* one: registers of the vCPU that stands */
-	bool answered;	     /* the vCPU runs */
-	bool begun;	     /* samples are collected; periods are counted from facts.begun on */
-	bool over;	     /* QEMU has ended */
+	struct mmu_root
+		kernel_tables; /* of the last sample in a kernel's 64-bit code; cr3 0: none yet */
+	uint64_t kernel_rip;   /* of the same */
+	struct kvm_run *run;   /* one: registers of the vCPU that stands */
+	bool answered;	       /* the vCPU runs */
+	bool begun;	       /* samples are collected; periods are counted from facts.begun on */
+	bool over;	       /* QEMU has ended */
 	atomic_bool go;
 	atomic_bool alone; /* the consumer's thread has crashed: what it used is left as it is */
 	atomic_uint_fast64_t now; /* virtual ns */

@@ -116,3 +116,63 @@ void nvdimm_close(struct nvdimm *n)
 		close(n->fd);
 	n->fd = -1;
 }
+
+/* -- does the guest have it? ----------------------------------------------------------------- */
+
+#define NVDIMM_ALIGN \
+	(UINT64_C(1) << 30) /* of the range, and at most of each (pc_get_device_memory_range()) */
+#define ABOVE_4G (UINT64_C(1) << 32)
+
+uint64_t nvdimm_range(const struct nvdimm *disk, unsigned int n, uint64_t ram_above_4g,
+		      uint64_t *from)
+{
+	uint64_t len = n * NVDIMM_ALIGN;
+
+	*from = (ABOVE_4G + ram_above_4g + NVDIMM_ALIGN - 1) / NVDIMM_ALIGN * NVDIMM_ALIGN;
+	for (unsigned int i = 0; i < n; i++)
+		len += disk[i].size;
+	return len;
+}
+
+/* Entries of page tables: SDM vol. 3, 4.5. */
+#define ENTRIES 512u
+#define TOP_LEVEL 4u
+#define KERNEL_ENTRY 256u /* of the top level, from which on addresses are the kernel's */
+#define ENTRY_PRESENT 1u
+#define ENTRY_LARGE 0x80u
+#define ENTRY_ADDRESS UINT64_C(0x000ffffffffff000)
+#define LEVEL_SHIFT(level) (12 + 9 * ((level)-1)) /* bytes of an entry, as a power of 2 */
+
+bool nvdimm_is_mapped(const struct gmem *m, uint64_t cr3, uint64_t from, uint64_t to)
+{
+	/* The tables from the top to the one that is walked, and the next entry of each. */
+	uint64_t table[TOP_LEVEL + 1][ENTRIES];
+	unsigned int next[TOP_LEVEL + 1] = { [TOP_LEVEL] = KERNEL_ENTRY }, level = TOP_LEVEL;
+	/* A guest's tables may lead to each other; then nothing is known, and nothing is claimed. */
+	uint64_t left = gmem_size(m) / sizeof(table[0]);
+
+	if (gmem_read(m, cr3 & ENTRY_ADDRESS, table[level], sizeof(table[level])))
+		return false;
+	while (level <= TOP_LEVEL) {
+		uint64_t entry, at, size = UINT64_C(1) << LEVEL_SHIFT(level);
+
+		if (next[level] == ENTRIES) {
+			level++;
+			continue;
+		}
+		entry = table[level][next[level]++];
+		at = entry & ENTRY_ADDRESS;
+		if (!(entry & ENTRY_PRESENT))
+			continue;
+		if (level == 1 || (level < TOP_LEVEL && entry & ENTRY_LARGE)) {
+			at &= ~(size - 1);
+			if (at < to && at + size > from)
+				return true;
+		} else if (!gmem_read(m, at, table[level - 1], sizeof(table[level - 1]))) {
+			if (!left--)
+				return true;
+			next[--level] = 0;
+		}
+	}
+	return false;
+}

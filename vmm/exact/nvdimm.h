@@ -10,6 +10,7 @@
 #define KVMPROF_VMM_EXACT_NVDIMM_H
 
 #include "base/err.h"
+#include "base/gmem.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +37,16 @@ struct nvdimm {
 int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e);
 /* Any number of times; one that is all zero but fd -1 is fine. */
 void nvdimm_close(struct nvdimm *n);
+
+/* Returns bytes of guest-physical addresses in which QEMU's pc has n NVDIMMs, from *from on. */
+uint64_t nvdimm_range(const struct nvdimm *disk, unsigned int n, uint64_t ram_above_4g,
+		      uint64_t *from);
+
+/*
+ * Returns whether the kernel's half of an address space of 4 levels maps any of [from, to): Linux maps an NVDIMM when
+ * its driver takes it (devm_memremap_pages() or devm_memremap() of pmem_attach_disk()), and nothing else does.
+ * Returns true as well if there are more tables than RAM has pages: a guest made them up.
+ */
+bool nvdimm_is_mapped(const struct gmem *m, uint64_t cr3, uint64_t from, uint64_t to);
 
 #endif

@@ -180,6 +180,16 @@ void summary_engine(const struct facts_out *o, const struct vm *vm)
 		return;
 	facts_object(o, "engine");
 	write_engine(o, f);
+	FACTS(o,
+	      FLAG_IF(f->disks != EXACT_DISKS_NOT_KNOWN, "disks_taken",
+		      f->disks == EXACT_DISKS_TAKEN),
+	      VARS("s", f->ndisks == 1 ? "" : "s"),
+	      LINE(f->disks == EXACT_DISKS_NOT_TAKEN,
+		   "warning: the guest has no disk: none of its drivers has taken the NVDIMM{s} "
+		   "that "
+		   "--disk made; it needs CONFIG_ACPI_NFIT and CONFIG_BLK_DEV_PMEM built in, or "
+		   "the "
+		   "modules nfit and nd_pmem loaded (--modprobe nfit,nd_pmem, see docs/exact.md)"));
 	if (f->ndisks)
 		facts_array(o, "disks");
 	for (unsigned int i = 0; i < f->ndisks; i++) {
