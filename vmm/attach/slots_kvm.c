@@ -18,6 +18,8 @@
 /* linux/kvm.h since 6.8 (KVM_MEM_GUEST_MEMFD): private pages are not at the slot's address. */
 #define SLOT_PRIVATE (1u << 2)
 #define READ_TRIES 20u
+/* 1 MiB: what a processor of this kind addresses after its reset. */
+#define GUEST_MIN_PAGES 256u
 
 /* Made by the build out of bpf/slots.bpf.c. */
 extern const uint8_t slots_object[], slots_object_end[];
@@ -191,10 +193,42 @@ static int by_fd(const void *a, const void *b)
 	return x->fd < y->fd ? -1 : x->fd > y->fd;
 }
 
+/*
+ * Returns whether the machine has too little memory for any guest to boot: a VMM's own helper, with which it tries what KVM can
+ * do, or runs single instructions.
+ */
+static bool is_helper(const struct slots_block *b)
+{
+	uint64_t pages = 0;
+
+	for (unsigned int i = 0; i < b->n && i < SLOTS_MAX; i++)
+		pages += b->slot[i].npages;
+	return b->status == SLOTS_READ && pages < GUEST_MIN_PAGES;
+}
+
+/* Drops the vCPUs of helpers, unless there is nothing else, and numbers the other machines anew. Returns how many there are. */
+static unsigned int drop_helpers(struct process *p, const bool *helper, unsigned int n)
+{
+	unsigned int number[ATTACH_MAX_VCPUS] = { 0 }, guests = 0, kept = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		number[i] = helper[i] ? 0 : ++guests;
+	if (!guests || guests == n)
+		return n;
+	for (unsigned int i = 0; i < p->nvcpus; i++) {
+		p->vcpu[i].machine = number[p->vcpu[i].machine - 1];
+		if (p->vcpu[i].machine)
+			p->vcpu[kept++] = p->vcpu[i];
+	}
+	p->nvcpus = kept;
+	return guests;
+}
+
 int slots_number_machines(struct process *p, const struct host_bpf *bpf, struct err *e)
 {
 	const struct slots_block *b = bpf->block;
 	uint64_t order[ATTACH_MAX_VCPUS];
+	bool helper[ATTACH_MAX_VCPUS];
 	unsigned int n = 0;
 	int ret;
 
@@ -209,8 +243,9 @@ int slots_number_machines(struct process *p, const struct host_bpf *bpf, struct 
 		err_clear(e);
 		at = place_of(order, n, b->machine);
 		order[at] = b->machine;
+		helper[at] = is_helper(b);
 		n += at == n;
 		p->vcpu[i].machine = at + 1;
 	}
-	return (int)n;
+	return (int)drop_helpers(p, helper, n);
 }

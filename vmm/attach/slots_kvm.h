@@ -23,7 +23,8 @@ int slots_of_record(struct gmem *mem, bool *partial, struct slots_block *b, cons
 
 /*
  * Numbers the machines of the process from 1 on, by the least descriptor of their vCPUs, and stores the number in each vCPU.
- * Sorts the vCPUs by descriptor. Returns the number of machines, or a negative error.
+ * Sorts the vCPUs by descriptor, and drops those of machines with less than 1 MiB of memory, which are a VMM's helpers, if there are
+ * others. Returns the number of machines, or a negative error.
  */
 int slots_number_machines(struct process *p, const struct host_bpf *bpf, struct err *e);
 
