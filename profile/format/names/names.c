@@ -23,6 +23,7 @@ struct names_cached {
 
 /* Of the modules, in spaces: no process has this pid. */
 #define KERNEL_PID UINT32_MAX
+#define KERNEL_HALF (UINT64_C(1) << 63)
 
 /* -- life ------------------------------------------------------------------------------ */
 
@@ -146,6 +147,11 @@ int names_add_map(struct names *n, uint32_t pid, const struct mapping *at,
 
 void names_kernel(struct names *n, const struct profile_kernel *k)
 {
+	/* Nothing that was mapped under the kernel before is there any more. */
+	if (n->kernel_told)
+		(void)spaces_clear_all(&n->spaces, NULL);
+	n->kernel_space = spaces_of(&n->spaces, KERNEL_PID);
+	n->kernel_told = true;
 	n->kernel = k->symbols;
 	n->kernel_start = n->kernel_end = 0;
 	n->stamp++;
@@ -219,6 +225,17 @@ int names_fork(struct names *n, uint32_t pid, uint32_t ppid, struct err *e)
 int names_exec(struct names *n, uint32_t pid, struct err *e)
 {
 	return spaces_clear(&n->spaces, pid, e);
+}
+
+int names_forget_all(struct names *n, struct err *e)
+{
+	static char unknown[] = UNKNOWN;
+	const struct names_dso none = { .name = unknown, .kernel = true };
+	const struct mapping half = { .addr = KERNEL_HALF, .end = UINT64_MAX };
+	int ret = spaces_clear_all(&n->spaces, e);
+
+	n->kernel_space = spaces_of(&n->spaces, KERNEL_PID);
+	return ret ? ret : names_add_map(n, 0, &half, &none, e);
 }
 
 /* -- lookup ---------------------------------------------------------------------------- */

@@ -66,7 +66,7 @@ uint64_t names_left_out(const struct names *n);
  * the next time. Else 0. */
 int names_unread(const struct names *n, struct err *e);
 
-/* Take note of a record, in order of time: MAP, FORK and COMM matter, others are ignored. */
+/* Take note of a record, in order of time: MAP, FORK, COMM and EPOCH matter, others are ignored. */
 int names_record(struct names *n, const struct perfdata_record *r, struct err *e);
 
 /* The same of a sink's calls. Symbols are borrowed, files are copied within a limit. */

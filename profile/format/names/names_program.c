@@ -207,8 +207,12 @@ void names_load_dso(const struct names *names, struct names_dso *d)
 
 	d->tried = true;
 	buildid_hex(hex, d->build_id, d->id_len);
-	if (d->id_len && n->dir && asprintf(&own, "%s/dso/%s", n->dir, hex) > 0)
-		loaded = load_program(d, own, &unread);
+	/* A program of an earlier kernel may be looked up after a later one has begun. */
+	for (const struct names_from_profile *f = n; f && d->id_len && !loaded; f = f->before) {
+		free(take_ptr(own));
+		if (f->dir && asprintf(&own, "%s/dso/%s", f->dir, hex) > 0)
+			loaded = load_program(d, own, &unread);
+	}
 	if (d->id_len >= 2 && !d->symbols && n->buildid_dir &&
 	    asprintf(&cached, "%s/.build-id/%.2s/%s/%s", n->buildid_dir, hex, hex + 2,
 		     buildid_file(d->name)) > 0)
@@ -223,10 +227,10 @@ void names_load_dso(const struct names *names, struct names_dso *d)
 
 int names_unread(const struct names *n, struct err *e)
 {
-	const struct err *unread = n->from ? &n->from->unread : NULL;
-
-	if (!unread || !unread->code)
-		return 0;
-	*e = *unread;
-	return -unread->code;
+	for (const struct names_from_profile *f = n->from; f; f = f->before)
+		if (f->unread.code) {
+			*e = f->unread;
+			return -f->unread.code;
+		}
+	return 0;
 }

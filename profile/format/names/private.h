@@ -47,6 +47,8 @@ struct names_stacks {
 };
 
 struct names_from_profile {
+	struct names_from_profile
+		*before; /* of the kernel before this one, owned; NULL: this is the first one */
 	const struct perfdata *profile;
 	char *dir, *buildid_dir;
 	struct symtab *kernel;
@@ -62,6 +64,7 @@ struct names {
 	struct names_from_profile *from; /* NULL: the calls of a sink are all that is known */
 	const struct symtab *kernel;
 	uint64_t kernel_start, kernel_end; /* by its map; 0,0: everywhere */
+	bool kernel_told;		   /* names_kernel() was called */
 	uint64_t slide;			   /* from kallsyms to where it runs */
 	struct table dsos;		   /* struct names_dso */
 	struct spaces spaces;
@@ -76,6 +79,9 @@ struct names {
 /* What lies at m, dso aside. kernel: a module's range. */
 int names_add_map(struct names *n, uint32_t pid, const struct mapping *m,
 		  const struct names_dso *dso, struct err *e);
+
+/* Another kernel runs: no process has a mapping, and no address of the kernel's half has a name until it is mapped. */
+int names_forget_all(struct names *n, struct err *e);
 
 /* -- names_kernel.c ------------------------------------------------------------------- */
 

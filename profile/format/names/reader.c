@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/format/names/reader.h"
 
+#include "base/cleanup.h"
 #include "profile/format/files/buildid_cache.h"
 #include "profile/format/names/private.h"
 
@@ -100,6 +101,18 @@ static void identify(const struct perfdata *p, const struct perfdata_record *r, 
 	d->inode.generation = r->map.generation;
 }
 
+/* A later kernel lies where it was found to be, as a module does, for the frames of its own samples alone. */
+static int map_later_kernel(struct names *n, const struct perfdata_record *r, struct err *e)
+{
+	static char name[] = PERFDATA_KERNEL_DSO;
+	const struct names_dso d = { .name = name, .kernel = true, .at_run_time = n->from->kernel };
+	struct mapping m = { .addr = r->map.addr };
+
+	if (__builtin_add_overflow(r->map.addr, r->map.len, &m.end))
+		m.end = UINT64_MAX;
+	return names_add_map(n, r->pid, &m, &d, e);
+}
+
 static int take_map(struct names *n, const struct perfdata_record *r, struct err *e)
 {
 	const struct names_from_profile *f = n->from;
@@ -111,6 +124,8 @@ static int take_map(struct names *n, const struct perfdata_record *r, struct err
 	if (r->owner != PERFDATA_RECORDED)
 		return 0;
 	if (r->kernel && !strncmp(r->map.path, PERFDATA_KERNEL_DSO, strlen(PERFDATA_KERNEL_DSO))) {
+		if (f->before)
+			return map_later_kernel(n, r, e);
 		locate_kernel(n, r);
 		n->stamp++;
 		return 0;
@@ -128,6 +143,32 @@ static int take_map(struct names *n, const struct perfdata_record *r, struct err
 	return names_add_map(n, r->pid, &m, &d, e);
 }
 
+/* Puts p, and the names of its kernel, in front of the profiles of earlier kernels. */
+static int add_profile(struct names *n, const struct perfdata *p, const char *buildid_dir,
+		       struct err *e)
+{
+	struct names_from_profile *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return err_nomem(e);
+	f->before = n->from;
+	n->from = f;
+	f->profile = p;
+	f->buildid_dir = buildid_dir ? strdup(buildid_dir) : NULL;
+	f->dir = p->dir ? strdup(p->dir) : NULL;
+	if ((buildid_dir && !f->buildid_dir) || (p->dir && !f->dir))
+		return err_nomem(e);
+	return names_load_kernel(f, e);
+}
+
+/* Nothing that was mapped before counts for what comes now. Samples that were read keep the view of their time. */
+static int begin_epoch(struct names *n, const struct perfdata *p, struct err *e)
+{
+	int ret = add_profile(n, p, n->from->buildid_dir, e);
+
+	return ret ? ret : names_forget_all(n, e);
+}
+
 int names_record(struct names *n, const struct perfdata_record *r, struct err *e)
 {
 	switch (r->kind) {
@@ -137,6 +178,8 @@ int names_record(struct names *n, const struct perfdata_record *r, struct err *e
 		return names_fork(n, r->pid, r->fork.ppid, e);
 	case PERFDATA_COMM:
 		return r->exec ? names_exec(n, r->pid, e) : 0;
+	case PERFDATA_EPOCH:
+		return begin_epoch(n, r->epoch, e);
 	default:
 		/* Late samples of a task that has exited still have its mappings. */
 		return 0;
@@ -148,21 +191,16 @@ int names_record(struct names *n, const struct perfdata_record *r, struct err *e
 int names_create(struct names **out, const struct perfdata *p, const char *buildid_dir,
 		 struct err *e)
 {
-	struct names_from_profile *f = calloc(1, sizeof(*f));
+	cleanup_free char *dir = buildid_dir ? strdup(buildid_dir) : buildid_default_dir();
 	struct names *n = names_create_live();
 	int ret;
 
-	if (!f || !n) {
-		free(f);
+	if (!n || (buildid_dir && !dir)) {
 		names_destroy(n);
 		return err_nomem(e);
 	}
-	n->from = f;
-	f->profile = p;
-	f->buildid_dir = buildid_dir ? strdup(buildid_dir) : buildid_default_dir();
-	f->dir = p->dir ? strdup(p->dir) : NULL;
-	ret = names_load_kernel(f, e);
-	n->kernel = f->kernel;
+	ret = add_profile(n, p, dir, e);
+	n->kernel = n->from ? n->from->kernel : NULL;
 	n->kernel_start = n->kernel_end = 0;
 	if (ret)
 		names_destroy(n);
@@ -175,6 +213,7 @@ void names_from_profile_destroy(struct names_from_profile *f)
 {
 	if (!f)
 		return;
+	names_from_profile_destroy(f->before);
 	for (size_t i = 0; i < f->nmodules; i++) {
 		symtab_destroy(f->module[i].symbols);
 		free(f->module[i].name);
@@ -196,7 +235,8 @@ int reader_open(struct reader *r, const struct reader_options *o, struct err *e)
 	*r = (struct reader){ .tasks = tasks_create() };
 	ret = r->tasks ? 0 : err_nomem(e);
 	if (!ret)
-		ret = perfdata_open_event(&r->p, o->input ? o->input : "perf.data", o->event, e);
+		ret = perfdata_open_epoch(&r->p, o->input ? o->input : "perf.data", o->event,
+					  o->epoch, e);
 	if (!ret)
 		ret = names_create(&r->names, r->p, o->buildid_dir, e);
 	if (ret)

@@ -14,9 +14,10 @@
 #include "profile/format/names/tasks.h"
 
 struct reader_options {
-	const char *input;	 /* as for perfdata_open_event(); NULL: perf.data */
+	const char *input;	 /* as for perfdata_open_epoch(); NULL: perf.data */
 	const char *event;	 /* NULL: the first that has samples */
 	const char *buildid_dir; /* NULL: $HOME/.debug */
+	uint32_t epoch;		 /* the guest's kernel whose samples are read, from 1 on; 0: all */
 };
 
 struct reader {
@@ -26,7 +27,7 @@ struct reader {
 	struct srcline *lines; /* the caller's; told where the kernel is mapped; NULL: none */
 };
 
-/* The errors of perfdata_open_event() and names_create(). After one there is nothing to close. */
+/* The errors of perfdata_open_epoch() and names_create(). After one there is nothing to close. */
 int reader_open(struct reader *r, const struct reader_options *o, struct err *e);
 /*
  * Returns 0 if there are samples of the chosen event to show, else -ENODATA and the reason in

@@ -105,6 +105,15 @@ int spaces_clear(struct spaces *s, uint32_t pid, struct err *e)
 	return enter(s, pid, SPACE_NONE, e);
 }
 
+int spaces_clear_all(struct spaces *s, struct err *e)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < s->by_pid.pairs.n; i++)
+		ret = spaces_clear(s, ((const struct idmap_pair *)s->by_pid.pairs.item)[i].key, e);
+	return ret;
+}
+
 static void spaces_put(struct spaces *s, struct space *sp, const struct mapping *m)
 {
 	sp->map[sp->n++] = *m;

@@ -52,6 +52,9 @@ int spaces_fork(struct spaces *s, uint32_t pid, uint32_t ppid, struct err *e);
 /* pid has nothing. */
 int spaces_clear(struct spaces *s, uint32_t pid, struct err *e);
 
+/* No process has anything. */
+int spaces_clear_all(struct spaces *s, struct err *e);
+
 /* What covers addr in a space, or NULL. Valid until the space changes. */
 const struct mapping *spaces_find(const struct spaces *s, uint32_t space, uint64_t addr);
 

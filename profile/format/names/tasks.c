@@ -91,6 +91,9 @@ int tasks_fork(struct tasks *t, uint32_t tid, uint32_t ptid, struct err *e)
 
 int tasks_record(struct tasks *t, const struct perfdata_record *r, struct err *e)
 {
+	/* The threads of another kernel have names of their own. */
+	if (r->kind == PERFDATA_EPOCH)
+		idmap_deinit(&t->by_tid);
 	return r->kind == PERFDATA_COMM	  ? tasks_comm(t, r->tid, r->comm, e)
 	       : r->kind == PERFDATA_FORK ? tasks_fork(t, r->tid, r->fork.ptid, e)
 					  : 0;

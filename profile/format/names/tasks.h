@@ -20,7 +20,7 @@ struct tasks;
 struct tasks *tasks_create(void); /* NULL: no memory */
 void tasks_destroy(struct tasks *t);
 
-/* Take note of a FORK, EXIT or COMM record; others are ignored. */
+/* Take note of a FORK, EXIT, COMM or EPOCH record; others are ignored. */
 int tasks_record(struct tasks *t, const struct perfdata_record *r, struct err *e);
 
 /* What such a record says. */

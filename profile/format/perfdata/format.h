@@ -196,6 +196,10 @@ enum {
 #define PERFDATA_KERNEL_MAP_NAME "[kernel.kallsyms]_text"
 #define PERFDATA_KERNEL_DSO "[kernel.kallsyms]"
 
+/* Ours: the profile of the guest's second kernel is DIR/epoch-2, and so on (sink_epochs.h). */
+#define PERFDATA_EPOCH_DIR "epoch-"
+#define PERFDATA_MAX_EPOCHS 32u
+
 /* Feature bits (tools/perf/util/header.h). */
 enum {
 	PERFDATA_FEAT_BUILD_ID = 2,

@@ -84,6 +84,8 @@ struct perfdata_private {
 	uint64_t pos;		      /* next record, unsorted walk */
 	struct perfdata_place *order; /* NULL: the file is sorted */
 	size_t norder, order_pos;
+	struct perfdata
+		*reading;  /* the later kernel's profile whose records come next; NULL: this one */
 	uint64_t released; /* of the mapped file: what comes before was let go */
 };
 

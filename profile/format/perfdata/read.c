@@ -93,7 +93,7 @@ static bool make_sample(struct perfdata *p, struct perfdata_record *r, uint32_t 
 	return true;
 }
 
-bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
+static bool next_of_file(struct perfdata *p, struct perfdata_record *r)
 {
 	struct perfdata_private *v = p->priv;
 	uint32_t event;
@@ -117,10 +117,25 @@ bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
 	return false;
 }
 
+bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
+{
+	struct perfdata *at = p->priv->reading ? p->priv->reading : p;
+
+	if (next_of_file(at, r))
+		return true;
+	if (!at->next_epoch)
+		return false;
+	p->priv->reading = at->next_epoch;
+	*r = (struct perfdata_record){ .kind = PERFDATA_EPOCH, .epoch = at->next_epoch };
+	return true;
+}
+
 void perfdata_set_window(struct perfdata *p, uint64_t from_ns, uint64_t to_ns)
 {
-	p->priv->from_ns = from_ns;
-	p->priv->to_ns = to_ns;
+	for (; p; p = p->next_epoch) {
+		p->priv->from_ns = from_ns;
+		p->priv->to_ns = to_ns;
+	}
 }
 
 void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *r)
@@ -521,6 +536,7 @@ void perfdata_close(struct perfdata *p)
 {
 	if (!p)
 		return;
+	perfdata_close(p->next_epoch);
 	file_map_close(&p->priv->map);
 	perfdata_close_parts(p->priv);
 	buf_deinit(&p->priv->stream);
@@ -646,7 +662,7 @@ static int open_path(struct perfdata *p, const char *path, const char *event, st
 	return ret ? ret : open_bytes(p, path, p->priv->map.data, p->priv->map.len, event, e);
 }
 
-int perfdata_open_event(struct perfdata **out, const char *path, const char *event, struct err *e)
+static int open_one(struct perfdata **out, const char *path, const char *event, struct err *e)
 {
 	struct perfdata *p = create();
 	int ret;
@@ -654,11 +670,115 @@ int perfdata_open_event(struct perfdata **out, const char *path, const char *eve
 	if (!p)
 		return err_set(e, ENOMEM, "%s: out of memory", path);
 	ret = open_path(p, path, event, e);
-	if (ret)
+	if (ret) {
 		perfdata_close(p);
-	else
-		*out = p;
+		return ret;
+	}
+	p->own.samples = p->nsamples;
+	p->own.first_ns = p->first_ns;
+	p->own.last_ns = p->last_ns;
+	*out = p;
+	return 0;
+}
+
+/* -- the profiles of later kernels ---------------------------------------------------------- */
+
+/* Adds the figures of a later kernel's profile to those of the first one. */
+static void add_figures(struct perfdata *p, const struct perfdata *later)
+{
+	p->nsamples += later->nsamples;
+	p->nlost += later->nlost;
+	for (uint32_t i = 0; i < p->nevents; i++)
+		for (uint32_t k = 0; k < later->nevents; k++)
+			if (!strcmp(p->events[i].name, later->events[k].name))
+				p->events[i].samples += later->events[k].samples;
+	if (later->last_ns > p->last_ns)
+		p->last_ns = later->last_ns;
+	if (later->first_ns && (!p->first_ns || later->first_ns < p->first_ns))
+		p->first_ns = later->first_ns;
+	p->has_idle |= later->has_idle;
+	if (later->partial)
+		perfdata_mark_partial(p, "kernel %u: %s", later->epoch, later->message);
+}
+
+/* Returns the path of a later kernel's profile, for free(); NULL: out of memory. */
+static char *path_of_epoch(const char *dir, uint32_t epoch)
+{
+	char *path;
+
+	return asprintf(&path, "%s/" PERFDATA_EPOCH_DIR "%u", dir, epoch) < 0 ? NULL : path;
+}
+
+/* Opens the profiles of all later kernels. What cannot be read makes the whole partial. */
+static int open_later(struct perfdata *p, struct err *e)
+{
+	struct perfdata *last = p;
+
+	for (uint32_t epoch = 2; p->dir && epoch <= PERFDATA_MAX_EPOCHS; epoch++) {
+		cleanup_free char *path = path_of_epoch(p->dir, epoch);
+		struct err why = { 0 };
+		int ret;
+
+		if (!path)
+			return err_nomem(e);
+		if (access(path, F_OK) < 0 && errno == ENOENT)
+			return 0;
+		ret = open_one(&last->next_epoch, path, p->event[0] ? p->event : NULL, &why);
+		if (ret == -ENOMEM)
+			return err_set(e, ENOMEM, "%s", why.text);
+		if (ret) {
+			perfdata_mark_partial(p, "kernel %u: %s", epoch, why.text);
+			return 0;
+		}
+		last = last->next_epoch;
+		last->epoch = epoch;
+		add_figures(p, last);
+	}
+	return 0;
+}
+
+/* Opens the profile of one later kernel. */
+static int open_epoch(struct perfdata **out, const char *path, const char *event, uint32_t epoch,
+		      struct err *e)
+{
+	cleanup_free char *dir = dir_of_data(path);
+	cleanup_free char *at = path_of_epoch(dir ? dir : path, epoch);
+	int ret;
+
+	if (!at)
+		return err_nomem(e);
+	if (access(at, F_OK) < 0)
+		return err_set(
+			e, ENOENT,
+			"%s: the guest had no kernel %u: `kvmprof report --header` lists those "
+			"that it had",
+			path, epoch);
+	ret = open_one(out, at, event, e);
+	if (!ret)
+		(*out)->epoch = epoch;
 	return ret;
+}
+
+int perfdata_open_epoch(struct perfdata **out, const char *path, const char *event, uint32_t epoch,
+			struct err *e)
+{
+	int ret;
+
+	if (epoch > 1)
+		return open_epoch(out, path, event, epoch, e);
+	ret = open_one(out, path, event, e);
+	if (ret)
+		return ret;
+	(*out)->epoch = 1;
+	ret = epoch ? 0 : open_later(*out, e);
+	if (ret)
+		perfdata_close(*out);
+	return ret;
+}
+
+int perfdata_open_event(struct perfdata **out, const char *path, const char *event, struct err *e)
+{
+	return perfdata_open_epoch(out, path, event, 0, e);
 }
 
 int perfdata_open(struct perfdata **out, const char *path, struct err *e)

@@ -40,6 +40,7 @@ enum perfdata_kind {
 	PERFDATA_EXIT,
 	PERFDATA_DEFERRED, /* a program's chain for earlier samples; perfdata_next() does not return it */
 	PERFDATA_MARKER, /* of ours: see markers.h; as a sample when its event was asked for */
+	PERFDATA_EPOCH, /* another kernel begins: nothing that was mapped or that ran before exists any more */
 };
 
 /*
@@ -101,6 +102,7 @@ struct perfdata_record {
 			uint32_t ppid, ptid;
 		} fork; /* and exit */
 		uint64_t lost;
+		const struct perfdata *epoch; /* the profile that the next records are of */
 	};
 };
 
@@ -152,6 +154,15 @@ struct perfdata {
 	/* The kernel's, out of its mapping or of the table, whatever name stands there; length 0: not known. */
 	uint8_t kernel_id[20];
 	uint8_t kernel_id_len;
+	/*
+	 * The profile of the kernel that followed this one in the same guest, owned; NULL: there is none. perfdata_next() goes on
+	 * with its records, and the first one's nsamples, nlost, events, first_ns, last_ns and partial include it.
+	 */
+	struct perfdata *next_epoch;
+	uint32_t epoch; /* of the guest's kernels, from 1 on */
+	struct {
+		uint64_t samples, first_ns, last_ns;
+	} own; /* as nsamples, first_ns and last_ns, of this kernel alone */
 	int64_t changed_s; /* when the file was changed last (CLOCK_REALTIME, s); INT64_MAX: it comes through a pipe */
 
 	struct perfdata_private *priv;
@@ -163,6 +174,9 @@ struct perfdata {
  */
 int perfdata_open_event(struct perfdata **out, const char *path, const char *event, struct err *e);
 int perfdata_open(struct perfdata **out, const char *path, struct err *e);
+/* The same of one kernel, from 1 on; 0: of all. -ENOENT: the profile does not have so many. */
+int perfdata_open_epoch(struct perfdata **out, const char *path, const char *event, uint32_t epoch,
+			struct err *e);
 /*
  * Borrowed bytes, with the contents of the files data.N of perf record --threads, if there are any, borrowed as
  * well; name is for messages.

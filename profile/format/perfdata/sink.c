@@ -713,6 +713,18 @@ static int open_directory(struct sink_perfdata *p, const struct sink_perfdata *o
 	return open_data(p, of, data, e);
 }
 
+/* The caller's directory is a temporary itself. */
+static int create_in_place(struct sink_perfdata *p, const struct sink_perfdata *of, struct err *e)
+{
+	p->tmp = strdup(p->path);
+	if (!p->tmp)
+		return err_nomem(e);
+	if (mkdir(p->tmp, 0700) == 0)
+		return open_directory(p, of, e);
+	free(take_ptr(p->tmp));
+	return err_set(e, errno, "%s: cannot create: %s", p->path, strerror(errno));
+}
+
 /* What a killed process that had our pid has left stays: another name is tried. */
 static int create_temporary(struct sink_perfdata *p, const struct sink_perfdata *of, struct err *e)
 {
@@ -765,6 +777,8 @@ static int sink_prepare(struct sink_perfdata *p, const struct sink_perfdata_opti
 		old = NULL;
 		return err_nomem(e);
 	}
+	if (opt->in_place)
+		return create_in_place(p, of, e);
 	ret = check_replaceable(p->path, e);
 	if (ret)
 		return ret;
@@ -811,6 +825,13 @@ int perfdata_sink_create(struct sink **out, const struct sink_perfdata_options *
 	}
 	*out = &p->sink;
 	return 0;
+}
+
+const char *perfdata_sink_directory(const struct sink *s)
+{
+	const struct sink_perfdata *p = (const struct sink_perfdata *)s;
+
+	return s->ops == &perfdata_ops && !p->opt.single_file ? p->tmp : NULL;
 }
 
 /* -- a copy ----------------------------------------------------------------------- */

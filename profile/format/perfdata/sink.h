@@ -9,7 +9,8 @@
  *   PATH/kcore_dir/modules   empty; perf wants it to be there
  *   PATH/dso/<build id>      ELF files of user programs, for kvmprof itself
  *   PATH/kvmprof.json        the totals (also inside data)
- * perf reads all but the last two, which it ignores. User programs go to the
+ *   PATH/epoch-2/            what the guest's second kernel did: such a directory without totals (sink_epochs.h)
+ * perf reads all but the last three, which it ignores. User programs go to the
  * build-id cache as well: the one place where perf looks for them.
  *
  * Single-file form: PATH is the file; kernel symbols go to the build-id cache.
@@ -45,6 +46,7 @@ struct sink_perfdata_options {
 	/* Where additions to the cache are written, for others to move into it; NULL: the cache itself. Borrowed. */
 	const char *cache_stage;
 	bool no_buildid_cache; /* write nothing outside PATH */
+	bool in_place; /* path does not exist, and is written under its own name: nothing is renamed or replaced */
 	bool passed_on;	   /* path is not where a person will look for it, but goes on to a pipe */
 	bool late_samples; /* samples may come long after what has a later time */
 	/*
@@ -63,5 +65,8 @@ struct sink_perfdata_options {
  * copied; *out is freed by its destroy().
  */
 int perfdata_sink_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e);
+
+/* Returns where a sink of perfdata_sink_create() writes until end(): a directory, or NULL for the single-file form. */
+const char *perfdata_sink_directory(const struct sink *s);
 
 #endif

@@ -134,6 +134,8 @@ void perfdata_sink_cache(struct sink_perfdata *p, const struct buildid_file_entr
 
 int perfdata_sink_publish(struct sink_perfdata *p, struct err *e)
 {
+	if (p->opt.in_place)
+		return 0;
 	return p->registered ? p->opt.publisher->publish(p->opt.publisher->ctx, e)
 			     : file_publish(p->tmp, p->path, e);
 }

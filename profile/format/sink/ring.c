@@ -160,6 +160,17 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 	return sink_forward_begin(s, info, e);
 }
 
+/* What is kept are samples of the kernel before. */
+static int op_kernel(struct sink *s, const struct profile_kernel *k, struct err *e)
+{
+	struct sink_ring *r = self(s);
+	int ret = replay(r, r->forward.to, e);
+
+	r->n = r->head = r->tail = r->wrap = 0;
+	memset(r->gone, 0, r->vcpus * sizeof(*r->gone));
+	return ret ? ret : sink_forward_kernel(s, k, e);
+}
+
 static int op_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
 {
 	(void)e;
@@ -217,7 +228,7 @@ static void op_destroy(struct sink *s)
 
 static const struct sink_ops ring_ops = {
 	.begin = op_begin,
-	.kernel = sink_forward_kernel,
+	.kernel = op_kernel,
 	.fork = sink_forward_fork,
 	.exit = sink_forward_exit,
 	.comm = sink_forward_comm,

@@ -3,10 +3,13 @@
  * sink: where a profile goes. perf.data is one of several.
  *
  * Calls come from one thread at a time (the pipeline's consumer) in this order:
- * begin, kernel (once, before the first sample; when it never comes the kernel
+ * begin, kernel (before the first sample; when it never comes the kernel
  * counts as unknown), any mix of the others, then end, or destroy at any point
  * to give up (a sink then leaves no half-written output behind). Strings and
  * structures are copied unless it says "borrowed"; those stay until end().
+ *
+ * A further call of kernel says that the guest runs another kernel from now on: nothing that was told of tasks, modules and mappings
+ * counts any more. A sink that has room for one kernel may refuse it (profile/format/perfdata/sink_epochs.h).
  *
  * Times are CLOCK_MONOTONIC in ns. Calls need not be in order of time, but what
  * a sample depends on (its task's name, its mappings) must not have a later

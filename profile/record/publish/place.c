@@ -25,6 +25,8 @@
 #define FILE_MAGIC "PERFILE2"
 /* A profile of one file that the run names while its guest runs has this suffix. */
 #define FILE_SUFFIX ".data"
+#define EPOCH_DIR "epoch-"
+#define EPOCH_DIGITS 2u
 
 /* The names that a profile's directory may contain. */
 static const char *const top_files[] = { "data", "text", "kvmprof.json", NULL };
@@ -47,6 +49,15 @@ static bool is_one_of(const char *name, const char *const *list)
 		if (!strcmp(name, *list))
 			return true;
 	return false;
+}
+
+/* Returns whether it is the name of the profile of a later kernel, which lies in the first one's directory. */
+static bool is_epoch(const char *name)
+{
+	size_t len = strlen(EPOCH_DIR),
+	       digits = strncmp(name, EPOCH_DIR, len) ? 0 : strlen(name + len);
+
+	return digits && digits <= EPOCH_DIGITS && strspn(name + len, "0123456789") == digits;
 }
 
 static bool is_build_id(const char *name)
@@ -147,23 +158,27 @@ static int check_file_at(const struct place *p, int dir, const char *name, bool 
 		      : check_file(p, fd, name, links, e);
 }
 
-enum level { LEVEL_TOP, LEVEL_KCORE, LEVEL_DSO };
+enum level { LEVEL_TOP, LEVEL_EPOCH, LEVEL_KCORE, LEVEL_DSO };
 
 static int check_level(const struct place *p, int fd, enum level level, struct err *e);
 
 static int check_entry(const struct place *p, int dir, enum level level, const char *name,
 		       struct err *e)
 {
-	bool kcore = !strcmp(name, "kcore_dir"), dso = !strcmp(name, "dso");
+	bool profile = level == LEVEL_TOP || level == LEVEL_EPOCH;
+	enum level below = !strcmp(name, "kcore_dir")		  ? LEVEL_KCORE
+			   : !strcmp(name, "dso")		  ? LEVEL_DSO
+			   : level == LEVEL_TOP && is_epoch(name) ? LEVEL_EPOCH
+								  : LEVEL_TOP;
 	int fd;
 
-	if (level == LEVEL_TOP && (kcore || dso)) {
+	if (profile && below != LEVEL_TOP) {
 		fd = openat(dir, name, OPEN_DIR);
 		return fd < 0 ? err_set(e, errno, "%s: no directory of a profile: %s", name,
 					strerror(errno))
-			      : check_level(p, fd, kcore ? LEVEL_KCORE : LEVEL_DSO, e);
+			      : check_level(p, fd, below, e);
 	}
-	if ((level == LEVEL_TOP && is_one_of(name, top_files)) ||
+	if ((profile && is_one_of(name, top_files)) ||
 	    (level == LEVEL_KCORE && is_one_of(name, kcore_files)) ||
 	    (level == LEVEL_DSO && is_build_id(name)))
 		return check_file_at(p, dir, name, level == LEVEL_DSO, e);
