@@ -68,6 +68,11 @@ struct capture_python_thread {
 /* Where the running task is and what of it to copy; offsets are into its structure. */
 struct capture_task_plan {
 	bool known;
+	/*
+	 * Another kernel runs than the one that the machine was started with: `current` is its address at run time, and the
+	 * addresses of the capture plan (irq_stack_ptr) say nothing about it.
+	 */
+	bool other_kernel;
 	/* The pointer to the task: an offset from the kernel's GS base if percpu, else an address. */
 	uint64_t current;
 	bool percpu;

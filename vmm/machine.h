@@ -71,7 +71,7 @@ struct vcpu {
 	atomic_uint dead_looks;
 };
 
-#define VM_LATE_TASK_PLANS 4u
+#define VM_LATE_TASK_PLANS 64u
 
 /* A virtio device and its transport, one of the two. */
 #define VM_MAX_VIRTIO 20u

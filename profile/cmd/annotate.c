@@ -28,6 +28,7 @@
 struct annotate_options {
 	const char *phase; /* NULL: all */
 	const char *event; /* of several; NULL: the first */
+	uint32_t epoch;
 	const char *input, *output, *buildid_dir;
 	const char *symbol; /* -s, as perf has it; NULL: it is a word */
 	struct annotate_query query;
@@ -280,7 +281,8 @@ static int annotate_open(const struct annotate_options *o, struct reader *in, st
 {
 	struct reader_options from = { .input = o->input,
 				       .buildid_dir = o->buildid_dir,
-				       .event = o->event };
+				       .event = o->event,
+				       .epoch = o->epoch };
 	int ret = reader_open(in, &from, e);
 
 	if (ret || o->event || !in->p->counted)
@@ -333,6 +335,7 @@ static const struct option_row rows[] = {
 	{ "symbol", 's', "NAME", NULL, OPTION_TEXT(symbol) },
 	CMD_PHASE(phase),
 	CMD_EVENT(event),
+	CMD_EPOCH(epoch),
 	OPTION_HEADING("      --att, --intel     syntax (default: --att); -M att and -M intel are "
 		       "the same\n"),
 	{ "att", 0, NULL, NULL, OPTION_PUT(syntax, DISASM_ATT) },

@@ -11,6 +11,7 @@
 #include "base/reporter.h"
 #include "profile/compare/stats/deals.h"
 #include "profile/format/names/srcline.h"
+#include "profile/format/perfdata/format.h"
 #include "profile/record/libvirt/attach_domain.h"
 
 /* Prints on standard error; for library code that reports while it works. */
@@ -48,6 +49,14 @@ int cmd_status(int ret, const struct err *e);
 	{                                                                              \
 		"event", 0, "NAME", "of several events this one (default: the first)", \
 			OPTION_TEXT(m)                                                 \
+	}
+/* m: a uint32_t. */
+#define CMD_EPOCH(m)                                                              \
+	{                                                                         \
+		"epoch", 0, "N",                                                  \
+			"of a guest that ran several kernels the Nth (default:\n" \
+			"all): the header of a report lists them",                \
+			OPTION_WHOLE(m, 1, PERFDATA_MAX_EPOCHS, "1 to 32")        \
 	}
 #define CMD_PHASE(m)                                                                \
 	{                                                                           \

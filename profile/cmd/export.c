@@ -94,6 +94,7 @@ static const struct option_row rows[] = {
 	OPTION_ROWS(cmd_debuginfo_rows, places),
 	OPTION_HEADING("\nWhich samples (not lcov):\n"),
 	CMD_EVENT(load.event),
+	CMD_EPOCH(load.epoch),
 	OPTION_ROWS(cmd_filter_rows, load),
 	CMD_PHASE(phase),
 	OPTION_HELP,

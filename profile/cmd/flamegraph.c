@@ -229,6 +229,7 @@ static const struct option_row rows[] = {
 	{ "min-width", 0, "N", "merge frames narrower than N pixels (default: 0.1)",
 	  OPTION_REAL(picture.min_width, 0, FLAME_MAX_WIDTH, "a number from 0 to 20000") },
 	CMD_EVENT(load.event),
+	CMD_EPOCH(load.epoch),
 	OPTION_ROWS(cmd_filter_rows, load),
 	CMD_PHASE(phase),
 	CMD_NO_DEMANGLE(load.no_demangle),

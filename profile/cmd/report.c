@@ -107,6 +107,7 @@ static int report(struct report_options *opt, struct err *e)
 	struct display_names display;
 	const struct reader_options from = { .input = opt->input,
 					     .event = opt->event,
+					     .epoch = opt->epoch,
 					     .buildid_dir = opt->buildid_dir };
 	struct reader in;
 	struct agg *a = NULL;

@@ -270,6 +270,7 @@ static const struct option_row rows[] = {
 	  "-: standard input)",
 	  OPTION_CALL(parse_input, NULL) },
 	CMD_EVENT(event),
+	CMD_EPOCH(epoch),
 	{ "sort", 's', "KEY,...",
 	  "a row for each combination of these (default:\n" DEFAULT_KEYS "): " KEYS,
 	  OPTION_CALL(parse_keys, NULL) },

@@ -191,13 +191,16 @@ static int print_samples(struct script_command *s, struct err *e)
 
 struct script_options {
 	const char *input, *buildid_dir, *phase;
+	uint32_t epoch;
 	bool srcline, full_path, no_demangle;
 	struct debuginfo_places places;
 };
 
 static int script_print(struct script_options *o, struct err *e)
 {
-	const struct reader_options from = { .input = o->input, .buildid_dir = o->buildid_dir };
+	const struct reader_options from = { .input = o->input,
+					     .epoch = o->epoch,
+					     .buildid_dir = o->buildid_dir };
 	struct script_command *s = calloc(1, sizeof(*s));
 	char note[NAMES_NOTE_MAX];
 	int ret;
@@ -250,6 +253,7 @@ static int parse_fields(void *at, char *arg, struct err *e)
 static const struct option_row rows[] = {
 	CMD_INPUT(input),
 	CMD_BUILDID_DIR(buildid_dir),
+	CMD_EPOCH(epoch),
 	CMD_PHASE(phase),
 	CMD_NO_DEMANGLE(no_demangle),
 	{ "srcline", 0, NULL,

@@ -161,9 +161,8 @@ static bool read_halt(const struct attach *a, unsigned int i, const struct captu
 {
 	const struct vcpu *v = &a->vm->vcpu[i];
 	const struct capture_task_plan *plan = capture_plan_of_task(a->vm);
-	const uint64_t at = !plan->known ? 0
-					 : capture_address(v, plan->current, plan->percpu,
-							   view->sregs->gs.base);
+	const uint64_t at =
+		!plan->known ? 0 : capture_current_address(v, plan, view->sregs->gs.base);
 
 	*out = (struct attach_halt){ 0 };
 	if (at)

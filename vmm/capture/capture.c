@@ -164,7 +164,7 @@ static uint64_t irq_stack_top(const struct vcpu *v, const struct capture_view *w
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 	uint64_t at = 0, top;
 
-	if (plan->irq_stack_ptr)
+	if (plan->irq_stack_ptr && !capture_plan_of_task(v->vm)->other_kernel)
 		at = capture_address(v, plan->irq_stack_ptr, plan->irq_stack_percpu, gs);
 	if (!at || capture_read(w, at, &top, sizeof(top)) != sizeof(top))
 		return 0;

@@ -63,13 +63,9 @@ uint64_t capture_linked_address(const struct vcpu *v, uint64_t addr)
 	return addr + atomic_load_explicit(&v->vm->slide, memory_order_relaxed);
 }
 
-uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs)
+/* addr is at run time. */
+static uint64_t address_on_vcpu(const struct vcpu *v, uint64_t addr, uint64_t gs)
 {
-	const uint64_t linked = addr;
-
-	addr = capture_linked_address(v, addr);
-	if (!percpu || (linked && !addr))
-		return addr;
 	/*
 	 * Per-CPU variables that are linked among the kernel's addresses (since 6.15) are there
 	 * at first, too, and GS is 0: the boot processor has its own area only after
@@ -78,6 +74,22 @@ uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint6
 	if (!gs && (addr & KERNEL_HALF) && !v->index && (!v->foreign || v->exact) && !v->kernel_gs)
 		return addr;
 	return gs ? gs + addr : 0;
+}
+
+uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs)
+{
+	const uint64_t linked = addr;
+
+	addr = capture_linked_address(v, addr);
+	return !percpu || (linked && !addr) ? addr : address_on_vcpu(v, addr, gs);
+}
+
+uint64_t capture_current_address(const struct vcpu *v, const struct capture_task_plan *plan,
+				 uint64_t gs)
+{
+	if (!plan->other_kernel)
+		return capture_address(v, plan->current, plan->percpu, gs);
+	return plan->percpu ? address_on_vcpu(v, plan->current, gs) : plan->current;
 }
 
 uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct sample *s)
@@ -131,7 +143,7 @@ void capture_task(const struct vcpu *v, const struct capture_view *user, uint64_
 	if (!plan->known)
 		return;
 	t->state = SAMPLE_TASK_NOT_YET;
-	at = capture_address(v, plan->current, plan->percpu, gs);
+	at = capture_current_address(v, plan, gs);
 	if (!at)
 		return;
 	t->state = SAMPLE_TASK_UNREADABLE;

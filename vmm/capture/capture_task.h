@@ -21,6 +21,9 @@ struct vm;
  */
 uint64_t capture_linked_address(const struct vcpu *v, uint64_t addr);
 uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs);
+/* Returns where the plan's pointer to the current task lies; 0 when it is not known yet. */
+uint64_t capture_current_address(const struct vcpu *v, const struct capture_task_plan *plan,
+				 uint64_t gs);
 /* The kernel's GS base at any instruction, in entry code too. Fills s->lstar as well. */
 uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct sample *s);
 /* What is known of tasks by now. */

@@ -91,7 +91,7 @@ static struct peek_want want_of(const struct vcpu *v)
 
 	if (!plan->known)
 		return w;
-	w.current = capture_address(v, plan->current, plan->percpu, v->kernel_gs);
+	w.current = capture_current_address(v, plan, v->kernel_gs);
 	if (!plan->members)
 		return w;
 	want_member(&w, plan->tid, sizeof(uint32_t));

@@ -365,7 +365,9 @@ static int coverage_open(struct coverage *c, const struct coverage_options *o, s
 {
 	struct coverage_private *v = c->priv;
 	const char *input = o->input ? o->input : "perf.data";
-	const struct reader_options from = { o->input, COUNTED_EXEC, o->buildid_dir };
+	const struct reader_options from = { .input = o->input,
+					     .event = COUNTED_EXEC,
+					     .buildid_dir = o->buildid_dir };
 	struct perfdata *p;
 	struct err why = { 0 };
 	bool has;

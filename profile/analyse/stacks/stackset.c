@@ -405,6 +405,7 @@ static int stackset_build(struct stackset_build *b, struct stackset **out, struc
 {
 	const struct reader_options from = { .input = b->opt.input,
 					     .event = b->opt.event,
+					     .epoch = b->opt.epoch,
 					     .buildid_dir = b->opt.buildid_dir };
 	int ret = reader_open(&b->in, &from, e);
 

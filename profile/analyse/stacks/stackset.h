@@ -128,6 +128,7 @@ struct stackset_options {
 	bool relaxed; /* functions reach to the next symbol, whatever their size */
 	bool keep_samples;
 	const char *event; /* of several events this one; NULL: the first */
+	uint32_t epoch;	   /* the guest's kernel whose samples are read, from 1 on; 0: all */
 	/* Which samples: */
 	double from_s, to_s; /* [from, to) in seconds since the first sample; to_s 0: to the end */
 	const char *comm;    /* NULL: all */

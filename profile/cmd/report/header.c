@@ -136,6 +136,22 @@ static void print_events(const struct perfdata *p)
 	puts("; --event NAME shows another");
 }
 
+/* Lists the guest's kernels, where it had several. */
+static void print_epochs(const struct perfdata *p)
+{
+	const uint64_t begin = p->first_ns;
+
+	for (const struct perfdata *at = p; p->next_epoch && at; at = at->next_epoch) {
+		printf("# kernel %" PRIu32 ": ", at->epoch);
+		utf8_put(stdout, at->guest[0] ? at->guest : "unknown");
+		if (at->own.samples)
+			printf(", from %.3f s to %.3f s", (double)(at->own.first_ns - begin) / 1e9,
+			       (double)(at->own.last_ns - begin) / 1e9);
+		printf(", %" PRIu64 " samples%s\n", at->own.samples,
+		       at->next_epoch ? "" : "; --epoch N shows one");
+	}
+}
+
 /* Prints the shares of the modes that only files of perf have, where they are not 0. */
 static void print_other_modes(const struct agg *a)
 {
@@ -185,6 +201,7 @@ void report_header(const struct report *r)
 		printf("%s\n", p->counted ? "" : "; no samples lost");
 	print_outside(p);
 	print_engine(r);
+	print_epochs(p);
 	print_events(p);
 	print_missed(r);
 	print_left_out(r);

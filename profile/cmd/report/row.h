@@ -26,6 +26,7 @@ struct report_time {
 struct report_options {
 	const char *input, *buildid_dir, *event;
 	unsigned long top;
+	uint32_t epoch; /* the guest's kernel, from 1 on; 0: all */
 	bool by_self, no_children, no_demangle, ci, images, functions, header;
 	bool color; /* once it is known where to */
 	enum report_format format;

@@ -80,6 +80,22 @@ int guest_create(struct guest **out, struct target *target, const struct guest_h
 	return 0;
 }
 
+int guest_create_later(struct guest **out, const struct guest *before, struct target *target,
+		       struct err *e)
+{
+	struct guest_options opt = before->opt;
+	int ret;
+
+	target_open_running(target, before->target->name);
+	target_bind(target, before->target->mem);
+	opt.runs = true;
+	opt.moves = opt.placed = false;
+	ret = guest_create(out, target, &before->host, before->sink, &opt, e);
+	if (!ret)
+		(*out)->later = true;
+	return ret;
+}
+
 void guest_destroy(struct guest *g)
 {
 	if (!g)
@@ -148,6 +164,18 @@ static int search(struct guest *g, const struct sample *s, struct err *e)
 	return 0;
 }
 
+/* What the sample has of a task was read in the way of the kernel before. */
+static int see_no_task(struct guest *g, const struct sample *s, struct profile_sample *out,
+		       struct err *e)
+{
+	const struct guest_task *none;
+	struct sample bare = *s;
+
+	memset(&bare.task, 0, sizeof(bare.task));
+	bare.task.state = SAMPLE_TASK_NOT_YET;
+	return guest_tasks_see(g->tasks, &bare, &out->pid, &out->tid, &none, e);
+}
+
 static int see_task(struct guest *g, const struct sample *s, struct profile_sample *out,
 		    const struct guest_task **task, struct err *e)
 {
@@ -157,6 +185,8 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 	*task = NULL;
 	if (!g->tasks)
 		return pseudo_task(g, s, out, e);
+	if (g->later && s->time_ns <= g->plan_ns)
+		return see_no_task(g, s, out, e);
 	ret = search(g, s, e);
 	if (ret)
 		return ret;
@@ -346,6 +376,11 @@ void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack)
 }
 
 /* -- what is known, for those who ask ---------------------------------------------------- */
+
+const char *guest_release(const struct guest *g)
+{
+	return g->target->osrelease;
+}
 
 bool guest_is_known_linux(const struct guest *g)
 {

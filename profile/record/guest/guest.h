@@ -12,6 +12,7 @@
 
 #include "profile/record/guest/cfi.h"
 #include "profile/record/guest/code.h"
+#include "profile/record/guest/epoch.h"
 #include "profile/record/guest/guest_host.h"
 #include "profile/record/host/host_names.h"
 #include "profile/record/guest/jit.h"
@@ -76,6 +77,20 @@ void guest_destroy(struct guest *g);
  * samples can be processed. An error is the sink's.
  */
 bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct err *e);
+/*
+ * Returns whether a sample is of the kernel that was found. After EPOCH_OTHER nothing more may be asked of g than
+ * guest_finish(), and guest_create_later() makes the guest that the sample and those after it are of.
+ */
+enum epoch_state guest_epoch(struct guest *g, const struct sample *s);
+/*
+ * Creates the guest of the next kernel in the machine of `before`, which may be destroyed afterwards. *target is filled, and must outlive
+ * it; the kernel's names come from its memory. The sink's kernel() is called later.
+ */
+int guest_create_later(struct guest **out, const struct guest *before, struct target *target,
+		       struct err *e);
+/* Returns the release of the kernel, or "" if it is not known. */
+const char *guest_release(const struct guest *g);
+
 /* No more samples will come, or no more can be held: go on with what is known. */
 int guest_give_up(struct guest *g, struct err *e);
 

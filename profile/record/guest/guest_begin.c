@@ -15,6 +15,8 @@
 
 /* A guest that stands while its mappings are read loses nothing by it: 12,500 instructions. */
 #define EXACT_RETRY_NS 100000u
+/* An order to the process that takes the samples is carried out before this time has passed. */
+#define PLAN_SETTLE_NS 20000000u
 
 /*
  * Kernel text by the image's own mapping, all else as the kernel has it mapped. Where
@@ -124,10 +126,14 @@ void guest_set_late_plan(struct guest *g)
 		return;
 	plan = target_task_plan(&t->linux_facts);
 	plan.stack_align = target_stack_size(t);
+	plan.other_kernel = g->later;
 	/* It counts from linked addresses. */
 	if (plan.current >= t->kernel.text + t->slide && plan.current < t->kernel.end + t->slide)
 		plan.current -= t->slide;
 	g->host.set_task_plan(g->host.ctx, &plan);
+	if (g->later)
+		g->plan_ns = g->host.stands ? g->host.now_ns(g->host.ctx)
+					    : clock_mono_ns() + PLAN_SETTLE_NS;
 }
 
 /* -- what runs before the kernel ------------------------------------------------------------- */
@@ -465,6 +471,15 @@ static uint64_t fault_handler(const struct guest *g, const struct sample *s)
 	return (uint64_t)gate[2] << 32 | (gate[1] & 0xffff0000u) | (gate[0] & 0xffffu);
 }
 
+/* Returns the address of code of the kernel, or 0 if it is not known yet. */
+static uint64_t address_inside(const struct guest *g, const struct sample *s)
+{
+	/* A kernel that has just begun has no IDT of its own, and LSTAR is still the one before it. */
+	if (g->later && s->regs.rip >= LIVEKERNEL_LOW && s->regs.rip < LIVEKERNEL_HIGH)
+		return s->regs.rip;
+	return g->opt.runs ? fault_handler(g, s) : s->lstar;
+}
+
 bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct err *e)
 {
 	const struct kslide_cpu cpu = { .lstar = s->lstar, .idt_base = s->idt_base };
@@ -477,7 +492,7 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 	if (!g->memory.root.cr3 || !(s->regs.rip & KERNEL_HALF))
 		return false;
 	if (g->target->live) {
-		uint64_t inside = g->opt.runs ? fault_handler(g, s) : s->lstar;
+		uint64_t inside = address_inside(g, s);
 
 		if (!inside)
 			return false;

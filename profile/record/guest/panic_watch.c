@@ -42,6 +42,18 @@ static void find_variables(struct panic_watch *w, struct guest *g, const struct 
 	atomic_store(&w->cpu, cpu);
 }
 
+void panic_watch_reset(struct panic_watch *w)
+{
+	atomic_store(&w->cpu, 0);
+	atomic_store(&w->timeout, 0);
+	atomic_store(&w->image, 0);
+	atomic_store(&w->banner, 0);
+	atomic_store(&w->sampled, false);
+	atomic_store(&w->seen, false);
+	w->once = w->have_range = false;
+	w->end[0] = w->end[1] = 0;
+}
+
 void panic_watch_tick(struct panic_watch *w, struct guest *g, const struct gmem *mem)
 {
 	uint64_t now = clock_mono_ns();

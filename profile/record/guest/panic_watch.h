@@ -38,6 +38,8 @@ struct panic_state {
 	bool crash_kernel; /* another kernel is loaded, which boots then */
 };
 
+/* Another kernel runs: its variables lie elsewhere. On the consumer's thread. */
+void panic_watch_reset(struct panic_watch *w);
 /* Between samples, on the consumer's thread; does something each 100 ms. */
 void panic_watch_tick(struct panic_watch *w, struct guest *g, const struct gmem *mem);
 /* A sample's stack, on the consumer's thread. */

@@ -5,6 +5,7 @@
 
 #include "profile/record/host/frame.h"
 #include "profile/record/host/frame_host.h"
+#include "profile/record/guest/epoch.h"
 #include "profile/record/guest/guest.h"
 #include "profile/record/guest/guest_begin.h"
 
@@ -28,6 +29,10 @@ struct guest {
 	struct sink *sink;
 	struct guest_options opt;
 	bool is_linux, ready, known, told_pseudo;
+	bool later; /* another kernel ran in this machine before */
+	uint64_t
+		plan_ns; /* of a later kernel: until then the task of a sample was read as that kernel's predecessor keeps it */
+	struct epoch_mark mark;
 	const uint8_t *text; /* the kernel's, from text_va on, in this process; NULL: none */
 	uint64_t text_va, text_len;
 	struct guest_memory memory;

@@ -39,6 +39,7 @@ struct pipeline {
 	struct pipeline_options opt;
 	struct merge *merge;
 	struct held held;
+	struct epochs epochs;
 	pthread_t thread;
 	atomic_bool stop;
 	atomic_uint max_stack;
@@ -102,6 +103,7 @@ static void pipeline_count(struct pipeline *p, const struct profile_sample *s)
 	const struct stack *stack = s->stack;
 
 	st->samples++;
+	st->kernel[p->epochs.n].samples++;
 	st->event_samples[s->event]++;
 	st->event_weight[s->event] += s->period;
 	if (s->event == 0) {
@@ -395,10 +397,95 @@ static void process_held(void *ctx, const struct sample *s)
 	process(ctx, s);
 }
 
+/* -- another kernel -------------------------------------------------------------------- */
+
+/* No kernel is proven for it, and the names of a wrong one would be wrong names. */
+static void lose_sample(struct pipeline *p, const struct sample *s)
+{
+	p->stats.in_doubt++;
+	if (!p->err.code)
+		pipeline_fail(p, p->sink->ops->lost(p->sink, s->vcpu, 1, s->time_ns, &p->err));
+}
+
+/* What runs outside of the kernel's half has no name of a kernel. */
+static void process_doubtful(void *ctx, const struct sample *s)
+{
+	if (s->regs.rip >> 63)
+		lose_sample(ctx, s);
+	else
+		process(ctx, s);
+}
+
+/* The kernel that follows is not known yet, so that nothing can be processed. */
+static void hold_doubtful(void *ctx, const struct sample *s)
+{
+	struct pipeline *p = ctx;
+
+	if (s->regs.rip >> 63 || !pipeline_hold(p, s))
+		lose_sample(p, s);
+}
+
+/* The kernel that was found does not run any more. */
+static void next_kernel(struct pipeline *p, const struct sample *s)
+{
+	struct err ignored = { 0 };
+	int ret;
+
+	snprintf(p->stats.kernel[p->epochs.n].release, sizeof(p->stats.kernel[p->epochs.n].release),
+		 "%s", guest_release(p->guest));
+	ret = epochs_next(&p->epochs, &p->guest, p->err.code ? &ignored : &p->err);
+	if (ret) {
+		pipeline_fail(p, ret);
+		return;
+	}
+	p->stats.kernel[p->epochs.n].from_ns = s->time_ns;
+	p->stats.kernels = p->epochs.n + 1;
+	panic_watch_reset(&p->panic);
+	offcpu_destroy(p->offcpu);
+	p->offcpu = NULL;
+	if (p->opt.offcpu_period_ns)
+		pipeline_fail(p, offcpu_create(&p->offcpu, p->guest, p->opt.offcpu_period_ns,
+					       p->opt.offcpu_event, &p->err));
+	epochs_release(&p->epochs, hold_doubtful, p);
+}
+
+/* Of a vCPU, with its registers: not of a task that waits, nor of a moment. */
+static bool has_state(const struct sample *s)
+{
+	return s->reason != SAMPLE_OFFCPU && s->reason != SAMPLE_CRASH &&
+	       s->reason != SAMPLE_MARKER;
+}
+
+/* Returns whether the sample is of the kernel that is known, and those before it are, too. */
+static bool is_of_kernel(struct pipeline *p, const struct sample *s)
+{
+	enum epoch_state state = has_state(s) ? guest_epoch(p->guest, s) : EPOCH_SAME;
+
+	if (state == EPOCH_OTHER && epochs_have_room(&p->epochs)) {
+		next_kernel(p, s);
+		return true;
+	}
+	if (state == EPOCH_SAME && has_state(s))
+		epochs_release(&p->epochs, process_held, p);
+	if (state == EPOCH_SAME && !p->epochs.doubt_ns)
+		return true;
+	if (s->reason == SAMPLE_LOOK)
+		return false;
+	if (state == EPOCH_OTHER) {
+		lose_sample(p, s);
+	} else if (!epochs_hold(&p->epochs, s)) {
+		epochs_release(&p->epochs, process_doubtful, p);
+		process_doubtful(p, s);
+	}
+	return false;
+}
+
 static void take_sample(struct pipeline *p, const struct sample *s)
 {
 	int ret;
 
+	if (!is_of_kernel(p, s))
+		return;
 	if (!guest_is_ready(p->guest, s, &ret, &p->err)) {
 		if (s->reason == SAMPLE_LOOK || pipeline_hold(p, s))
 			return;
@@ -487,6 +574,9 @@ static void read_threads(struct pipeline *p)
 
 static void take_stats(struct pipeline *p)
 {
+	struct epoch_facts *k = &p->stats.kernel[p->epochs.n];
+
+	snprintf(k->release, sizeof(k->release), "%s", guest_release(p->guest));
 	guest_stats(p->guest, &p->stats.guest);
 	if (p->offcpu)
 		offcpu_stats(p->offcpu, &p->stats.offcpu);
@@ -550,6 +640,7 @@ static void *consumer(void *arg)
 			read_threads(p);
 			pipeline_fail(p, guest_give_up(p->guest, &p->err));
 			held_release(&p->held, process_held, p);
+			epochs_release(&p->epochs, process_doubtful, p);
 			pipeline_requests(p, IO_JOIN_REST);
 			process_markers(p, UINT64_MAX);
 			if (!p->err.code)
@@ -567,6 +658,7 @@ void pipeline_destroy(struct pipeline *p)
 		return;
 	offcpu_destroy(p->offcpu);
 	guest_destroy(p->guest);
+	epochs_deinit(&p->epochs);
 	io_stages_destroy(p->stages);
 	io_join_destroy(p->io);
 	merge_destroy(p->merge);
@@ -683,6 +775,8 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	if (own)
 		p->opt = *own;
 	held_init(&p->held);
+	epochs_init(&p->epochs);
+	p->stats.kernels = 1;
 	p->dropped_seen = calloc(vm_vcpus(p->vm), sizeof(*p->dropped_seen));
 	p->last = calloc(vm_vcpus(p->vm), sizeof(*p->last));
 	p->merge = merge_create(ring_of, p->vm, vm_vcpus(p->vm));

@@ -10,6 +10,7 @@
 
 #include "profile/record/guest/guest.h"
 #include "profile/record/host/host_threads.h"
+#include "profile/record/pipeline/epochs.h"
 #include "profile/record/pipeline/io_join.h"
 #include "profile/record/pipeline/io_stages.h"
 #include "profile/format/sink/markers.h"
@@ -50,7 +51,10 @@ struct pipeline_stats {
 	uint64_t user_frames;
 	uint64_t user_end[STACK_END_COUNT]; /* why the program's part of a stack ended */
 	uint64_t held;			    /* samples that waited */
-	uint64_t depth_cut;		    /* stacks cut by pipeline_set_max_stack() */
+	uint64_t in_doubt; /* samples of which no kernel could be proven: not in the profile */
+	struct epoch_facts kernel[EPOCHS_MAX];
+	unsigned int kernels; /* how many the guest had */
+	uint64_t depth_cut;   /* stacks cut by pipeline_set_max_stack() */
 	struct pipeline_io_stats {
 		bool wanted;	  /* there is an event of disks; of packets */
 		uint64_t records; /* of requests; of packets, both ways */

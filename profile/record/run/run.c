@@ -16,6 +16,7 @@
 #include "profile/record/control/ps_view.h"
 #include "profile/record/control/view.h"
 #include "profile/format/sink/sink.h"
+#include "profile/format/perfdata/sink_epochs.h"
 #include "profile/format/perfdata/sink_pipe.h"
 #include "profile/format/sink/ring.h"
 #include "profile/record/summary/summary.h"
@@ -80,13 +81,15 @@ static int open_output(struct run *r, struct err *e)
 	if (!run_options_to_stdout(r->opt)) {
 		if (leftover_tell(r->opt->output, left, sizeof(left)))
 			reporter_printf(r->opt->reporter, "kvmprof: note: %s\n", left);
-		return perfdata_sink_create(&r->profile.sink, &so, e);
-	}
-	if (isatty(STDOUT_FILENO))
+		ret = perfdata_sink_create(&r->profile.sink, &so, e);
+	} else if (isatty(STDOUT_FILENO)) {
 		return err_set(e, EINVAL,
 			       "-o - writes a profile, which is nothing for a terminal: "
 			       "add `| perf report -i -`");
-	return sink_pipe_create(&r->profile.sink, STDOUT_FILENO, &so, e);
+	} else {
+		ret = sink_pipe_create(&r->profile.sink, STDOUT_FILENO, &so, e);
+	}
+	return ret ? ret : sink_epochs_create(&r->profile.sink, take_ptr(r->profile.sink), &so, e);
 }
 
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)

@@ -309,6 +309,35 @@ static void write_unwinding(const struct facts_out *o, const struct summary *s,
 		   "note: no unwinding by the kernel's ORC tables: {no_orc}"));
 }
 
+/* Lists the guest's kernels, where it ran several. */
+static void write_kernels(const struct facts_out *o, const struct summary *s)
+{
+	const struct pipeline_stats *p = s->stats;
+	const uint64_t first = vm_first_entry_ns(s->vm);
+	struct buf list;
+
+	buf_init(&list);
+	facts_array(o, "kernels");
+	for (unsigned int i = 0; i < p->kernels && p->kernels > 1; i++) {
+		const struct epoch_facts *k = &p->kernel[i];
+		const uint64_t from_ns = k->from_ns > first ? k->from_ns - first : 0;
+		const char *release = k->release[0] ? k->release : "unknown";
+
+		FACTS_OBJECT(o, NULL, STR("release", release), NUM("from_ns", from_ns),
+			     NUM("samples", k->samples));
+		buf_printf(&list, "%s%s (from %.2f s, %" PRIu64 " samples)", i ? ", " : "", release,
+			   (double)from_ns / 1e9, k->samples);
+	}
+	facts_array_end(o);
+	FACTS(o, VAR("kernels_run", p->kernels), VARS("kernel_list", facts_string(&list)),
+	      LINE(p->kernels > 1,
+		   "the guest ran {kernels_run} kernels, one after the other: "
+		   "{kernel_list}; perf shows one of them at a time: see docs/perf-data.md"),
+	      NUM("samples_of_no_kernel", p->in_doubt,
+		  "lost {samples_of_no_kernel} samples of which no kernel could be proven"));
+	buf_deinit(&list);
+}
+
 static void write_stacks(const struct facts_out *o, const struct summary *s, const struct totals *t)
 {
 	const struct pipeline_stats *p = s->stats;
@@ -534,6 +563,7 @@ static void write_summary(const struct facts_out *o, const struct summary *s)
 	summary_events(o, s);
 	summary_off_cpu(o, &p->offcpu);
 	write_losses(o, s, &t);
+	write_kernels(o, s);
 	write_stacks(o, s, &t);
 	summary_where(o, s);
 	summary_disks(o, s->vm, &p->io);

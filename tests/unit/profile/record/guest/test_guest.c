@@ -717,6 +717,142 @@ static void before_tasks_are_known(void **state)
 	assert_string_not_equal(target.linux_facts.task_note.text, "");
 }
 
+/* -- another kernel ------------------------------------------------------------------- */
+
+#define NEXT_CR3 UINT64_C(0x6000)   /* of the next kernel */
+#define NEXT_PA UINT64_C(0x2000000) /* where it lies */
+#define MS UINT64_C(1000000)
+
+/* A sample of the known kernel, its proof, and a later one. */
+static struct sample of_known_kernel(void)
+{
+	struct sample s;
+
+	create(true);
+	s = boot(SLIDE, PA_SLIDE, 0);
+	assert_true(is_ready(&s));
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_SAME);
+	s.time_ns += 100 * MS;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_SAME);
+	s.time_ns += 100 * MS;
+	return s;
+}
+
+/* By its own tables another kernel runs at the place that is known, or at another one. */
+static void another_kernel(void **state)
+{
+	static const char other[] = "another kernel's first bytes";
+	struct sample s = of_known_kernel();
+
+	(void)state;
+	assert_int_equal(gmem_write(&machine.mem, NEXT_PA, other, sizeof(other)), 0);
+	map_page(NEXT_CR3, FIX_TEXT + SLIDE, NEXT_PA);
+	s.regs.cr3 = NEXT_CR3;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
+	/* The old one's memory is still there, and so are its tables. */
+	s.regs.cr3 = KERNEL_CR3;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_SAME);
+	/* In the same memory, at the same address. */
+	s.time_ns += 100 * MS;
+	assert_int_equal(gmem_write(&machine.mem, KERNEL_PA + PA_SLIDE, other, sizeof(other)), 0);
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
+}
+
+static void another_place(void **state)
+{
+	struct sample s = of_known_kernel();
+
+	(void)state;
+	/* The same build, moved elsewhere. */
+	map_page(NEXT_CR3, FIX_TEXT + SLIDE + (64 << 20), KERNEL_PA + PA_SLIDE);
+	s.regs.cr3 = NEXT_CR3;
+	s.regs.rip += 64 << 20;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
+}
+
+/* What proves nothing is neither the one nor the other. */
+static void in_doubt(void **state)
+{
+	const struct sample known = of_known_kernel();
+	struct sample s = known;
+
+	(void)state;
+	s.regs.cr3 = 0x7000; /* an empty table: of a program that has exited */
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_DOUBT);
+	s = known;
+	s.regs.cr0 = 1; /* firmware, or a processor that begins */
+	s.regs.rip = 0xfff0;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_DOUBT);
+	/* A decompressor, by tables that map its own code. */
+	map_page(NEXT_CR3, 0, 0);
+	s = known;
+	s.regs.cr3 = NEXT_CR3;
+	s.regs.rip = 0x100100;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_DOUBT);
+	/* A program's table has no kernel: its kernel's lies beside it. */
+	s = known;
+	s.regs.cs = 0x33;
+	s.regs.rip = 0x401000;
+	s.regs.cr3 = KERNEL_CR3 | 0x1000;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_SAME);
+	s.time_ns += 100 * MS;
+	s.regs.cr3 = 0x8000;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_DOUBT);
+	/* Without registers it is a guest of the guest. */
+	memset(&s.regs, 0, sizeof(s.regs));
+	s.device = SAMPLE_NESTED;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_SAME);
+}
+
+/* A proof holds for a moment in which no kernel can be replaced. */
+static void proof(void **state)
+{
+	struct sample s = of_known_kernel(), late;
+
+	(void)state;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_SAME);
+	late = s;
+	late.regs.cr3 = 0x7000;
+	late.time_ns = s.time_ns + EPOCH_PROOF_NS - 1;
+	assert_int_equal(guest_epoch(guest, &late), EPOCH_SAME);
+	late.time_ns++;
+	assert_int_equal(guest_epoch(guest, &late), EPOCH_DOUBT);
+}
+
+/* A later kernel is looked for where its code runs, by tables of its own, and has no name of the one before. */
+static void later_guest(void **state)
+{
+	struct sample s = of_known_kernel();
+	struct guest *first = guest, *next = NULL;
+	struct target fresh = { 0 };
+	struct err e = { 0 };
+	int ret;
+
+	(void)state;
+	map_page(NEXT_CR3, FIX_TEXT, NEXT_PA);
+	s.regs.cr3 = NEXT_CR3;
+	s.regs.rip = FIX_TEXT + 0x300;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
+	gf_expect(&sink, "kernel ffffffff9d400000 ffffffff9d40a000 named\n"
+			 "module decompressor 3000000+10000 2\n");
+	assert_int_equal(guest_create_later(&next, first, &fresh, &e), 0);
+	guest = next;
+	/* Nothing is told of it before its code runs. */
+	s.regs.rip = 0x100000;
+	assert_false(guest_is_ready(guest, &s, &ret, &e));
+	gf_expect(&sink, "");
+	s.regs.rip = FIX_TEXT + 0x300;
+	assert_true(guest_is_ready(guest, &s, &ret, &e));
+	assert_int_equal(ret, 0);
+	/* The fixture has no kallsyms in memory. */
+	gf_expect(&sink, "kernel 0 0\n");
+	assert_null(name_at(FIX_SYSCALL + SLIDE + 1));
+	assert_null(name_at(FIX_SYSCALL + 1));
+	guest_destroy(next);
+	guest = first;
+	target_close(&fresh);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -738,6 +874,11 @@ int main(void)
 		T(large_kernel_stacks),
 		T(exits_are_looked_for),
 		T(before_tasks_are_known),
+		T(another_kernel),
+		T(another_place),
+		T(in_doubt),
+		T(proof),
+		T(later_guest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
