@@ -39,13 +39,17 @@ def goes_on(pid, what):
     return check(False, "%s: the machine stands: %s" % (what, now))
 
 
+# A guest that resets ends its machine, unless a test empties this list.
+NO_REBOOT = ["-no-reboot"]
+
+
 class Qemu:
     def __init__(self, name, *args):
         self.out = name + ".console"
         if os.path.exists(self.out):  # an earlier machine's
             os.unlink(self.out)
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-display", "none", "-nodefaults", "-no-reboot",
+            ["qemu-system-x86_64", "-display", "none", "-nodefaults", *NO_REBOOT,
              "-serial", "file:" + self.out, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.pid = self.process.pid
