@@ -97,6 +97,74 @@ def check_component(header, body):
         check(any(what in x for x in got), "GitLab takes a component with %s: %s" % (what, got))
 
 
+# -- a noisy runner --------------------------------------------------------------------------------
+
+NOISY = """#!/bin/sh
+# Times are inconclusive; instructions say $EXACT, where they can be counted ($COUNTS).
+command=$1 status=3
+echo "$*" >> "$LOG"
+case " $* " in *" --exact "*) status=$EXACT ;; esac
+for word; do
+  case $last in
+  --markdown) echo "### $status" > "$word" ;;
+  --json) echo '{"version":1, "verdict": "pass"' > "$word" ;;
+  --github) echo "::notice::$status" > "$word" ;;
+  -o) [ "$COUNTS" != 0 ] || echo > "$word" ;;
+  esac
+  last=$word
+done
+[ "$command" != run ] || exit "$COUNTS"
+exit "$status"
+"""
+
+
+def noisy(script, where, exact, counts, **more):
+    """(status, what was said, what kvmprof was called with) of the step that judges times that tell nothing."""
+    shutil.rmtree(where, ignore_errors=True)
+    for name in ("program/bin", "measured", "base/run-1.data", "head/run-1.data"):
+        os.makedirs(os.path.join(where, name))
+    tool = os.path.abspath(os.path.join(where, "program", "bin", "kvmprof"))
+    with open(tool, "w", encoding="ascii") as f:
+        f.write(NOISY)
+    os.chmod(tool, 0o755)
+    env = dict(os.environ, PATH=os.path.dirname(tool) + ":" + os.environ["PATH"], EXACT=exact, COUNTS=counts,
+               LOG=os.path.abspath("log"), work=os.path.abspath(where), **more)
+    open("log", "w", encoding="ascii").close()
+    p = e2e.run("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script, env=env, cwd=where)
+    with open("log", encoding="ascii") as f:
+        return p.status, p.out + p.err, f.read()
+
+
+def check_noisy(action, header, body):
+    """Times that are inconclusive: instructions decide if the engine is auto and they can be counted, else it is a warning."""
+    cases = (("auto", "0", "0", 0, True), ("auto", "1", "0", 1, True), ("auto", "0", "1", 3, True), ("auto", "2", "0", 3, True),
+             ("kvm", "0", "0", 3, False))
+    step = next(s for s in action["runs"]["steps"] if s.get("id") == "gate")
+    names = set(step["env"])
+    job, = ci_refusals.interpolated(body, ci_refusals.inputs_of(header, {"kvmprof-url": "x", "kvmprof-sha256": SHA})[0]).values()
+    script = "gate_status=0 options= chosen=$KVMPROF_ENGINE KVMPROF_ENGINE=kvm\n" + job["script"][-1]
+    for chosen, exact, counts, want, tried in cases:
+        what = "engine %s, exact %s, counts %s" % (chosen, exact, counts)
+        more = dict({k: "" for k in names}, ENGINE="kvm", CHOSEN=chosen, INCONCLUSIVE="warn", RUNNER_TEMP=os.path.abspath("noisy-hub"),
+                    KERNEL="vmlinux", OPTIONS="--initrd {side}/x.cpio", GITHUB_OUTPUT=os.path.abspath("output"),
+                    GITHUB_STEP_SUMMARY=os.path.abspath("summary"))
+        open("output", "w", encoding="ascii").close()
+        status, text, log = noisy(step["run"], "noisy-hub/kvmprof", exact, counts, **more)
+        with open("output", encoding="ascii") as f:
+            out = dict(line.strip().split("=", 1) for line in f)
+        check(status == 0 and out["status"] == str(0 if want == 3 else want), "github, %s: %d %s %s" % (what, status, out, text))
+        check(("::warning::" in text) == (want == 3) and out["engine"] == ("kvm" if want == 3 else "exact"), "github, %s: %s" % (what, text))
+        check(("run --engine exact" in log) == tried, "github, %s: %s" % (what, log))
+        if want != 3:
+            check("--initrd %s/head/x.cpio" % os.path.abspath("noisy-hub/kvmprof") in log, "github, %s: %s" % (what, log))
+            with open("noisy-hub/kvmprof/gate.md", encoding="ascii") as f:
+                check("Times, which are inconclusive" in f.read(), "github: no word of the times")
+        variables = {k: str(v) for k, v in job["variables"].items()}
+        variables.update(KVMPROF_ENGINE=chosen, CI_PROJECT_DIR=os.path.abspath("noisy-lab"))
+        status, text, log = noisy(script, "noisy-lab", exact, counts, **variables)
+        check(status == want and ("run --engine exact" in log) == tried, "gitlab, %s: %d %s%s" % (what, status, text, log))
+
+
 # -- running both ----------------------------------------------------------------------------------
 
 def archive():
@@ -248,6 +316,7 @@ def run_component(header, body):
 the_action, the_header, the_body = load()
 check_action(the_action)
 check_component(the_header, the_body)
+check_noisy(the_action, the_header, the_body)
 if "refused" in e2e.EXTRA:
     e2e.finish("16 actions and 24 components are refused")
 e2e.need_tool("curl")

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "profile/analyse/stacks/comparable.h"
 #include "profile/compare/gate/private.h"
-#include "profile/compare/stats/power.h"
 
 #include <errno.h>
 #include <math.h>
@@ -168,6 +167,7 @@ void gate_find_seen(struct gate_eval *v, struct stats_design *d, const struct ga
 	rule.alpha = fmax(alpha, least);
 	if (f->result.reason == STATS_NO_BASE || stats_spread_of(d, base, head, &spread, NULL) < 0)
 		return;
+	f->spread = spread;
 	f->seen = stats_detectable(&spread, &rule, v->report->nbase, v->report->nhead, r->power);
 	if (alpha < least)
 		f->seen *= seen_beyond(d, &spread, alpha, least);
@@ -417,6 +417,53 @@ static int gate_begin(struct gate_eval *v, const struct gate_eval_options *opt, 
 	return gate_design_for(v, v->error_rate, v->units, &v->plain, e);
 }
 
+/* How many runs would settle a comparison that was one of noise; 0: too many. */
+static unsigned int runs_for(const struct gate_outcome *o, const struct gate_finding *f)
+{
+	const double least = 1.0 / (STATS_RESAMPLES + 1);
+	struct stats_spread spread = f->spread;
+	struct stats_rule rule = f->stats;
+
+	rule.alpha = fmax(o->alpha, least);
+	rule.miss = 1 - o->rule->power;
+	/* As gate_find_seen() does it: designs for many functions have more resamples. */
+	if (o->alpha < least)
+		spread.sd *= stats_t_quantile(1 - o->alpha, spread.df) /
+			     stats_t_quantile(1 - least, spread.df);
+	return stats_suffice(&spread, &rule, o->rule->power);
+}
+
+static void look_for_noise(struct gate_noise *n, const struct gate_outcome *o,
+			   const struct gate_finding *f)
+{
+	const enum stats_reason why = f->result.reason;
+	unsigned int runs;
+
+	if (f->result.verdict != STATS_INCONCLUSIVE || !(f->spread.sd > 0) ||
+	    (why != STATS_NOISE && why != STATS_TOO_FEW && why != STATS_SMALL &&
+	     why != STATS_TOO_MANY))
+		return;
+	runs = runs_for(o, f);
+	if (n->outcome && (!n->runs || (runs && runs <= n->runs)))
+		return;
+	*n = (struct gate_noise){ o, f, runs };
+}
+
+static void find_noise(struct gate_report *r)
+{
+	for (size_t i = 0; r->status == GATE_UNSURE && i < r->n; i++) {
+		const struct gate_outcome *o = &r->outcome[i];
+
+		if (o->status != GATE_UNSURE || !o->rule->fail)
+			continue;
+		if (o->total.value)
+			look_for_noise(&r->noise, o, &o->total);
+		/* Those that can't be told stand behind all that are worse. */
+		for (size_t k = o->nworse; k < o->nworse + o->nunsure; k++)
+			look_for_noise(&r->noise, o, &o->finding[k]);
+	}
+}
+
 int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 		  struct gate_report **out, struct err *e)
 {
@@ -436,6 +483,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 	ret = ret ? ret : gate_find_moved(&v, e);
 	if (!ret) {
 		settle_statuses(r);
+		find_noise(r);
 		gate_judge_panics(r);
 		gate_find_means(r);
 		gate_find_work(r, &v.plain);

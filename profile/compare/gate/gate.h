@@ -20,6 +20,7 @@
 
 #include "profile/compare/gate/rules.h"
 #include "profile/compare/gate/run.h"
+#include "profile/compare/stats/power.h"
 
 #define GATE_MAX_MEMBERS 500u /* functions compared for a rule: those with the largest shares */
 #define GATE_MAX_MOVED 20u
@@ -65,7 +66,8 @@ struct gate_finding {
 	 * negative: it was not asked.
 	 */
 	double seen;
-	double *value; /* of each run, base first; NULL: not compared */
+	struct stats_spread spread; /* between runs of a side; base 0 and sd 0: not known */
+	double *value;		    /* of each run, base first; NULL: not compared */
 };
 
 struct gate_outcome {
@@ -88,6 +90,13 @@ struct gate_work {
 	struct stats_shift shift; /* ns, or instructions */
 };
 
+/* The rule of level fail that needs most runs to be settled, where the gate is inconclusive for want of runs. */
+struct gate_noise {
+	const struct gate_outcome *outcome; /* NULL: noise is not the reason */
+	const struct gate_finding *finding; /* of it: the one that needs most */
+	unsigned int runs; /* a side, which would suffice; 0: more than STATS_MAX_RUNS */
+};
+
 struct gate_report {
 	const struct gate *gate;
 	unsigned int nbase, nhead;
@@ -104,6 +113,7 @@ struct gate_report {
 	const char
 		*same; /* path of a run of the head that is one of the base, too; NULL: none is */
 	struct gate_work work;
+	struct gate_noise noise;
 	bool paired, ordered, confounded; /* the design, see profile/compare/stats/verdict.h */
 	double error_rate;
 };

@@ -410,6 +410,47 @@ void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o)
 	say_add(out, size, "; threshold: %s", threshold);
 }
 
+void gate_say_noise(char *out, size_t size, const struct gate_report *r)
+{
+	const struct gate_noise *n = &r->noise;
+	char spread[GATE_CELL], threshold[GATE_CELL], name[256] = "";
+	const unsigned int have = r->nbase < r->nhead ? r->nbase : r->nhead;
+	enum gate_rule_dimension d;
+	double sd;
+
+	out[0] = '\0';
+	if (!n->outcome)
+		return;
+	d = n->finding->name ? GATE_RULE_PART : gate_rule_dimension(n->outcome->rule);
+	if (n->finding->name && n->outcome->rule->time)
+		d = GATE_RULE_NS;
+	sd = n->finding->spread.sd;
+	if (n->finding->stats.unit == STATS_RELATIVE)
+		sd /= n->finding->spread.base;
+	else if (n->finding->stats.unit == STATS_POINTS)
+		sd *= 100;
+	gate_say_effect(spread, sizeof(spread), &n->finding->stats, d, sd, GATE_EFFECT_IS_SIZE);
+	gate_say_effect(threshold, sizeof(threshold), &n->finding->stats, d,
+			n->finding->stats.min_effect, GATE_EFFECT_IS_SIZE);
+	if (n->finding->name)
+		gate_say_function(name, sizeof(name), n->finding);
+	snprintf(out, size,
+		 "runs of one side differ by %s (%s%s%s) and the threshold is %s: ", spread,
+		 n->outcome->rule->name, *name ? ", " : "", name, threshold);
+	if (n->runs > have)
+		say_add(out, size, "%u runs a side would suffice, and there are %u", n->runs, have);
+	else if (n->runs)
+		say_add(out, size,
+			"%u runs a side settle that in %g %% of all gates, and in this one more "
+			"are needed",
+			have, 100 * n->outcome->rule->power);
+	else
+		say_add(out, size,
+			"more than %u runs a side would be needed; count instructions instead "
+			"(run --engine exact, gate --exact)",
+			STATS_MAX_RUNS);
+}
+
 /* The least able comparison. */
 static const struct gate_finding *blindest(const struct gate_outcome *o)
 {

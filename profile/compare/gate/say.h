@@ -42,6 +42,11 @@ void gate_say_work(char *out, size_t size, const struct gate_report *r);
 void gate_say_verdict(char *out, size_t size, const struct gate_report *r);
 /* "10 runs of the base, 10 of the head, compared in 10 pairs; ..." */
 void gate_say_design(char *out, size_t size, const struct gate_report *r);
+/*
+ * "runs of one side differ by 4.9 % (functions, left_leaf) and the threshold is 2 %: 62 runs a side would suffice, and
+ * there are 10"; "" if noise is not why the gate is inconclusive.
+ */
+void gate_say_noise(char *out, size_t size, const struct gate_report *r);
 /* What is not the same of how the runs were made, or that a run is on both sides; "" nothing. */
 void gate_say_means(char *out, size_t size, const struct gate_report *r);
 /* What came out, with numbers; of a family its first findings by name. */

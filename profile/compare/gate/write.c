@@ -137,6 +137,9 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 		buf_printf(out, "# %s\n", text);
 	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "# %s\n", text);
+	gate_say_noise(text, sizeof(text), r);
+	if (text[0])
+		buf_printf(out, "# %s\n", text);
 	gate_say_design(text, sizeof(text), r);
 	buf_printf(out, "# %s\n#\n", text);
 	text_row(out, r->exact, "# Verdict", "Rule", &head);
@@ -323,6 +326,12 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 		md_text(out, text);
 		buf_printf(out, ".\n\n");
 	}
+	gate_say_noise(text, sizeof(text), r);
+	if (text[0]) {
+		buf_printf(out, "Inconclusive: ");
+		md_text(out, text);
+		buf_printf(out, ".\n\n");
+	}
 	gate_say_design(text, sizeof(text), r);
 	md_text(out, text);
 	buf_printf(out,
@@ -500,7 +509,6 @@ static const char *github_level(const struct gate_outcome *o)
 	case GATE_FAILED:
 		return "error";
 	case GATE_UNSURE:
-		return o->rule->fail ? "error" : "warning";
 	case GATE_WARNED:
 		return "warning";
 	default:
@@ -536,6 +544,12 @@ int gate_write_github(struct buf *out, const struct gate_report *r,
 		buf_printf(out, "title=kvmprof gate%%3A ");
 		github_text(out, o->rule->name, true);
 		buf_printf(out, " (%s)::", gate_status_name(o->status));
+		github_text(out, text, false);
+		buf_printf(out, "\n");
+	}
+	gate_say_noise(text, sizeof(text), r);
+	if (text[0]) {
+		buf_printf(out, "::warning title=kvmprof gate (inconclusive)::");
 		github_text(out, text, false);
 		buf_printf(out, "\n");
 	}

@@ -148,6 +148,8 @@ int gate_write_json(struct buf *out, const struct gate_report *r,
 		 "error_rate", real(r->error_rate), "rules_file", gate_rules_of(r->gate)->path);
 	gate_say_work(verdict, sizeof(verdict), r);
 	json_put(&w, "work", verdict);
+	gate_say_noise(verdict, sizeof(verdict), r);
+	json_put(&w, "noise", verdict, "runs_would_suffice", r->noise.runs);
 	json_put(&w, "means_differ", r->means, "same_run", r->same);
 	json_side(&w, r->gate, GATE_BASE);
 	json_side(&w, r->gate, GATE_HEAD);

@@ -268,3 +268,29 @@ double stats_detectable(const struct stats_spread *s, const struct stats_rule *r
 	}
 	return hi;
 }
+
+/* The probability that unchanged code passes: that a change of min_effect is rejected at `miss`. */
+static double pass_power(const struct stats_spread *s, const struct stats_rule *r,
+			 const struct plan *p)
+{
+	const double miss = r->miss == 0 ? STATS_MISS : r->miss;
+	double least = in_values(s, r, r->min_effect), pass;
+
+	if (!(p->se > 0))
+		return 1;
+	pass = tail(least / p->se, stats_t_quantile(1 - miss, p->df), -HUGE_VAL, p->df);
+	/* Both directions are to be excluded. */
+	return r->worse == STATS_EITHER ? fmax(0, 2 * pass - 1) : pass;
+}
+
+unsigned int stats_suffice(const struct stats_spread *s, const struct stats_rule *r, double power)
+{
+	for (unsigned int n = 2; n <= STATS_MAX_RUNS; n++) {
+		const struct plan p = plan_of(s, r, n, n);
+
+		if (p.level > 0 && p.df >= 1 && pass_power(s, r, &p) >= power &&
+		    power_of(s, r, &p, 2 * r->min_effect) >= power)
+			return n;
+	}
+	return 0;
+}

@@ -42,6 +42,12 @@ int stats_spread_of(const struct stats_design *d, const double *base, const doub
 double stats_detectable(const struct stats_spread *s, const struct stats_rule *r,
 			unsigned int nbase, unsigned int nhead, double power);
 
+/*
+ * Returns how many runs a side would settle the rule, given the spread: unchanged code passes, and a change of twice
+ * the rule's min_effect fails, each with probability power (0 to 1). 0: more than STATS_MAX_RUNS.
+ */
+unsigned int stats_suffice(const struct stats_spread *s, const struct stats_rule *r, double power);
+
 /* -- distributions, for these and for tests ---------------------------------------------------- */
 
 double stats_normal_cdf(double z);

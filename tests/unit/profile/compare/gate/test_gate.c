@@ -427,6 +427,47 @@ static void commands_are_compared_as_a_whole(void **state)
 	assert_memory_equal(text, "these runs do not tell whether head does less work", 50);
 }
 
+/* A noisy runner: the gate says by how much, and how many runs would do. */
+static void noise_is_told(void **state)
+{
+	struct gate_rules *rules =
+		rules_of(RULE("share", "symbol = \"leaf\"") RULE("exits", "optional = true"));
+	struct gate *g = NULL;
+	struct gate_report *r;
+	struct err e = { 0 };
+	char text[GATE_SENTENCE];
+
+	(void)state;
+	assert_int_equal(gate_create(&g, rules, &e), 0);
+	/* Seven runs a side, which differ by some 2 %. */
+	for (unsigned int i = 0; i < 14; i++)
+		assert_int_equal(gate_add_run(g, i % 2 ? GATE_HEAD : GATE_BASE,
+					      run_of(rules,
+						     245000 + (i * i * 7919 + i * 13) % 11 * 1000,
+						     0, NULL),
+					      &e),
+				 0);
+	r = evaluate(g);
+	assert_int_equal(gate_exit_status(r), 3);
+	assert_ptr_equal(r->noise.outcome, &r->outcome[0]);
+	assert_in_range(r->noise.runs, 8, 120);
+	gate_say_noise(text, sizeof(text), r);
+	assert_memory_equal(text, "runs of one side differ by ", 27);
+	assert_non_null(strstr(text, " and the threshold is 1 %: "));
+	assert_non_null(strstr(text, " runs a side would suffice, and there are 7"));
+	gate_report_destroy(r);
+	gate_destroy(g);
+	/* What passes says nothing. */
+	g = gate_of(rules, 10, 0, 0);
+	r = evaluate(g);
+	assert_int_equal(gate_exit_status(r), 0);
+	gate_say_noise(text, sizeof(text), r);
+	assert_string_equal(text, "");
+	gate_report_destroy(r);
+	gate_destroy(g);
+	gate_rules_destroy(rules);
+}
+
 /* What a name holds never ends what it stands in. */
 static void reports_quote_names(void **state)
 {
@@ -486,6 +527,7 @@ int main(void)
 		cmocka_unit_test(skipping_all_is_no_pass),
 		cmocka_unit_test(grows),
 		cmocka_unit_test(sides_need_runs),
+		cmocka_unit_test(noise_is_told),
 		cmocka_unit_test(runs_are_independent),
 		cmocka_unit_test(commands_are_compared_as_a_whole),
 		cmocka_unit_test(reports_quote_names),

@@ -68,6 +68,41 @@ static void test_detectable(void **state)
 	within(stats_detectable(&s, &r, 10, 10, 0.9), 0.5, 1e-5);
 }
 
+/* Power 0.9 of both answers; more noise takes more runs, by its square. */
+static void test_suffice(void **state)
+{
+	struct stats_spread s = { .base = 100, .sd = 1, .df = 18 };
+	struct stats_rule r = { .unit = STATS_RELATIVE, .min_effect = 0.01, .miss = 0.1 };
+	unsigned int n, few;
+
+	(void)state;
+	/* R: power.t.test(delta = 1, sd = 1, sig.level = 0.1, power = 0.9, alternative = "one.sided"): n = 13.8. */
+	r.alpha = 0.05;
+	n = stats_suffice(&s, &r, 0.9);
+	assert_int_equal(n, 14);
+	/* With an alpha of 1 % twice the threshold asks for as many. */
+	r.alpha = 0.01;
+	assert_in_range(stats_suffice(&s, &r, 0.9), 14, 15);
+	s.sd = 4;
+	n = stats_suffice(&s, &r, 0.9);
+	assert_in_range(n, 205, 222);
+	s.sd = 5;
+	assert_int_equal(stats_suffice(&s, &r, 0.9), 0);
+	/* Hardly any noise: as many as alpha needs. */
+	s.sd = 1e-6;
+	few = stats_suffice(&s, &r, 0.9);
+	assert_int_equal(few, 5);
+	s.paired = true;
+	assert_in_range(stats_suffice(&s, &r, 0.9), 5, 7);
+	s.paired = false;
+	/* Either direction takes more, less power takes fewer. */
+	s.sd = 2;
+	n = stats_suffice(&s, &r, 0.9);
+	assert_true(stats_suffice(&s, &r, 0.8) < n);
+	r.worse = STATS_EITHER;
+	assert_true(stats_suffice(&s, &r, 0.9) > n);
+}
+
 static int make(struct stats_design *d, unsigned int n, bool pairs)
 {
 	uint64_t base_at[20], head_at[20];
@@ -117,6 +152,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_distributions),
 		cmocka_unit_test(test_detectable),
+		cmocka_unit_test(test_suffice),
 		cmocka_unit_test(test_spread),
 	};
 
