@@ -147,10 +147,24 @@ def linux():
         (out["instructions"]["result"]["diff"], calls))
     check(calls.get("__x64_sys_mmap", 0) > 0, "mmap is not named: %s" % calls)
 
+    one_more(base, "pipe", variant("pipe", "-DPIPES=11"))
+    one_more(base, "open", variant("open", "-DOPENS=11"))
+    one_more(base, "getppid", "ppid.data")
+
     rule = gate(base, "ppid.data", 1, "-c", rule_file())["getppid"]
     check(rule["verdict"] == "fail" and rule["result"]["head"] > rule["result"]["base"],
           "a rule for one function: %s" % rule)
     bench()
+
+
+def one_more(base, call, head):
+    """One more system call is named in the first line, with its number, and first among the rule's."""
+    p = e2e.kvmprof("gate", "--exact", "--base", base, "--head", head)
+    first = p.out.split("\n")[0]
+    check(p.status == 0 and re.search(r"__x64_sys_%s2?(at)?, 10 -> 11 calls: \+\d+ " % call, first), "one %s more: status %d, %s" %
+          (call, p.status, p.out[:1500]))
+    rows = [x for x in p.out.split("\n") if x.startswith("warn")]
+    check(rows and rows[0].endswith("  system calls") and "-> 1" in rows[1], "one %s more: %s" % (call, rows[:3]))
 
 
 def functions(profile):
@@ -175,7 +189,17 @@ def phases(profile):
     began = {x["name"]: x["instruction"] for x in engine["phases"]}
     say("phases: %s, which begin with instructions %s" % (spans, began))
     check(list(spans) == ["first instruction", "start_kernel", "initcalls", "/init"], "phases: %s" % spans)
-    whole = gate(profile, profile, 0)["instructions"]["result"]["base"]
+    with open("whole.toml", "w", encoding="utf-8") as f:
+        f.write("".join('[[rule]]\nname = "%s"\nmetric = "instructions"\nwork = "%s"\nthreshold = "1"\n' % (w, w)
+                        for w in ("all", "workload", "meanwhile")) +
+                '[[rule]]\nname = "first"\nmetric = "instructions"\nphase = "first"\nthreshold = "1"\n')
+    parts = {k: r["result"]["base"] for k, r in gate(profile, profile, 0, "-c", "whole.toml").items()}
+    whole = parts["all"]
+    say("of these: %s" % parts)
+    # What firmware does after the kernel has begun is neither.
+    check(0 <= whole - parts["workload"] - parts["meanwhile"] - parts["first"] < whole / 100 and
+          min(parts.values()) > 0, "parts of all work: %s" % parts)
+    check(gate(profile, profile, 0)["instructions"]["result"]["base"] == parts["workload"], "the default total is not the workload")
     check(sum(spans.values()) == whole, "phases have %d of %d instructions" % (sum(spans.values()), whole))
     # Blocks that were left early are begun again: counted twice by QEMU, once here.
     ends = list(began.values()) + [engine["instructions"]]
@@ -254,12 +278,15 @@ def many(n):
 def debian():
     """Of a kernel with types, a program's functions have their names."""
     options = [e2e.debian_kernel("6.1"), "--cmdline", "console=ttyS0 reboot=k panic=-1 quiet"]
-    for name, define in (("base", []), ("ppid", ["-DPPIDS=11"]), ("turns", ["-DTURNS=100001"]), ("maps", ["-DMAPS=11"])):
+    for name, define in (("base", []), ("ppid", ["-DPPIDS=11"]), ("turns", ["-DTURNS=100001"]), ("maps", ["-DMAPS=11"]),
+                         ("pipe", ["-DPIPES=11"]), ("open", ["-DOPENS=11"])):
         count("debian-" + name, *options, "--initrd", init_of(name, *define))
     for name, rule, function in (("ppid", "system calls", "__x64_sys_getppid"), ("maps", "system calls", "__x64_sys_mmap")):
         found = changes(gate("debian-base", "debian-" + name, 0)[rule])
         say("Debian's 6.1, %s: %s" % (name, found))
         check(found.get(function, 0) > 0, "%s: %s does not name %s" % (name, found, function))
+    for name, call in (("ppid", "getppid"), ("pipe", "pipe"), ("open", "open")):
+        one_more("debian-base", call, "debian-" + name)
     with open("turn.toml", "w", encoding="utf-8") as f:
         f.write('[[rule]]\nname = "functions"\nmetric = "function-instructions"\nthreshold = "1"\n')
     found = changes(gate("debian-base", "debian-turns", 1, "-c", "turn.toml")["functions"])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * exact_init: /init of exact_counts.py, which compiles it with one thing more at a time: PPIDS system
- * calls, TURNS of a loop, MAPS allocations. Each is there in each build, as a number, so that nothing
+ * calls, TURNS of a loop, MAPS allocations, PIPES pipes, OPENS opened files. Each is there in each build, as a number, so that nothing
  * else moves. Without libc: gcc -static -nostdlib -ffreestanding -O2.
  */
 #include "guest/reboot.h"
@@ -18,8 +18,14 @@
 #ifndef MAPS
 #define MAPS 10
 #endif
+#ifndef PIPES
+#define PIPES 10
+#endif
+#ifndef OPENS
+#define OPENS 10
+#endif
 
-volatile long ppids = PPIDS, turns = TURNS, maps = MAPS;
+volatile long ppids = PPIDS, turns = TURNS, maps = MAPS, pipes = PIPES, opens = OPENS;
 
 __attribute__((noinline, noclone)) void turn(void)
 {
@@ -40,6 +46,20 @@ __attribute__((noinline, noclone)) void allocate(void)
 	*(volatile char *)p = 1;
 }
 
+__attribute__((noinline, noclone)) void pipe_of(void)
+{
+	int end[2] = { -1, -1 };
+
+	syscall1(NR_PIPE, (long)end);
+	syscall1(NR_CLOSE, end[0]);
+	syscall1(NR_CLOSE, end[1]);
+}
+
+__attribute__((noinline, noclone)) void open_one(void)
+{
+	syscall1(NR_CLOSE, syscall3(NR_OPEN, (long)"/init", 0, 0));
+}
+
 void _start(void)
 {
 	for (long i = ppids; i; i--)
@@ -47,6 +67,10 @@ void _start(void)
 	turn();
 	for (long i = maps; i; i--)
 		allocate();
+	for (long i = pipes; i; i--)
+		pipe_of();
+	for (long i = opens; i; i--)
+		open_one();
 	syscall6(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_RESTART, 0, 0, 0);
 	for (;;)
 		;

@@ -6,11 +6,14 @@
 #include "base/table.h"
 #include "profile/compare/gate/metric.h"
 #include "profile/compare/gate/private.h"
+#include "profile/compare/gate/say.h"
 #include "profile/analyse/stacks/identity.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +23,9 @@
 struct tally {
 	uint64_t hash; /* of all that tells it from others */
 	double value[GATE_SIDE_MAX];
-	uint64_t stamp;		    /* the last stack that counted for it */
-	uint32_t side, stack, func; /* where its name is found */
+	double calls[GATE_SIDE_MAX]; /* of a system call, where they are known */
+	uint64_t stamp;		     /* the last stack that counted for it */
+	uint32_t side, stack, func;  /* where its name is found */
 	uint8_t mode;
 	enum phase phase; /* of GATE_RULE_INSN_PHASES */
 };
@@ -37,7 +41,10 @@ struct gate_exact {
 	double whole[GATE_SIDE_MAX]; /* the engine's own count of instructions; NAN: none */
 	uint64_t *weight
 		[GATE_SIDE_MAX]; /* of each stack: all of it, or its part in the rule's phase */
+	uint8_t *work[GATE_SIDE_MAX]; /* of each stack, see work_find() */
 	struct table tally;
+	struct table calls; /* of system calls: tallies with their hashes and calls */
+	bool has_calls;	    /* both sides have counts of entries */
 	uint64_t stamps;
 };
 
@@ -51,6 +58,11 @@ static bool exact_equal_hash(const void *a, const void *b, const void *ctx)
 {
 	(void)ctx;
 	return *(const uint64_t *)a == *(const uint64_t *)b;
+}
+
+static uint64_t exact_hash(const char *name, const char *dso)
+{
+	return hash_text(hash_text(HASH_START, name) * 31, dso);
 }
 
 /* -- adding up -------------------------------------------------------------------------------------- */
@@ -167,15 +179,43 @@ static int exact_add_syscall(struct gate_exact *x, const struct gate_rule *r, st
 	return 0;
 }
 
+/* Returns the name of a stack's task. Kernel threads, interrupts and idle vCPUs have no task of their own in counts. */
+static const char *exact_task(const struct gate_exact *x, const struct tally *t)
+{
+	const struct stackset *s = x->set[t->side];
+	const struct stackset_stack *st = &s->stack[t->stack];
+	const struct stackset_task *task = &s->task[st->task];
+
+	return !task->pid && x->work[t->side][t->stack] == WORK_MEANWHILE ? work_thread(s, st)
+									  : task->comm;
+}
+
 static int exact_add_task(struct gate_exact *x, const struct gate_rule *r, struct tally like)
 {
 	const struct stackset *s = x->set[like.side];
 	const struct stackset_stack *st = &s->stack[like.stack];
-	const char *comm = s->task[st->task].comm;
+	const char *comm = exact_task(x, &like);
 
 	like.hash = hash_text(HASH_START, comm);
 	like.mode = st->mode;
 	return gate_rule_matches(r, comm, "") ? exact_add(x, &like, exact_weight(x, &like)) : 0;
+}
+
+/* Returns the instructions of a phase that the rule is about. */
+static double exact_phase_weight(const struct gate_exact *x, const struct gate_rule *r,
+				 const struct tally *t)
+{
+	const struct phases *p = exact_phases(x, t->side);
+	const struct stackset *s = x->set[t->side];
+	double sum = 0;
+
+	if (!r->work)
+		return (double)p->span[t->phase].weight;
+	for (size_t i = 0; i < s->nsamples; i++)
+		if (phases_at(p, s->sample[i].time_ns) == t->phase &&
+		    gate_counts_sample(r, p, x->work[t->side], &s->sample[i]))
+			sum += (double)s->sample[i].weight;
+	return sum;
 }
 
 static int exact_add_phases(struct gate_exact *x, const struct gate_rule *r)
@@ -188,10 +228,12 @@ static int exact_add_phases(struct gate_exact *x, const struct gate_rule *r)
 						    .side = side,
 						    .phase = (enum phase)p };
 			const struct phase_span *span = &exact_phases(x, side)->span[p];
+			const bool counts = !r->work || p >= PHASE_START_KERNEL;
 
 			x->stamps++;
-			if (span->seen && gate_rule_matches(r, phase_name(like.phase), ""))
-				ret = exact_add(x, &like, (double)span->weight);
+			if (span->seen && counts &&
+			    gate_rule_matches(r, phase_name(like.phase), ""))
+				ret = exact_add(x, &like, exact_phase_weight(x, r, &like));
 		}
 	return ret;
 }
@@ -294,7 +336,7 @@ static int exact_name(struct gate_exact *x, const struct gate_rule *r, const str
 	f->mode = identity_mode_name(t->mode);
 	if (r->metric == GATE_RULE_INSN_TASKS || r->metric == GATE_RULE_INSN_PHASES) {
 		f->name = gate_run_keep(run, r->metric == GATE_RULE_INSN_TASKS
-						     ? s->task[st->task].comm
+						     ? exact_task(x, t)
 						     : phase_name(t->phase));
 		f->dso = gate_run_keep(run, "");
 	} else {
@@ -303,6 +345,18 @@ static int exact_name(struct gate_exact *x, const struct gate_rule *r, const str
 		f->name = r->metric == GATE_RULE_INSN_STACKS ? exact_stack_name(x, t)
 							     : gate_run_keep(run, id.name);
 		f->dso = gate_run_keep(run, id.dso);
+	}
+	if (r->metric == GATE_RULE_INSN_SYSCALLS && x->has_calls) {
+		char note[64];
+
+		f->rank = t->calls[0] != t->calls[1];
+		if (f->rank)
+			snprintf(note, sizeof(note), "%.0f -> %.0f calls", t->calls[0],
+				 t->calls[1]);
+		else
+			snprintf(note, sizeof(note), "%.0f call%s", t->calls[0],
+				 t->calls[0] == 1 ? "" : "s");
+		f->note = gate_run_keep(run, note);
 	}
 	f->value = calloc(GATE_SIDE_MAX, sizeof(*f->value));
 	if (!f->name || !f->dso || !f->value)
@@ -315,7 +369,10 @@ static int exact_compare_tallies(const void *a, const void *b)
 {
 	const struct tally *x = a, *y = b;
 	double dx = fabs(x->value[1] - x->value[0]), dy = fabs(y->value[1] - y->value[0]);
+	bool cx = x->calls[0] != x->calls[1], cy = y->calls[0] != y->calls[1];
 
+	if (cx != cy)
+		return cx ? -1 : 1;
 	if (dx != dy)
 		return dx > dy ? -1 : 1;
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
@@ -331,9 +388,18 @@ static int exact_family(struct gate_exact *x, struct gate_outcome *o)
 		return ret;
 	o->ncompared = x->tally.n;
 	t = x->tally.item;
-	for (size_t i = 0; i < x->tally.n; i++)
-		if (t[i].value[0] != t[i].value[1])
-			t[n++] = t[i];
+	for (size_t i = 0; i < x->tally.n; i++) {
+		uint32_t at;
+
+		if (t[i].value[0] == t[i].value[1])
+			continue;
+		t[n] = t[i];
+		if (o->rule->metric == GATE_RULE_INSN_SYSCALLS &&
+		    table_find(&x->calls, t[n].hash, &t[n], &at))
+			memcpy(t[n].calls, ((struct tally *)x->calls.item)[at].calls,
+			       sizeof(t[n].calls));
+		n++;
+	}
 	if (n)
 		qsort(t, n, sizeof(*t), exact_compare_tallies);
 	if (n > GATE_EXACT_MAX_FINDINGS) {
@@ -357,7 +423,7 @@ static int exact_family(struct gate_exact *x, struct gate_outcome *o)
 static bool exact_is_of_all(const struct gate_rule *r)
 {
 	return r->metric == GATE_RULE_INSNS && !r->symbol && !r->pattern && !r->dso &&
-	       !r->has_phase;
+	       !r->has_phase && !r->work;
 }
 
 static int exact_number(struct gate_exact *x, struct gate_outcome *o)
@@ -403,13 +469,16 @@ static int exact_number(struct gate_exact *x, struct gate_outcome *o)
 /* How much of each stack the rule is about. */
 static void exact_weigh(struct gate_exact *x, const struct gate_rule *r)
 {
+	const bool parts = r->has_phase || r->work;
+
 	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++) {
 		const struct stackset *s = x->set[side];
 
 		for (size_t i = 0; i < s->nstacks; i++)
-			x->weight[side][i] = r->has_phase ? 0 : s->stack[i].weight;
-		for (size_t i = 0; r->has_phase && i < s->nsamples; i++)
-			if (phases_at(exact_phases(x, side), s->sample[i].time_ns) == r->phase)
+			x->weight[side][i] = parts ? 0 : s->stack[i].weight;
+		for (size_t i = 0; parts && i < s->nsamples; i++)
+			if (gate_counts_sample(r, exact_phases(x, side), x->work[side],
+					       &s->sample[i]))
 				x->weight[side][s->sample[i].stack] += s->sample[i].weight;
 	}
 }
@@ -450,6 +519,125 @@ static int exact_rule(struct gate_exact *x, struct gate_outcome *o)
 	if (!ret && !o->why[0])
 		o->status = !worse ? GATE_OK : o->rule->fail ? GATE_FAILED : GATE_WARNED;
 	return ret;
+}
+
+/* -- what changed most -------------------------------------------------------------------------------- */
+
+#define CHANGED_NAMED 3u
+
+__attribute__((format(printf, 2, 3))) static void exact_say(struct gate_report *r, const char *fmt,
+							    ...)
+{
+	size_t len = strlen(r->changed);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(r->changed + len, sizeof(r->changed) - len, fmt, args);
+	va_end(args);
+}
+
+static void exact_say_finding(struct gate_report *r, const struct gate_outcome *o, size_t i)
+{
+	const struct gate_finding *f = &o->finding[i];
+	const struct stats_result *x = &f->result;
+	char name[256];
+
+	gate_say_function(name, sizeof(name), f);
+	exact_say(r, "%s%s: %+.0f", i ? "; " : "changed: ", name, x->diff);
+	if (x->base > 0)
+		exact_say(r, " (%+.3g %%)", 100 * x->diff / x->base);
+}
+
+/* Appends the largest differences of a kind to r->changed. *any: whether there are some. -ENOMEM. */
+static int exact_say_kind(struct gate_exact *x, enum gate_rule_metric metric,
+			  enum gate_rule_work work, bool *any)
+{
+	const struct gate_rule rule = { .metric = metric,
+					.work = work,
+					.worse = STATS_EITHER,
+					.quantile = -1,
+					.threshold = { STATS_ABSOLUTE, 1 } };
+	struct gate_outcome o = { .rule = &rule };
+	int ret;
+
+	exact_weigh(x, &rule);
+	ret = exact_family(x, &o);
+	*any = !ret && o.nfindings;
+	for (size_t i = 0; *any && i < o.nfindings && i < CHANGED_NAMED; i++)
+		exact_say_finding(x->report, &o, i);
+	if (*any && o.nfindings > CHANGED_NAMED)
+		exact_say(x->report, "; and %zu more %s", o.nfindings - CHANGED_NAMED,
+			  gate_rule_members(&rule));
+	for (size_t i = 0; i < o.nfindings; i++)
+		free(o.finding[i].value);
+	free(o.finding);
+	return ret;
+}
+
+/* Returns how many instructions more the head has of a kind of work. */
+static double exact_more(struct gate_exact *x, enum gate_rule_work work, double *base)
+{
+	const struct gate_rule rule = { .metric = GATE_RULE_INSNS, .work = work };
+	double sum[GATE_SIDE_MAX] = { 0 };
+
+	exact_weigh(x, &rule);
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
+		for (size_t i = 0; i < x->set[side]->nstacks; i++)
+			sum[side] += (double)x->weight[side][i];
+	*base = sum[GATE_BASE];
+	return sum[GATE_HEAD] - sum[GATE_BASE];
+}
+
+/*
+ * Says what changed most: system calls, of these first the ones that are more or fewer; else functions of the workload;
+ * then what the workload executes more, and what ran beside it.
+ */
+static int exact_say_changed(struct gate_exact *x)
+{
+	struct gate_report *r = x->report;
+	double base, more = exact_more(x, GATE_RULE_WORKLOAD, &base), beside;
+	bool any;
+	int ret;
+
+	beside = exact_more(x, GATE_RULE_MEANWHILE, &(double){ 0 });
+	ret = exact_say_kind(x, GATE_RULE_INSN_SYSCALLS, GATE_RULE_WORKLOAD, &any);
+	if (!ret && !any)
+		ret = exact_say_kind(x, GATE_RULE_INSN_FUNCTIONS, GATE_RULE_WORKLOAD, &any);
+	if (ret)
+		return ret;
+	if (any && base > 0)
+		exact_say(r, "; the workload: %+.0f instructions (%+.3g %%)", more,
+			  100 * more / base);
+	if (beside != 0)
+		exact_say(r, "%s kernel threads and interrupts beside it: %+.0f",
+			  any ? ";" : "the workload did the same;", beside);
+	return 0;
+}
+
+/* Adds how often each system call was entered, to find calls that are more or fewer. */
+static int exact_add_calls(struct gate_exact *x, unsigned int side, const struct stackset *s)
+{
+	struct identity_names n;
+	int ret = identity_names_init(&n, s);
+
+	for (size_t i = 0; i < s->nstacks && !ret; i++) {
+		const struct stackset_stack *st = &s->stack[i];
+		struct tally like = { .side = side };
+		uint32_t func, at;
+		bool fresh;
+
+		if (!st->n)
+			continue;
+		func = s->frame[st->frame[0]].func;
+		if (s->func[func].kind != STACKSET_KIND_KERNEL || !exact_is_syscall(n.name[func]))
+			continue;
+		like.hash = table_mix(exact_hash(n.name[func], s->func[func].dso), STACKSET_KERNEL);
+		ret = table_add(&x->calls, like.hash, &like, &at, &fresh);
+		if (!ret)
+			((struct tally *)x->calls.item)[at].calls[side] += (double)st->weight;
+	}
+	identity_names_deinit(&n);
+	return ret ? -ENOMEM : 0;
 }
 
 /* -- the whole -------------------------------------------------------------------------------------- */
@@ -504,13 +692,12 @@ static int exact_take_set(struct gate_exact *x, enum gate_side side,
 			       in->path);
 	x->func_hash[side] = calloc(s->nfuncs + 1, sizeof(**x->func_hash));
 	x->weight[side] = calloc(s->nstacks + 1, sizeof(**x->weight));
-	ret = identity_names_init(&x->names[side], s);
+	ret = identity_names_init(&x->names[side], s) || work_find(&x->work[side], s);
 	if (!x->func_hash[side] || !x->weight[side] || ret)
 		return err_set(e, ENOMEM, "%s: out of memory", in->path);
 	for (size_t i = 0; i < s->nfuncs; i++)
-		x->func_hash[side][i] = hash_text(
-			hash_text(HASH_START, x->names[side].name[i]) * 31, s->func[i].dso);
-	if (exact_find_clones(x, side))
+		x->func_hash[side][i] = exact_hash(x->names[side].name[i], s->func[i].dso);
+	if (exact_find_clones(x, side) || (in->entries && exact_add_calls(x, side, in->entries)))
 		return err_set(e, ENOMEM, "%s: out of memory", in->path);
 	ret = gate_run_make(&run, in->path, s, x->gate->rules, e);
 	return ret ? ret : gate_add_run(x->gate, side, run, e);
@@ -579,6 +766,8 @@ static int exact_report(struct gate_exact *x, struct err *e)
 		if (r->outcome[i].status > r->status && r->outcome[i].status != GATE_SKIPPED)
 			r->status = r->outcome[i].status;
 	}
+	if (!ret && !r->sampled)
+		ret = exact_say_changed(x);
 	gate_judge_panics(r);
 	return ret ? err_set(e, -ret, "out of memory for what differs") : 0;
 }
@@ -591,6 +780,7 @@ static int exact_evaluate(struct gate_exact *x, const struct gate_exact_input in
 	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++)
 		ret = exact_take_set(x, (enum gate_side)side, &in[side], e);
 	ret = ret ? ret : exact_check_counted(x, e);
+	x->has_calls = in[GATE_BASE].entries && in[GATE_HEAD].entries;
 	return ret ? ret : exact_report(x, e);
 }
 
@@ -600,6 +790,7 @@ int gate_evaluate_exact_sets(struct gate *g, const struct gate_exact_input in[GA
 	struct gate_exact x = { .gate = g,
 				.report = calloc(1, sizeof(*x.report)),
 				.tally = TABLE_OF(struct tally, exact_equal),
+				.calls = TABLE_OF(struct tally, exact_equal),
 				.cloned = TABLE_OF(uint64_t, exact_equal_hash) };
 	int ret = x.report ? exact_evaluate(&x, in, e) : err_nomem(e);
 
@@ -608,13 +799,31 @@ int gate_evaluate_exact_sets(struct gate *g, const struct gate_exact_input in[GA
 	else
 		*out = x.report;
 	table_deinit(&x.tally);
+	table_deinit(&x.calls);
 	table_deinit(&x.cloned);
 	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++) {
 		identity_names_deinit(&x.names[side]);
 		free(x.func_hash[side]);
+		free(x.work[side]);
 		free(x.weight[side]);
 	}
 	return ret;
+}
+
+/* Loads the event entries, which profiles of older releases do not have. */
+static int exact_load_entries(struct stackset **out, const struct stackset_options *like,
+			      const struct stackset *set, struct err *e)
+{
+	struct stackset_options opt = *like;
+	struct err why = { 0 };
+	int ret;
+
+	if (!set->counted)
+		return 0;
+	opt.event = "entries";
+	opt.keep_samples = false;
+	ret = stackset_load(out, &opt, &why);
+	return ret == -ENOMEM ? err_set(e, ENOMEM, "%s", why.text) : 0;
 }
 
 int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
@@ -622,7 +831,7 @@ int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
 {
 	const char *const path[GATE_SIDE_MAX] = { [GATE_BASE] = base, [GATE_HEAD] = head };
 	struct gate_exact_input in[GATE_SIDE_MAX] = { 0 };
-	struct stackset *set[GATE_SIDE_MAX] = { NULL };
+	struct stackset *set[GATE_SIDE_MAX] = { NULL }, *entries[GATE_SIDE_MAX] = { NULL };
 	int ret = exact_check_rules(g->rules, e);
 
 	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++) {
@@ -631,10 +840,13 @@ int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
 		opt.input = path[side];
 		opt.keep_samples = true;
 		ret = stackset_load(&set[side], &opt, e);
-		in[side] = (struct gate_exact_input){ path[side], set[side] };
+		ret = ret ? ret : exact_load_entries(&entries[side], &opt, set[side], e);
+		in[side] = (struct gate_exact_input){ path[side], set[side], entries[side] };
 	}
 	ret = ret ? ret : gate_evaluate_exact_sets(g, in, out, e);
-	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++) {
 		stackset_destroy(set[side]);
+		stackset_destroy(entries[side]);
+	}
 	return ret;
 }

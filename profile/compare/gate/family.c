@@ -266,6 +266,7 @@ static int compare_findings(const void *a, const void *b)
 	double dx = fabs(x->result.diff), dy = fabs(y->result.diff);
 	int c = order[x->result.verdict] - order[y->result.verdict];
 
+	c = c ? c : (x->rank < y->rank) - (x->rank > y->rank);
 	if (c)
 		return c;
 	if (dx != dy)

@@ -25,6 +25,7 @@
 #define GATE_MAX_MEMBERS 500u /* functions compared for a rule: those with the largest shares */
 #define GATE_MAX_MOVED 20u
 #define GATE_MOVED_Q 0.05
+#define GATE_CHANGED 600 /* bytes of gate_report.changed */
 #define GATE_MOVED_MIN_SHARE 0.001
 #define GATE_MEANS 1024u /* bytes of words about how runs were made */
 
@@ -59,6 +60,8 @@ enum gate_status { GATE_OK, GATE_SKIPPED, GATE_UNSURE, GATE_WARNED, GATE_FAILED 
 /* One comparison: of a rule's number, or of a function. */
 struct gate_finding {
 	const char *name, *dso, *mode; /* of a function; else NULL */
+	const char *note;	       /* what to know of it: "10 -> 11 calls"; NULL: nothing */
+	unsigned int rank;	       /* of findings of one verdict those with more come first */
 	struct stats_result result;
 	struct stats_rule stats; /* what it was compared with */
 	/*
@@ -114,6 +117,8 @@ struct gate_report {
 		*same; /* path of a run of the head that is one of the base, too; NULL: none is */
 	struct gate_work work;
 	struct gate_noise noise;
+	/* Exact counts: what changed most, in a sentence without a full stop; "": nothing did. */
+	char changed[GATE_CHANGED];
 	bool paired, ordered, confounded; /* the design, see profile/compare/stats/verdict.h */
 	double error_rate;
 };

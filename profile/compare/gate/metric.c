@@ -178,12 +178,43 @@ double gate_amount(const struct gate_counting *c, const struct stackset_stack *s
 	return c->per_sample > 0 ? c->per_sample * (double)st->samples : (double)st->weight;
 }
 
+bool gate_counts_sample(const struct gate_rule *r, const struct phases *p, const uint8_t *of_stack,
+			const struct stackset_sample *m)
+{
+	static const enum work meant[] = {
+		[GATE_RULE_WORKLOAD] = WORK_WORKLOAD, [GATE_RULE_MEANWHILE] = WORK_MEANWHILE
+	};
+
+	if (r->has_phase && (!p->boot || phases_at(p, m->time_ns) != r->phase))
+		return false;
+	return r->work == GATE_RULE_ALL_WORK || work_of_sample(of_stack, p, m) == meant[r->work];
+}
+
+/* Returns the weight of the stacks that match, or of their samples that the rule is about. match: NULL for all. */
+static double matching_weight(const struct gate_source *src, const struct gate_rule *r,
+			      const bool *match)
+{
+	const struct stackset *s = src->set;
+	double sum = 0;
+
+	if (!r->work && (!r->has_phase || r->metric != GATE_RULE_INSNS)) {
+		for (size_t i = 0; i < s->nstacks; i++)
+			if (!match || counts(&s->stack[i], match, s, r->children))
+				sum += gate_amount(&src->counting, &s->stack[i]);
+		return sum;
+	}
+	for (size_t i = 0; i < s->nsamples; i++)
+		if ((!match || counts(&s->stack[s->sample[i].stack], match, s, r->children)) &&
+		    gate_counts_sample(r, &src->phases, src->work, &s->sample[i]))
+			sum += (double)s->sample[i].weight;
+	return sum;
+}
+
 static int function_weight(const struct gate_source *src, const struct gate_rule *r, double *out,
 			   char *why)
 {
 	const struct stackset *s = src->set;
 	cleanup_free bool *match = calloc(s->nfuncs + 1, sizeof(*match));
-	double sum = 0;
 	bool any = false;
 
 	if (!match)
@@ -194,12 +225,9 @@ static int function_weight(const struct gate_source *src, const struct gate_rule
 		match[i] = f->named && gate_rule_matches(r, f->name, f->dso);
 		any |= match[i];
 	}
-	for (size_t i = 0; i < s->nstacks; i++)
-		if (counts(&s->stack[i], match, s, r->children))
-			sum += gate_amount(&src->counting, &s->stack[i]);
 	if (!any)
 		none(why, "no function that matches was sampled");
-	*out = sum;
+	*out = matching_weight(src, r, match);
 	return 0;
 }
 
@@ -239,10 +267,14 @@ static int measure_instructions(const struct gate_source *src, const struct gate
 		*out = none(why, "its samples count %.80s, not instructions", src->set->event);
 		return 0;
 	}
-	if (r->has_phase) /* of one run a side: exact.c */
-		*out = none(why, "instructions in a phase need --exact");
+	if ((r->has_phase || r->work) && !src->set->counted)
+		*out = none(why, "it was sampled: a part of the instructions needs --call-counts");
+	else if (r->has_phase && !src->phases.boot)
+		*out = none(why, "it is not the boot of a Linux kernel");
 	else if (r->symbol || r->pattern || r->dso)
 		return function_weight(src, r, out, why);
+	else if (r->has_phase || r->work)
+		*out = matching_weight(src, r, NULL);
 	else if (src->set->counted || src->counting.no_idle || src->counting.kernel_only ||
 		 isnan(*out = gate_engine_instructions(src->totals)))
 		*out = src->weight;

@@ -16,6 +16,7 @@
 
 #include "profile/compare/gate/rules.h"
 #include "profile/analyse/stacks/stackset.h"
+#include "profile/analyse/stacks/work.h"
 
 #define GATE_WHY 200 /* bytes of a reason */
 
@@ -35,7 +36,8 @@ struct gate_source {
 	const struct stackset *set;
 	const struct json_t *totals; /* NULL: none */
 	struct phases phases;
-	double weight; /* that shares are of */
+	const uint8_t *work; /* of each stack, see work_find() */
+	double weight;	     /* that shares are of */
 	struct gate_counting counting;
 };
 
@@ -48,6 +50,10 @@ struct json_t *gate_totals(const char *text);
  * if the run was not made by it.
  */
 double gate_engine_instructions(const struct json_t *totals);
+
+/* Returns whether a sample is of the phase and of the work that a rule on instructions is about. of_stack: of work_find(). */
+bool gate_counts_sample(const struct gate_rule *r, const struct phases *p, const uint8_t *of_stack,
+			const struct stackset_sample *m);
 
 /* NaN where there is none, and why then has the reason. -ENOMEM. Not for families. */
 int gate_measure(const struct gate_source *src, const struct gate_rule *r, double *out,

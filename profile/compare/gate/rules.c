@@ -56,6 +56,7 @@ enum taking {
 	TAKE_WORSE,
 	TAKE_MEASURE,
 	TAKE_PHASE,
+	TAKE_WORK,
 	TAKE_TEXT,
 	TAKE_REGEX,
 	TAKE_EXCLUDE,
@@ -91,6 +92,7 @@ static const struct rules_key {
 	{ "until", 1u << GATE_RULE_TIME, TAKE_TEXT, AT(until) },
 	{ "phase", 1u << GATE_RULE_TIME | (EXACT & ~(1u << GATE_RULE_INSN_PHASES)),
 	  .taking = TAKE_PHASE },
+	{ "work", EXACT, .taking = TAKE_WORK },
 	{ "symbol", SELECTS, TAKE_TEXT, AT(symbol), .selects = true },
 	{ "subtree", SELECTS, TAKE_TEXT, AT(symbol), .selects = true, .subtree = true },
 	{ "regex", SELECTS, .taking = TAKE_REGEX, .selects = true },
@@ -303,12 +305,15 @@ static int take_word_of(const struct rules_parse *p, const struct toml_node *n, 
 	static const char *const levels[] = { "warn", "fail" };
 	static const char *const measures[] = { "share", "time" };
 	static const char *const ways[] = { "more", "less", "either" };
+	static const char *const works[] = { "all", "workload", "meanwhile" };
 	static const enum stats_worse worse[] = { STATS_HIGHER, STATS_LOWER, STATS_EITHER };
 	const char *const *words = taking == TAKE_LEVEL	    ? levels
 				   : taking == TAKE_MEASURE ? measures
+				   : taking == TAKE_WORK    ? works
 							    : ways;
 	unsigned int i;
-	int ret = rules_take_word(p, n, words, taking == TAKE_WORSE ? 3 : 2, &i);
+	int ret = rules_take_word(p, n, words, taking == TAKE_WORSE || taking == TAKE_WORK ? 3 : 2,
+				  &i);
 
 	if (ret)
 		return ret;
@@ -316,6 +321,8 @@ static int take_word_of(const struct rules_parse *p, const struct toml_node *n, 
 		r->fail = i == 1;
 	else if (taking == TAKE_MEASURE)
 		r->time = i == 1;
+	else if (taking == TAKE_WORK)
+		r->work = (enum gate_rule_work)i;
 	else
 		r->worse = worse[i];
 	return 0;
@@ -464,6 +471,11 @@ static int check_rule(const struct rules_parse *p, const struct toml_node *table
 		return rules_wrong(p, table, "a time is that of a phase or to a marker, not both");
 	if (r->from && !r->until)
 		return rules_wrong(p, table, "from needs until");
+	if (r->has_phase && r->phase < PHASE_START_KERNEL && r->work)
+		return rules_wrong(p, table,
+				   "phase %s is firmware and decompressor, which are all of the "
+				   "work alone (work = \"all\")",
+				   phase_name(r->phase));
 	if (r->metric == GATE_RULE_COUNTER && !r->counter)
 		return rules_wrong(p, table, "the metric counter needs the counter's name");
 	if (!r->threshold.value)
@@ -497,6 +509,9 @@ static char *key_of(const struct gate_rule *r)
 
 	buf_init(&b);
 	buf_printf(&b, "%s", gate_rule_metric_name(r->metric));
+	if (r->work)
+		buf_printf(&b, " %s",
+			   r->work == GATE_RULE_WORKLOAD ? "of the workload" : "meanwhile");
 	if (r->has_phase)
 		buf_printf(&b, " in %s", phase_name(r->phase));
 	if (r->from)

@@ -5,7 +5,7 @@
  *   [gate]    error-rate, power, no-idle, kernel-only, count-samples
  *   [[rule]]  metric, and what belongs to the metric: from, until, phase, symbol, subtree,
  *             regex, subtree-regex, dso, measure, children, min-share, exclude, exit, counter,
- *             per-second; threshold, min-effect, worse, strict, quantile; level, alpha, power,
+ *             per-second, work; threshold, min-effect, worse, strict, quantile; level, alpha, power,
  *             optional; name
  *
  * docs/gate.md has the whole schema. A key that is not known, or does not go with the
@@ -55,6 +55,9 @@ enum gate_rule_dimension {
 	GATE_RULE_COUNT
 };
 
+/* Whose instructions count (profile/analyse/stacks/work.h). */
+enum gate_rule_work { GATE_RULE_ALL_WORK, GATE_RULE_WORKLOAD, GATE_RULE_MEANWHILE };
+
 /* Absolute: ns, a second, bytes or a count; relative: 0.02 is 2 %; points: 0.2 is 0.002. */
 struct gate_rule_amount {
 	enum stats_unit unit;
@@ -90,6 +93,7 @@ struct gate_rule {
 	char *from, *until; /* markers */
 	bool has_phase;
 	enum phase phase;
+	enum gate_rule_work work;
 	char *symbol, *pattern, *dso, *exclude;
 	regex_t regex, except; /* of pattern and exclude */
 	bool children;	       /* functions with all that they call */

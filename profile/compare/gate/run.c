@@ -139,8 +139,8 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 
 /* -- the run ---------------------------------------------------------------------------------- */
 
-/* Adds up what /init and all that it started did. */
-static double work_of(const struct gate_run *r, const struct stackset *s)
+/* Adds up what /init and all that it started did; of counts without what ran beside it (stacks/work.h). */
+static double work_of(const struct gate_run *r, const struct stackset *s, const uint8_t *of_stack)
 {
 	double work = 0;
 
@@ -150,7 +150,8 @@ static double work_of(const struct gate_run *r, const struct stackset *s)
 		const struct stackset_sample *x = &s->sample[i];
 
 		if (phases_at(&r->phases, x->time_ns) >= PHASE_INIT &&
-		    s->stack[x->stack].mode != STACKSET_IDLE)
+		    s->stack[x->stack].mode != STACKSET_IDLE &&
+		    (!s->counted || of_stack[x->stack] == WORK_WORKLOAD))
 			work += (double)x->weight;
 	}
 	return work;
@@ -189,12 +190,15 @@ static int measure(struct gate_run *r, const struct stackset *s, const struct ga
 		   const struct gate_counting *counting, struct err *e)
 {
 	struct gate_source src = { .set = s, .weight = r->weight, .counting = *counting };
+	cleanup_free uint8_t *work = NULL;
 	json_t *totals = gate_totals(s->json);
 	const json_t *panic;
 	const char *command;
 	int ret = phases_find(&r->phases, s, e);
 
-	r->work = work_of(r, s);
+	ret = ret ? ret : work_find(&work, s) ? err_nomem(e) : 0;
+	src.work = work;
+	r->work = ret ? NAN : work_of(r, s, work);
 	command = json_string_value(json_object_get(totals, "command"));
 	r->command = command ? gate_run_keep(r, command) : NULL;
 	panic = json_object_get(totals, "guest_panic");

@@ -345,6 +345,8 @@ void gate_say_function(char *out, size_t size, const struct gate_finding *f)
 	if (*f->dso && (strcmp(f->mode, "kernel") != 0 || strcmp(f->dso, "[kernel.kallsyms]") != 0))
 		say_add(out, size, " (%.60s%s)", slash ? slash + 1 : f->dso,
 			!strcmp(f->mode, "idle") ? ", idle" : "");
+	if (f->note)
+		say_add(out, size, ", %.120s", f->note);
 }
 
 static void say_finding(char *out, size_t size, const struct gate_rule *r,

@@ -135,6 +135,8 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 	gate_say_work(text, sizeof(text), r);
 	if (text[0])
 		buf_printf(out, "# %s\n", text);
+	if (r->changed[0])
+		buf_printf(out, "# %s\n", r->changed);
 	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "# %s\n", text);
 	gate_say_noise(text, sizeof(text), r);
@@ -330,6 +332,10 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 	if (text[0]) {
 		buf_printf(out, "Inconclusive: ");
 		md_text(out, text);
+		buf_printf(out, ".\n\n");
+	}
+	if (r->changed[0]) {
+		md_text(out, r->changed);
 		buf_printf(out, ".\n\n");
 	}
 	gate_say_design(text, sizeof(text), r);

@@ -160,8 +160,8 @@ static struct gate_rules *rules_of(const char *text)
 static struct gate_report *compare(const struct gate_rules *rules, struct gate **g,
 				   const struct build *base, const struct build *head)
 {
-	const struct gate_exact_input in[GATE_SIDE_MAX] = { { "base", &base->f.set },
-							    { "head", &head->f.set } };
+	const struct gate_exact_input in[GATE_SIDE_MAX] = { { "base", &base->f.set, NULL },
+							    { "head", &head->f.set, NULL } };
 	struct gate_report *r = NULL;
 	struct err e = { 0 };
 
