@@ -51,7 +51,7 @@ _kvmprof_values()
 	case "$2 $3" in
 	"export -F"|"export --format")
 		"$1" export --list 2>/dev/null | sed -n 's/^  \([a-z][-a-z]*\)  *.*/\1/p' ;;
-	"import --format") echo folded perf-script kp ;;
+	"import --format") echo folded perf-script kp iprof ;;
 	"gate -f"|"gate --format") echo text markdown junit sarif github json badge ;;
 	"export --names") echo function offset both ;;
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;

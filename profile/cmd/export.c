@@ -89,6 +89,10 @@ static const struct option_row rows[] = {
 	  "names as stackcollapse-perf.pl writes them, without\n"
 	  "arguments, so that overloads become one (folded)",
 	  OPTION_PUT(how.tidy, true) },
+	{ "no-marks", 0, NULL,
+	  "nothing behind names (default: _[k] behind those of the\n"
+	  "kernel and _[j] behind code without a file) (folded)",
+	  OPTION_PUT(how.no_marks, true) },
 	{ "per-pid", 0, NULL, "files for each process (iprof)", OPTION_PUT(how.per_pid, true) },
 	OPTION_HEADING("\nSource lines (lcov):\n"),
 	OPTION_ROWS(cmd_debuginfo_rows, places),
@@ -277,6 +281,8 @@ static const char *export_contradiction(const struct cmd_export_options *o)
 		return "--debuginfo and --build-id-map are for lcov";
 	if (o->how.tidy && o->format != export_find("folded"))
 		return "--tidy is for folded";
+	if (o->how.no_marks && o->format != export_find("folded"))
+		return "--no-marks is for folded";
 	if (o->how.names != EXPORT_FUNCTION && !(o->format->wants & EXPORT_TEXT_NAMES))
 		return "--names has no meaning in this format, which has addresses";
 	return NULL;

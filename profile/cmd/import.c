@@ -7,19 +7,25 @@
 #include "profile/cmd/common.h"
 #include "profile/analyse/import/folded.h"
 #include "profile/analyse/import/import.h"
+#include "profile/analyse/import/iprof.h"
 #include "profile/analyse/import/kp.h"
 #include "profile/analyse/import/script.h"
 #include "profile/format/perfdata/sink.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum form { FORM_GUESS, FORM_FOLDED, FORM_SCRIPT, FORM_KP };
+#define IMPORT_MAX_FILES 65536u /* of a directory */
+
+enum form { FORM_GUESS, FORM_FOLDED, FORM_SCRIPT, FORM_KP, FORM_IPROF };
 
 struct cmd_import_options {
 	const char *input;
@@ -106,6 +112,114 @@ static int import_parse(const struct cmd_import_options *o, enum form form, cons
 		   : 0;
 }
 
+/* -- directories --------------------------------------------------------------------------- */
+
+static bool import_is_directory(const char *path)
+{
+	struct stat st;
+
+	return strcmp(path, "-") != 0 && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int import_is_prof(const struct dirent *d)
+{
+	size_t n = strlen(d->d_name);
+
+	return n > 5 && !strcmp(d->d_name + n - 5, ".prof");
+}
+
+/* Reads a regular file; b is emptied before. -ENOENT if there is none. */
+static int import_read_part(struct buf *b, const char *dir, const char *name, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	cleanup_close int fd = -1;
+	struct stat st;
+
+	b->len = 0;
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return err_nomem(e);
+	/* A FIFO would block. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st))
+		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, EINVAL, "%s: is not a regular file", path);
+	return file_read_rest(b, fd, IMPORT_MAX_BYTES, path, e);
+}
+
+static int import_parse_parts(const char *dir, struct dirent **entry, size_t n, struct import *i,
+			      struct import_stats *stats, struct err *e)
+{
+	struct import_iprof *parser = NULL;
+	struct buf symbols, text;
+	struct err none = { 0 };
+	uint64_t ignored;
+	int ret;
+
+	buf_init(&symbols);
+	buf_init(&text);
+	*stats = (struct import_stats){ 0 };
+	ret = import_read_part(&symbols, dir, IMPORT_IPROF_SYMBOLS, &none);
+	if (ret == -ENOENT)
+		fprintf(stderr,
+			"kvmprof: %s has no " IMPORT_IPROF_SYMBOLS
+			": functions of the kernel have no names\n",
+			dir);
+	if (ret == -ENOENT)
+		ret = 0;
+	else if (ret)
+		*e = none;
+	if (!ret)
+		ret = import_iprof_create(
+			&parser, (struct import_text){ (const char *)symbols.data, symbols.len },
+			&ignored, e);
+	if (!ret && ignored)
+		fprintf(stderr,
+			"kvmprof: %s/" IMPORT_IPROF_SYMBOLS ": skipped %" PRIu64
+			" lines that are no functions\n",
+			dir, ignored);
+	for (size_t k = 0; k < n && !ret; k++) {
+		ret = import_read_part(&text, dir, entry[k]->d_name, e);
+		if (ret)
+			break;
+		ret = import_iprof(parser, entry[k]->d_name,
+				   (struct import_text){ (const char *)text.data, text.len },
+				   import_add, i, stats);
+		if (ret)
+			err_set(e, -ret, "%s/%s: %s", dir, entry[k]->d_name, import_error(ret));
+	}
+	if (!ret && !stats->samples)
+		ret = err_set(e, ENODATA,
+			      "%s: there are no counts in its files (lines like \"0x2d6 12\")",
+			      dir);
+	import_iprof_destroy(parser);
+	buf_deinit(&symbols);
+	buf_deinit(&text);
+	return ret;
+}
+
+static int import_parse_directory(const char *dir, struct import *i, struct import_stats *stats,
+				  struct err *e)
+{
+	struct dirent **entry = NULL;
+	int n = scandir(dir, &entry, import_is_prof, alphasort), ret = 0;
+
+	if (n < 0)
+		return err_set(e, errno, "%s: cannot read: %s", dir, strerror(errno));
+	if (!n)
+		ret = err_set(e, ENODATA,
+			      "%s: has no files that end in .prof, as `export -F iprof` makes them",
+			      dir);
+	else if ((unsigned int)n > IMPORT_MAX_FILES)
+		ret = err_set(e, E2BIG, "%s: has more than %u files", dir, IMPORT_MAX_FILES);
+	else
+		ret = import_parse_parts(dir, entry, (size_t)n, i, stats, e);
+	for (int k = 0; k < n; k++)
+		free(entry[k]);
+	free(entry);
+	return ret;
+}
+
 /* -- command ------------------------------------------------------------------------------- */
 
 static void import_print_facts(const struct cmd_import_options *o, const struct import_stats *st,
@@ -127,6 +241,12 @@ static void import_print_facts(const struct cmd_import_options *o, const struct 
 			" samples have a period of 2^63 or more, which no counter "
 			"gives; they count as 1\n",
 			o->input, st->broken);
+	if (f->moved)
+		fprintf(stderr,
+			"kvmprof: %s: %" PRIu64
+			" samples have offsets that no file of this size has; they have "
+			"others here\n",
+			o->input, f->moved);
 	if (st->ignored)
 		fprintf(stderr,
 			"kvmprof: %s: skipped %" PRIu64 " lines that are no stacks, first line "
@@ -168,6 +288,23 @@ static int import_write_profile(const struct cmd_import_options *o, struct impor
 	return ret;
 }
 
+static int import_directory(const struct cmd_import_options *o, struct err *e)
+{
+	struct import_options opt = o->import;
+	struct import_stats stats;
+	struct import *i = NULL;
+	int ret;
+
+	if (!import_is_directory(o->input))
+		return err_set(e, ENOTDIR, "%s: is no directory, which iprof is", o->input);
+	opt.counts = true;
+	ret = import_create(&i, &opt, e);
+	ret = ret ? ret : import_parse_directory(o->input, i, &stats, e);
+	ret = ret ? ret : import_write_profile(o, i, &stats, e);
+	import_destroy(i);
+	return ret;
+}
+
 static int import_text(const struct cmd_import_options *o, struct err *e)
 {
 	struct import_options opt = o->import;
@@ -177,6 +314,8 @@ static int import_text(const struct cmd_import_options *o, struct err *e)
 	enum form form;
 	int ret;
 
+	if (o->form == FORM_IPROF || (!o->form && import_is_directory(o->input)))
+		return import_directory(o, e);
 	buf_init(&text);
 	ret = import_read_input(&text, o->input, e);
 	form = ret || o->form ? o->form : import_guess_form(&text);
@@ -197,6 +336,7 @@ static int parse_form(void *at, char *arg, struct err *e)
 	o->form = !strcmp(arg, "folded")	? FORM_FOLDED
 		  : !strcmp(arg, "perf-script") ? FORM_SCRIPT
 		  : !strcmp(arg, "kp")		? FORM_KP
+		  : !strcmp(arg, "iprof")	? FORM_IPROF
 						: FORM_GUESS;
 	return o->form ? 0 : -EINVAL;
 }
@@ -209,9 +349,10 @@ static const struct option_row rows[] = {
 	{ "format", 0, "FORM",
 	  "folded: \"task;main;work 12\", as stackcollapse scripts\n"
 	  "write it; perf-script: what `perf script` prints; kp:\n"
-	  "stacks between '!' as stap and DTrace scripts print them\n"
-	  "(default: by the text's first lines)",
-	  OPTION_CALL(parse_form, "folded, perf-script or kp") },
+	  "stacks between '!' as stap and DTrace scripts print them;\n"
+	  "iprof: a directory of counts by image and offset\n"
+	  "(default: by the text's first lines; iprof for a directory)",
+	  OPTION_CALL(parse_form, "folded, perf-script, kp or iprof") },
 	{ "no-comm", 0, NULL, "folded: the first frame is no task's name",
 	  OPTION_PUT(no_comm, true) },
 	{ "kernel", 0, NULL,
@@ -235,7 +376,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof import [OPTIONS] FILE|-\n"
+	.usage = "Usage: kvmprof import [OPTIONS] FILE|DIR|-\n"
 		 "\n"
 		 "Make a profile of stacks that other tools wrote as text, for kvmprof and perf.\n"
 		 "\n",
@@ -254,7 +395,7 @@ int cmd_import(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (optind + 1 != argc)
-		return cmd_wrong(argv, "needs one file to read, or -");
+		return cmd_wrong(argv, "needs one file or directory to read, or -");
 	o.input = argv[optind];
 	return cmd_status(import_text(&o, &e), &e);
 }

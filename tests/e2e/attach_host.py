@@ -55,7 +55,7 @@ def closes(path, what):
 
 
 def stacks(path):
-    return e2e.kvmprof("export", "-F", "folded", "-i", path, "-o", "-").out.split("\n")
+    return e2e.kvmprof("export", "-F", "folded", "--no-marks", "-i", path, "-o", "-").out.split("\n")
 
 
 def check_truth():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# tests: beside, 1 s
+# tests: beside, 5 s
 # tests: not svm, files
 """Stacks as text to profiles and back, two groups of runs compared, a profile packed and
 read elsewhere: each against numbers worked out here, and against stock perf."""
@@ -16,6 +16,7 @@ import tarfile
 from collections import Counter
 
 import e2e
+import exported
 from e2e import check
 
 
@@ -226,27 +227,157 @@ def packs():
     check(not [f for f in os.listdir(".") if ".tmp-" in f], "temporary files stay behind")
 
 
-NASTY = ["exec<void (*)()>(void (*)())", "f(int)", "f(long)", "operator()<int>(int) const", "=1+1", "@x", "-y,\"z\"", "+w", "a b"]
+# What means something to a shell, a spreadsheet, C++, one of the formats, or nobody.
+NASTY = [b"exec<void (*)()>(void (*)())", b"f(int)", b"f(long)", b"operator()<int>(int) const", b"=1+1", b"@x", b'-y,"z"',
+         b"+w", b"a b", b" lead", b"trail ", "gr\u00f6\u00dfe".encode(), b"bad\xff\xfe\xc3", b"\xed\xa0\x80", b"x" * 5000, b"\xff" * 5000,
+         b"operator+", b"a/b", b"a!b", b"a`b", b"a: b", b"a%2bb", b"a%", b"[unknown]", b"[x]", b"u_[k]", b"u_[j]_[i]", b"0x1234",
+         b"+0x1", b"a+0x10/0x20", b"12", b"# c", b"(x) (y)", b"\x01\x1b[31m", b"a'b\\c", b"name (/bin/x)", b"name [mod]"]
+TASKS = [b"my task", b"#c", b"a-12/34", b"1 [0] 2.0:", b"\xff" * 15, b"x:y", b"=z", b"kworker/0:1-ev"]
+FILES = ["/bin/a b", "/x (2)/lib.so", "/x (2/l.so", "[vdso]", "/a [b]/c", "/tmp/perf-12.map", "/a%2bb", "/u: v", "!x", "=cmd"]
+EVENTS = ["wall", "my event:u", "page-faults"]
+
+
+def nasty_folded():
+    """Each name as a program's, the kernel's and a JIT compiler's. Another mark keeps one that belongs to the name."""
+    lines = []
+    for i, name in enumerate(NASTY):
+        for mark in (b"", b"_[k]", b"_[j]"):
+            names = [n + (b"_[i]" if re.search(rb"_\[[kijw]\]$", n) else b"") for n in (NASTY[i - 1], name)]
+            task = TASKS[len(lines) % len(TASKS)]
+            task += b"-5/6" * (b"/34" in task)
+            lines.append(b"%s%s;%s;%s %d\n" % (b" " * task.startswith(b"#"), task, names[0], name + mark if mark else names[1], len(lines)))
+    return b"".join(lines)
+
+
+def nasty_script():
+    """Several events; kernel, modules, files with odd names, and frames without a name in each."""
+    text = []
+
+    def sample(*frames):
+        i = len(text)
+        text.append(b"%s %d/%d [%03d] 5.%06d: %d %s: \n" % (TASKS[i % 3], i % 3 + 1, i % 3 + 1, i % 2, i, i, EVENTS[i // 2 % 3].encode()) +
+                    b"".join(b"\t%16x %s (%s)\n" % (at + i * 64, name, dso.encode()) for at, name, dso in frames) + b"\n")
+
+    for i, name in enumerate(NASTY):
+        at = name.replace(b"\n", b"?") + b"+0x%x" % i
+        module, path = ("[ext4]", "[kvm]")[i % 2], FILES[i % len(FILES)]
+        kernel = ((0xffffffff81000000, at, "[kernel.kallsyms]"), (0xffffffffc0000000, at, module),
+                  (0xffffffff81000007, b"[unknown]", "[kernel.kallsyms]"), (0xffffffffc0000007, b"[unknown]", module))
+        user = ((0x401000, at, path), (0x401009, b"[unknown]", path), (0x7f0000001009, b"[unknown]", "[unknown]"))
+        for frames in (kernel[:2] + user, user, kernel[1:] + user, kernel[2:], kernel[3:], user[1:], user[2:]):
+            sample(*frames)
+    return b"".join(text)
+
+
+def without_addresses(form, text):
+    """Addresses of imported profiles are made up, and times have no ns in them."""
+    if form == "perf-script":
+        return re.sub(rb"(?m)^\t *[0-9a-f]+ ", b"\t", text)
+    if form != "kp":
+        return text
+    summary, *stacks, end = re.sub(rb"(?m)^ 0x[0-9a-f]+ : (0x[0-9a-f]{16}\+0x0/0x0)?", b" ", text).split(b"!\n")
+    check(not end, "kp: behind the last stack: %s" % end)
+    # Equal stacks of two processes have different addresses there, and the same ones here.
+    sums = Counter()
+    for stack in stacks:
+        frames, count = stack[:-1].rsplit(b"\t", 1)
+        sums[frames] += int(count)
+    return summary + b"".join(b"!\n%s\t%d\n" % x for x in sums.items())
+
+
+def exported_as(form, path, event, out):
+    """What a format holds: bytes, or of a directory {name: bytes}. All of it is UTF-8."""
+    shutil.rmtree(out, ignore_errors=True)
+    argv = ["export", "-F", form, "-i", path] + (["--event", event] if event else [])
+    kvmprof(*argv, "-o", out)
+    if form != "iprof":
+        with open(out, "rb") as f:
+            text = f.read()
+        text.decode("utf-8")
+        return without_addresses(form, text)
+    files = {}
+    for name in os.listdir(out):
+        with open(os.path.join(out, name), "rb") as f:
+            files[name] = f.read()
+        files[name].decode("utf-8")
+        check(name == "kernel.syms" or files[name].startswith(b"# image: ") and b"\n# profiler: kvmprof " in files[name],
+              "%s has no header: %s" % (name, files[name][:100]))
+    return files
+
+
+def survives(path, event, what):
+    """Each format that `import` reads gives the same text again, line by line."""
+    forms = re.findall(r"([-a-z]+):(?: |\n|$)", e2e.kvmprof("import", "--help").out.split("--format FORM")[1].split("(default")[0])
+    check(set(forms) == {"folded", "perf-script", "kp", "iprof"}, "formats that import reads: %s" % forms)
+    for form in forms:
+        first = exported_as(form, path, event, "first." + form)
+        kvmprof("import", "first." + form, "-o", "again.data")
+        again = exported_as(form, "again.data", None, "again." + form)
+        if form == "iprof":
+            check(first == again, "%s: iprof: %s" % (what, [n for n in set(first) | set(again) if first.get(n) != again.get(n)]))
+            continue
+        first, again = Counter(first.split(b"\n")), Counter(again.split(b"\n"))
+        check(first == again, "%s: %s: lost %s, new %s" % (what, form, list((first - again).items())[:5], list((again - first).items())[:5]))
+
+
+def rows_of(path):
+    """What a report says: tasks, functions, files, and which are the kernel's."""
+    return {(r["comm"], r["symbol"], r["dso"]): (r["self"], r["children"]) for r in json.loads(
+        kvmprof("report", "--json", "-n", "0", "--sort", "comm,sym,dso", "-i", path).out)["symbols"]}
 
 
 def round_trip():
     """What is exported reads back as it was, and no cell of CSV begins a formula."""
-    text = "".join("my task;%s;%s %d\n" % (NASTY[i - 1], name, i + 1) for i, name in enumerate(NASTY))
-    kvmprof("import", write("nasty.folded", text), "-o", "nasty.data")
-    first = kvmprof("export", "-F", "folded", "-i", "nasty.data").out
-    check(sorted(first.splitlines()) == sorted(text.splitlines()), "folded changed names: " + first)
+    text = nasty_folded()
+    with open("nasty.folded", "wb") as f:
+        f.write(text)
+    with open("nasty.script", "wb") as f:
+        f.write(nasty_script())
+    kvmprof("import", "nasty.folded", "-o", "nasty.data")
+    first = e2e.subprocess.run([e2e.KVMPROF, "export", "-F", "folded", "-i", "nasty.data"], stdout=e2e.subprocess.PIPE).stdout
+    # But for bytes that no text may have, and names beyond 4096 bytes, it is the very text.
+    plain = [x for x in text.split(b"\n") if re.match(rb"[ -~]{1,4000}$", x)]
+    check(len(plain) > 50 and set(plain) <= set(first.split(b"\n")), "folded changed %s" % (set(plain) - set(first.split(b"\n"))))
+    check(len(first.split(b"\n")) == len(text.split(b"\n")), "folded has other stacks")
+    survives("nasty.data", None, "nasty.folded")
+    kvmprof("import", "first.folded", "-o", "again.data")
+    check(rows_of("nasty.data") == rows_of("again.data"), "reports differ")
+    kvmprof("import", "nasty.script", "-o", "odd.data")
+    for event in EVENTS:
+        survives("odd.data", event, "nasty.script, " + event)
+    # Addresses of programs, code without files, modules that come and go.
+    for profile in exported.make_profiles():
+        survives(profile.path, None, profile.path)
     tidied = kvmprof("export", "-F", "folded", "--tidy", "-i", "nasty.data").out
-    check("f;f 3" in tidied and "my_task;" in tidied, "--tidy: " + tidied)
-    kvmprof("export", "-F", "kp", "-i", "nasty.data", "-o", "nasty.kp")
-    kvmprof("import", "nasty.kp", "-o", "kp.data")
-    again = kvmprof("export", "-F", "folded", "-i", "kp.data").out
-    want = sorted(x.split(";", 1)[1].replace("+", "_") for x in text.splitlines())
-    check(sorted(x.split(";", 1)[1] for x in again.splitlines()) == want, "kp changed stacks: " + again)
-    for argv in (["report", "--csv", "-n", "0", "-i", "nasty.data"], ["diff", "--csv", "nasty.data", "kp.data"]):
+    check(re.search(r"(?m)^my_task;.*\(\) const", tidied) is None and re.search(r"(?m);f;f \d+$", tidied), "--tidy: " + tidied)
+    bare_names = kvmprof("export", "-F", "folded", "--no-marks", "-i", "nasty.data").out
+    check(re.search(r"(?m);f\(int\) \d+$", bare_names) and "_[i]" not in bare_names.replace("u_[j]_[i]", ""), "--no-marks: " + bare_names)
+    for argv in (["report", "--csv", "-n", "0", "-i", "nasty.data"], ["diff", "--csv", "-n", "0", "nasty.data", "odd.data"]):
         raw = e2e.subprocess.run([e2e.KVMPROF] + argv, stdout=e2e.subprocess.PIPE).stdout.decode("utf-8")
         rows = list(csv.DictReader(io.StringIO(raw)))
-        check(rows and not [r for r in rows for k in ("symbol", "dso") if r[k] and r[k][0] in "=+-@"], "formulas: " + raw)
-        check("'=1+1" in [r["symbol"] for r in rows], "CSV changed more: " + raw)
+        bad = [r for r in rows for k in ("symbol", "dso") if r[k] and r[k][0] in "=+-@"]
+        check(rows and not bad, "formulas: %s" % bad)
+        check("'=1+1" in [r["symbol"] for r in rows], "CSV changed more: " + raw[:1000])
+
+
+def refuses_directories():
+    os.mkdir("none.iprof")
+    os.mkdir("fifo.iprof")
+    os.mkfifo("fifo.iprof/a.prof")
+    os.mkdir("prose.iprof")
+    write("prose.iprof/a.prof", "# image: /bin/a\nIt was a dark night\n")
+    for argv, status, want in ((["none.iprof"], 1, ".prof"), (["fifo.iprof"], 1, "a.prof: is not a regular file"),
+                               (["prose.iprof"], 1, "no counts"), (["--format", "iprof", "nasty.folded"], 1, "no directory"),
+                               (["--format", "kp", "none.iprof"], 1, "none.iprof")):
+        p = done(e2e.kvmprof("import", *argv, "-o", "bad.data"), " ".join(argv), status)
+        check(want in p.err.strip().split("\n")[-1] and not os.path.exists("bad.data"), "import %s: %s" % (argv, p.err))
+    # One file without a header, as other versions write them.
+    os.mkdir("old.iprof")
+    write("old.iprof/kernel-0123456789abcdef.prof", "0x10 3\n0x200 1\n")
+    write("old.iprof/kernel.syms", "0x0 0x100 outer [kernel.kallsyms]\n")
+    kvmprof("import", "old.iprof", "-o", "old.data")
+    p = kvmprof("export", "-F", "folded", "-i", "old.data")
+    check(sorted(x.split(";")[1] for x in p.out.splitlines()) == ["[unknown]_[k] 1", "outer_[k] 3"], "old.iprof: " + p.out)
 
 
 def refuses():
@@ -272,4 +403,5 @@ compares()
 packs()
 round_trip()
 refuses()
+refuses_directories()
 e2e.finish()

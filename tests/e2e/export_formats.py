@@ -285,7 +285,12 @@ def iprof(p):
             m = re.match(r"([\w.-]+?)-([0-9a-f]{16})(-\d+)?\.prof$", name)
             check(m and bool(m.group(3)) == bool(argv), "iprof: file " + name)
             with open("iprof/" + name) as f:
-                lines = [(int(a, 16), int(b)) for a, b in (x.split() for x in f)]
+                text = f.read().splitlines()
+            keys = dict(x[2:].split(": ", 1) for x in text if x.startswith("# ") and not x.startswith("# function: "))
+            lines = [(int(a, 16), int(b)) for a, b in (x.split() for x in text if x[0] != "#")]
+            check(keys["image"] in dsos and keys["profiler"] == e2e.kvmprof("--version").out.strip() and keys["unit"] == "samples" and
+                  keys["mode"] == ("kernel" if re.match(r"\[(kernel\.kallsyms|early|late)\]$", keys["image"]) else "user") and
+                  keys.get("pid") == (m.group(3)[1:] if argv else None), "iprof: header of %s: %s" % (name, keys))
             check(lines == sorted(lines) and len({a for a, _ in lines}) == len(lines), "iprof: order in " + name)
             total += sum(n for _, n in lines)
             if m.group(1) == "kernel":

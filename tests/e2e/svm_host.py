@@ -210,7 +210,7 @@ def check_where(host, done, name):
     path = os.path.join(host.out, name)
     t = json.loads(e2e.kvmprof("report", "-i", path, "--sort", "where", "--no-children", "-n", "0", "--json").out)
     got = {r["where"]: 100 * r["self"] / t["weight"] for r in t["symbols"]}
-    stacks = e2e.kvmprof("export", "-F", "folded", "-i", path, "-o", "-").out
+    stacks = e2e.kvmprof("export", "-F", "folded", "--no-marks", "-i", path, "-o", "-").out
     figures = where_judge.judge(name, where_judge.truth(done.out), got, t["samples"], stacks)
     say("%s: %s" % (name, figures))
     return figures

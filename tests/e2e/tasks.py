@@ -81,7 +81,7 @@ def check_times(tasks, text):
 
 def off_cpu(path):
     """Seconds by comm, and by comm and function of the whole stack."""
-    p = e2e.kvmprof("export", "-F", "folded", "--event", "off-cpu", "-i", path, "-o", "-")
+    p = e2e.kvmprof("export", "-F", "folded", "--no-marks", "--event", "off-cpu", "-i", path, "-o", "-")
     check(p.status == 0, "export: " + p.err)
     total, part = defaultdict(float), defaultdict(float)
     for line in p.out.splitlines():

@@ -82,7 +82,7 @@ def main():
     check(len(rows) == 1 and rows[0]["dso"] == "[vmm]", "kvmprof report: %s" % rows)
     p = e2e.kvmprof("flamegraph", "-i", path, "-o", "vmm.svg")
     check(p.status == 0 and FRAME in open("vmm.svg").read(), "flamegraph: " + p.err)
-    p = e2e.kvmprof("export", "--format", "folded", "-i", path, "-o", "-")
+    p = e2e.kvmprof("export", "--format", "folded", "--no-marks", "-i", path, "-o", "-")
     check(p.status == 0 and any((BELOW + ";" + FRAME) in line for line in p.out.split("\n")),
           "export --format folded: " + p.err)
     if e2e.shutil.which("perf"):

@@ -145,7 +145,7 @@ def check_host():
         check(was[name] - got.get("stopped", 0) - got["runnable"] - 2 < got[row] < was[name] + 2,
               "samples: %s %.2f %%, the guest was %s for %.2f %%" % (row, got[row], name, was[name]))
     say("samples: %s; the guest says %s" % (got, was))
-    stacks = e2e.kvmprof("export", "-F", "folded", "-i", "host.data", "-o", "-").out.split("\n")
+    stacks = e2e.kvmprof("export", "-F", "folded", "--no-marks", "-i", "host.data", "-o", "-").out.split("\n")
     for part in ("where_ports;where_port;[exit: io port 0x3ff];[vmm] serial", "where_port;[kvm];", "idle_wait;[halted]"):
         check(any(part in x for x in stacks), "no stack with %s" % part)
     check(any("[vmm] serial;" in x for x in stacks), "no function on the device's frame")
@@ -179,7 +179,7 @@ def check_threads(path, s):
     say("threads: %s; %s" % (t, got))
     check(got.get(("consumer", -1), 0) > 0, "no consumer: %s" % got)
     check(all(cpu == -1 for _, cpu in got), "threads that run no vCPU are on one: %s" % got)
-    stacks = e2e.kvmprof("export", "-F", "folded", "--event", "host-threads", "-i", path, "-o", "-").out
+    stacks = e2e.kvmprof("export", "-F", "folded", "--no-marks", "--event", "host-threads", "-i", path, "-o", "-").out
     check("consumer;[vmm];consumer;" in stacks, "the consumer's function is not there:\n" + stacks[:1000])
     check(not re.search(r"(?m)^:|vcpu_main|where_port", stacks), "threads without names, or vCPUs among them:\n" + stacks[:1000])
     if e2e.shutil.which("perf"):

@@ -22,7 +22,7 @@ static int check(void *ctx, const struct import_sample *s)
 {
 	struct text *t = ctx;
 
-	if (!s->n || s->n > IMPORT_MAX_FRAMES || !s->weight || s->weight > IMPORT_MAX_WEIGHT + 1)
+	if (!s->n || s->n > IMPORT_MAX_FRAMES || s->weight > IMPORT_MAX_WEIGHT + 1)
 		abort();
 	check_text(t, s->comm);
 	for (uint32_t i = 0; i < s->n; i++)

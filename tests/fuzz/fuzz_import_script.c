@@ -25,7 +25,7 @@ static int check(void *ctx, const struct import_sample *s)
 	struct text *t = ctx;
 	int ret;
 
-	if (!s->n || s->n > IMPORT_MAX_FRAMES || !s->weight || s->weight > IMPORT_MAX_WEIGHT)
+	if (!s->n || s->n > IMPORT_MAX_FRAMES || s->weight > IMPORT_MAX_PERIOD)
 		abort();
 	check_text(t, s->comm);
 	check_text(t, s->event);

@@ -208,7 +208,7 @@ static void put_place(struct callgrind *c, const char *key, uint32_t index, cons
 {
 	export_out_printf(c->o, name ? "%s=(%" PRIu32 ") " : "%s=(%" PRIu32 ")", key, index + 1);
 	if (name)
-		export_out_text(c->o, name);
+		export_out_clean(c->o, name);
 	export_out_char(c->o, '\n');
 }
 
@@ -234,7 +234,7 @@ static void put_function(struct callgrind *c, const char *key, uint32_t fn)
 	export_out_printf(c->o, "%s=(%" PRIu32 ")", key, fn + 1);
 	if (!c->named[fn]) {
 		export_out_char(c->o, ' ');
-		export_out_text(c->o, label_text(c, node->parent));
+		export_out_clean(c->o, label_text(c, node->parent));
 		if (node->label)
 			export_out_printf(c->o, "'%" PRIu32, node->label + 1);
 		c->named[fn] = true;
@@ -298,11 +298,12 @@ static void put_head(struct callgrind *c)
 {
 	const char *unit = c->opt->count_samples ? "Samples" : c->s->weight_is_ns ? "ns" : "Events";
 
-	export_out_printf(c->o,
-			  "# callgrind format\nversion: 1\ncreator: kvmprof %s\ncmd: %s\n"
-			  "positions: line\nevent: %s : %s%s\nevents: %s\nsummary: %" PRIu64 "\n",
-			  c->opt->version, *c->s->osrelease ? c->s->osrelease : "guest", unit,
-			  c->opt->count_samples ? "samples" : c->s->event,
+	export_out_printf(c->o, "# callgrind format\nversion: 1\ncreator: kvmprof %s\ncmd: ",
+			  c->opt->version);
+	export_out_clean(c->o, *c->s->osrelease ? c->s->osrelease : "guest");
+	export_out_printf(c->o, "\npositions: line\nevent: %s : ", unit);
+	export_out_clean(c->o, c->opt->count_samples ? "samples" : c->s->event);
+	export_out_printf(c->o, "%s\nevents: %s\nsummary: %" PRIu64 "\n",
 			  !c->opt->count_samples && c->s->weight_is_ns ? " time (ns)" : "", unit,
 			  export_weight(c->opt, c->s->weight, c->s->samples));
 }

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "profile/analyse/export/private.h"
 
 #include <errno.h>
@@ -119,6 +120,33 @@ void export_out_flush(struct export_out *o)
 void export_out_text(struct export_out *o, const char *text)
 {
 	export_out_mem(o, text, strlen(text));
+}
+
+static bool is_plain(const char *text)
+{
+	while (*text >= 0x20 && *text < 0x7f)
+		text++;
+	return !*text;
+}
+
+void export_out_clean(struct export_out *o, const char *text)
+{
+	cleanup_free char *copy = NULL;
+
+	if (is_plain(text)) {
+		export_out_text(o, text);
+		return;
+	}
+	copy = utf8_clean_copy(text);
+	if (copy)
+		export_out_text(o, copy);
+	else
+		fail(o, -ENOMEM);
+}
+
+void export_out_coded(struct export_out *o, char c)
+{
+	export_out_printf(o, "%%%02x", (unsigned char)c);
 }
 
 void export_out_char(struct export_out *o, char c)

@@ -9,7 +9,7 @@
  * profile's.
  *
  * Names come from files and may hold anything. What means something in a format is
- * replaced there; JSON is always valid UTF-8. One thread.
+ * replaced or coded there; each format is valid UTF-8. One thread.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_EXPORT_EXPORT_H
 #define KVMPROF_PROFILE_ANALYSE_EXPORT_EXPORT_H
@@ -50,6 +50,7 @@ struct export_options {
 	enum export_names names;
 	bool per_thread, per_pid;
 	bool tidy;	     /* folded: names as stackcollapse-perf.pl writes them */
+	bool no_marks;	     /* folded: nothing behind names */
 	bool count_samples;  /* weights are numbers of samples */
 	const char *version; /* of kvmprof */
 	uint64_t began_ns;   /* since 1970, of the first sample; 0: not said (pprof) */

@@ -5,10 +5,14 @@
  *
  *   line  = comm *( ";" frame ) " " weight "\n"       outermost first
  *   comm  = the thread's name; with --per-thread and "-pid/tid" behind it
- *   frame = function, or "[dso]" of an address without one
+ *   frame = function [ mark ], or "[dso]" of an address without one
+ *   mark  = "_[k]" of the kernel's, "_[j]" of code without a file	flamegraph.pl takes it off
  *
  * Each line is there once. Only what would break the format is replaced: ';' becomes ':',
- * a control character '?', and a byte that is no UTF-8 U+FFFD. With --tidy text is tidied
+ * a control character '?', and a byte that is no UTF-8 U+FFFD. What would mean something else to a
+ * reader gets more text: a name that ends in a mark of its own has "_[i]" behind it, a comm that looks as with
+ * --per-thread has "-pid/tid", and one that begins like a comment a blank in front. import_folded takes these off.
+ * With --no-marks there are none of these. With --tidy neither, and text is tidied
  * as that script does it, so that stacks of both can be compared: blanks of a comm become
  * '_', < > \ " ' go, and so does an argument list, so that overloads become one function.
  * A frame whose name begins with "(" stays here, while the script loses it.
@@ -53,27 +57,75 @@ static void tidy(char *dst, const char *src, bool comm)
 	dst[n] = '\0';
 }
 
+/* What a text is, and what is printed with it. */
+struct around {
+	bool comm;
+	const char *before, *behind;
+};
+
+static bool ends_in_mark(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n > 4 && !strncmp(text + n - 4, "_[", 2) && strchr("kijw", text[n - 2]) &&
+	       text[n - 1] == ']';
+}
+
+static const char *mark_of(const struct folded_folded *f, const struct export_label *l)
+{
+	if (f->opt->tidy || f->opt->no_marks)
+		return "";
+	if (stackset_kind_in_kernel(l->kind))
+		return "_[k]";
+	return l->kind == STACKSET_KIND_JIT ? "_[j]" : ends_in_mark(l->text) ? "_[i]" : "";
+}
+
+/* Returns whether a comm ends in "-12/34". */
+static bool has_numbers(const char *comm)
+{
+	const char *dash = strrchr(comm, '-');
+	size_t pid = dash ? strspn(dash + 1, "0123456789") : 0, tid;
+
+	if (!pid || dash[1 + pid] != '/')
+		return false;
+	tid = strspn(dash + 2 + pid, "0123456789");
+	return tid && !dash[2 + pid + tid];
+}
+
+static const char *before_comm(const struct folded_folded *f, const char *comm)
+{
+	bool is_comment = comm[strspn(comm, " ")] == '#';
+
+	return is_comment && !f->opt->tidy && !f->opt->no_marks ? " " : "";
+}
+
 static bool equal_text(const void *a, const void *b, const void *ctx)
 {
 	(void)ctx;
 	return *(const char *const *)a == *(const char *const *)b;
 }
 
-/* Stores the index of the text that is printed in place of `text` in *out. Returns 0 or -ENOMEM. */
-static int text_index(struct folded_folded *f, const char *text, bool comm, uint32_t *out)
+/*
+ * Stores the index of the text that is printed in place of `text` in *out, between what goes in front and behind. Returns 0
+ * or -ENOMEM.
+ */
+static int text_index(struct folded_folded *f, const char *text, const struct around *a,
+		      uint32_t *out)
 {
-	cleanup_free char *line = utf8_clean_copy(text);
+	cleanup_free char *line = utf8_clean_copy(text), *whole = NULL;
 	const char *own;
 	bool fresh;
 
 	if (!line)
 		return -ENOMEM;
 	if (f->opt->tidy)
-		tidy(line, line, comm);
+		tidy(line, line, a->comm);
 	/* It would end a frame. */
 	for (char *c = line; *c; c++)
 		*c = *c == ';' ? ':' : *c;
-	own = texts_add(&f->texts, *line ? line : "?");
+	if (asprintf(&whole, "%s%s%s", a->before, *line ? line : "?", a->behind) < 0)
+		return -ENOMEM;
+	own = texts_add(&f->texts, whole);
 	return own ? table_add(&f->text, table_mix((uint64_t)(uintptr_t)own, 0), &own, out, &fresh)
 		   : -ENOMEM;
 }
@@ -106,16 +158,20 @@ static int tidy_all(struct folded_folded *f, const struct stackset *s)
 
 		if (is_doubled(f, s, l) && asprintf(&doubled, "[%s]", l->text) < 0)
 			return -ENOMEM;
-		ret = text_index(f, doubled ? doubled : l->text, false, &f->of_label[i]);
+		ret = text_index(f, doubled ? doubled : l->text,
+				 &(struct around){ false, "", mark_of(f, l) }, &f->of_label[i]);
 	}
 	for (size_t i = 0; !ret && i < s->ntasks; i++) {
 		const struct stackset_task *t = &s->task[i];
 		cleanup_free char *thread = NULL;
 
-		if (f->opt->per_thread &&
+		if ((f->opt->per_thread ||
+		     (has_numbers(t->comm) && !f->opt->tidy && !f->opt->no_marks)) &&
 		    asprintf(&thread, "%s-%u/%u", t->comm, t->pid, t->tid) < 0)
 			return -ENOMEM;
-		ret = text_index(f, thread ? thread : t->comm, true, &f->of_task[i]);
+		ret = text_index(f, thread ? thread : t->comm,
+				 &(struct around){ true, before_comm(f, t->comm), "" },
+				 &f->of_task[i]);
 	}
 	return ret;
 }

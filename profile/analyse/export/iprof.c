@@ -4,21 +4,27 @@
  * Compaq's continuous profiler (DCPI, iprobe), whose tools looked for samples by image.
  *
  *   NAME-IMAGEID.prof, with --per-pid NAME-IMAGEID-PID.prof:
- *     *( "0x" offset " " count "\n" )      by offset; count: samples that were there
+ *     *( "# " key ": " value "\n" )           the header
+ *     *( "0x" offset " " count "\n" )         by offset; count: samples that were there
+ *     *( "# function: 0x" offset " 0x" size " " name "\n" )      those of the counts; not the kernel's
  *   kernel.syms:
  *     *( "0x" offset " 0x" size " " name " " image "\n" )      by image, then offset
+ *
+ * Keys are image (its path), mode (kernel or user), unit (counts are samples), profiler (its name and version), and of
+ * one process pid and comm.
  *
  * NAME is the last part of the image's path (kernel; of modules the module's name), with
  * '_' for what is no letter, digit, '.', '_' or '-'. IMAGEID is 16 digits that tell images
  * of one name apart: FNV-1a of the path. Offsets are in the file; in the kernel and its
  * modules from where they begin; in code without a file addresses. kernel.syms has the
- * functions of the kernel and modules that the profile holds.
+ * functions of the kernel and modules that counts are in; blanks in their names are coded (coded.h).
  */
 #include "profile/analyse/export/private.h"
 
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,11 +36,14 @@
 #define MAX_FILES 65536u
 #define NAME_LEN 100u
 #define ALL_PIDS UINT32_MAX
+#define NO_FUNC UINT32_MAX
 
 /* What was counted at a place: first of one stack, then of all. */
 struct iprof_place {
 	uint32_t image, pid;
 	uint64_t offset, count;
+	uint32_t func, task; /* indexes of the stackset; NO_FUNC: none */
+	uint64_t off;	     /* in the function */
 };
 
 struct symbol_line {
@@ -79,6 +88,9 @@ static int find_places(struct iprof *p)
 		at->pid = p->opt->per_pid ? s->task[st->task].pid : ALL_PIDS;
 		at->offset = f ? f->image : 0;
 		at->count = st->samples;
+		at->func = f ? f->func : NO_FUNC;
+		at->off = f ? f->off : 0;
+		at->task = st->task;
 		ret = table_add(&p->images, table_mix((uint64_t)(uintptr_t)image, 1), &image,
 				&at->image, &fresh);
 	}
@@ -93,7 +105,11 @@ static int compare_places(const void *a, const void *b)
 		return x->image < y->image ? -1 : 1;
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	if (x->func != y->func)
+		return x->func < y->func ? -1 : 1;
+	return x->task < y->task ? -1 : x->task > y->task;
 }
 
 /* -- files ------------------------------------------------------------------------------------- */
@@ -127,6 +143,57 @@ static int open_file(struct iprof *p, const char *name, int *fd, char **path, st
 	return *fd < 0 ? err_set(e, errno, "cannot make %s: %s", *path, strerror(errno)) : 0;
 }
 
+static void put_key(struct export_out *o, const char *key, const char *value)
+{
+	export_out_printf(o, "# %s: ", key);
+	export_out_clean(o, value);
+	export_out_char(o, '\n');
+}
+
+static bool is_kernel(const struct iprof *p, const struct iprof_place *at)
+{
+	const struct stackset_func *f = at->func == NO_FUNC ? NULL : &p->s->func[at->func];
+
+	return f && stackset_kind_in_kernel(f->kind);
+}
+
+static void put_header(const struct iprof *p, struct export_out *o, const struct iprof_place *at,
+		       const char *image)
+{
+	put_key(o, "image", image);
+	put_key(o, "mode", is_kernel(p, at) ? "kernel" : "user");
+	put_key(o, "unit", "samples");
+	export_out_text(o, "# profiler: kvmprof ");
+	export_out_clean(o, p->opt->version);
+	export_out_char(o, '\n');
+	if (at->pid == ALL_PIDS)
+		return;
+	export_out_printf(o, "# pid: %" PRIu32 "\n", at->pid);
+	put_key(o, "comm", p->s->task[at->task].comm);
+}
+
+/* Functions of the places [from, to), each once: those of the kernel are in kernel.syms. */
+static void put_functions(const struct iprof *p, struct export_out *o, size_t from, size_t to)
+{
+	uint32_t last = NO_FUNC;
+
+	for (size_t i = from; i < to; i++) {
+		const struct iprof_place *at = &p->place[i];
+		const struct stackset_func *f;
+
+		if (at->func == NO_FUNC || at->func == last || is_kernel(p, at))
+			continue;
+		f = &p->s->func[at->func];
+		if (!f->named)
+			continue;
+		export_out_printf(o, "# function: 0x%" PRIx64 " 0x%" PRIx64 " ",
+				  at->offset - at->off, f->size);
+		export_out_clean(o, f->name);
+		export_out_char(o, '\n');
+		last = at->func;
+	}
+}
+
 /* The places [from, to) are of one image and process. */
 static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
 {
@@ -149,6 +216,7 @@ static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
 	if (ret)
 		return ret;
 	export_out_init(&out, fd, EXPORT_UNPACKED);
+	put_header(p, &out, at, image);
 	for (size_t i = from; i < to;) {
 		uint64_t offset = p->place[i].offset, count = 0;
 
@@ -156,6 +224,7 @@ static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
 			count += p->place[i].count;
 		export_out_printf(&out, "0x%" PRIx64 " %" PRIu64 "\n", offset, count);
 	}
+	put_functions(p, &out, from, to);
 	ret = export_out_finish(&out, path, e);
 	export_out_deinit(&out);
 	return ret;
@@ -198,23 +267,40 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* Those of the places: what calls them is in no count. */
 static int find_symbols(struct iprof *p)
 {
-	const struct stackset *s = p->s;
-
-	p->symbol = calloc(s->nframes + 1, sizeof(*p->symbol));
+	p->symbol = calloc(p->nplaces + 1, sizeof(*p->symbol));
 	if (!p->symbol)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->nframes; i++) {
-		const struct stackset_frame *fr = &s->frame[i];
-		const struct stackset_func *f = &s->func[fr->func];
+	for (size_t i = 0; i < p->nplaces; i++) {
+		const struct iprof_place *at = &p->place[i];
+		const struct stackset_func *f = &p->s->func[is_kernel(p, at) ? at->func : 0];
 
-		if (f->named && stackset_kind_in_kernel(f->kind))
+		if (is_kernel(p, at) && f->named)
 			p->symbol[p->nsymbols++] =
-				(struct symbol_line){ f->dso, f->name, fr->image - fr->off,
+				(struct symbol_line){ f->dso, f->name, at->offset - at->off,
 						      f->size };
 	}
 	qsort(p->symbol, p->nsymbols, sizeof(*p->symbol), compare_symbols);
+	return 0;
+}
+
+static int put_symbol(struct export_out *o, const struct symbol_line *l)
+{
+	cleanup_free char *name = utf8_clean_copy(l->name);
+
+	if (!name)
+		return -ENOMEM;
+	export_out_printf(o, "0x%" PRIx64 " 0x%" PRIx64 " ", l->offset, l->size);
+	for (const char *c = name; *c; c++)
+		if (*c == ' ' || *c == '%')
+			export_out_coded(o, *c);
+		else
+			export_out_char(o, *c);
+	export_out_char(o, ' ');
+	export_out_clean(o, l->image);
+	export_out_char(o, '\n');
 	return 0;
 }
 
@@ -231,14 +317,13 @@ static int write_symbols(struct iprof *p, struct err *e)
 	if (ret)
 		return ret;
 	export_out_init(&out, fd, EXPORT_UNPACKED);
-	for (size_t i = 0; i < p->nsymbols; i++) {
+	for (size_t i = 0; !ret && i < p->nsymbols; i++) {
 		const struct symbol_line *l = &p->symbol[i];
 
 		if (!i || compare_symbols(l - 1, l))
-			export_out_printf(&out, "0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", l->offset,
-					  l->size, l->name, l->image);
+			ret = put_symbol(&out, l);
 	}
-	ret = export_out_finish(&out, path, e);
+	ret = ret ? err_nomem(e) : export_out_finish(&out, path, e);
 	export_out_deinit(&out);
 	return ret;
 }

@@ -14,10 +14,16 @@
  * the summary is: inclusive, then exclusive samples of each function, by the former. A
  * function counts once for a stack, however often it is on it; the scripts count each.
  * They take a name from behind the last ": " or '`' of a line to the first '/' and '+', so
- * these and '!' become '_' in names. Counts are samples. An address without a symbol is
- * its own name; a sample without a stack is (kernel), (usermode) or (idle).
+ * these and '!' are coded in names (coded.h), which the first line says. Counts are samples.
+ * An address without a symbol is its own name; a sample without a stack is (kernel),
+ * (usermode) or (idle). A module of a program is its path in brackets, also where that
+ * begins with one, such as "[[vdso]]".
  */
 #include "profile/analyse/export/private.h"
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "profile/analyse/stacks/coded.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,36 +43,52 @@ struct kp {
 	struct export_labels *labels;
 	struct export_tree *tree; /* of frames, outermost first; below a stack's mode */
 	struct total *total;	  /* of labels; behind them of modes without a stack */
+	int ret;		  /* of writing names */
 };
 
 static const char *const without_stack[STACKSET_MODES] = { "(kernel)", "(usermode)", "(idle)",
 							   "(guest)" };
 
-/* What would end a stack or a name; `slash`: also what ends a name. */
-static void put_name(struct export_out *o, const char *text, bool slash)
+/* A byte that ends something for a reader of the text: a stack, a name, or a module. */
+static bool is_special(const char *text, const char *p, bool name)
 {
-	for (const char *p = text; *p; p++) {
-		bool bad = (unsigned char)*p < 0x20 || *p == 0x7f || *p == '!' || *p == '`' ||
-			   (*p == ':' && p[1] == ' ') || (slash && (*p == '/' || *p == '+'));
+	bool blank = p > text && p[-1] == ' ';
 
-		export_out_char(o, bad ? '_' : *p);
+	return *p == '!' || *p == '`' || *p == '%' || (*p == ':' && p[1] == ' ') ||
+	       (p == text && *p == ' ') || (name ? *p == '/' || *p == '+' : *p == '[' && blank);
+}
+
+static void put_text(struct kp *k, const char *text, bool name)
+{
+	cleanup_free char *clean = utf8_clean_copy(text);
+
+	if (!clean) {
+		k->ret = -ENOMEM;
+		return;
 	}
+	for (const char *p = clean; *p; p++)
+		if (is_special(clean, p, name))
+			export_out_coded(k->o, *p);
+		else
+			export_out_char(k->o, *p);
 }
 
 static void put_frame(struct kp *k, uint32_t frame)
 {
 	const struct stackset_frame *f = &k->s->frame[frame];
 	const struct stackset_func *func = &k->s->func[f->func];
+	bool kernel = stackset_kind_in_kernel(func->kind);
 	const char *dso = func->kind == STACKSET_KIND_KERNEL ? "[kernel]" : func->dso;
+	bool has_brackets = *dso == '[' && (kernel || !strcmp(dso, "[unknown]"));
 
 	export_out_printf(k->o, " 0x%" PRIx64 " : ", f->addr);
-	put_name(k->o, func->name, true);
+	put_text(k, func->name, true);
 	export_out_printf(k->o, "+0x%" PRIx64 "/0x%" PRIx64 " ", f->off,
 			  func->named ? func->size : 0);
-	if (*dso != '[')
+	if (!has_brackets)
 		export_out_char(k->o, '[');
-	put_name(k->o, dso, false);
-	export_out_text(k->o, *dso != '[' ? "]\n" : "\n");
+	put_text(k, dso, false);
+	export_out_text(k->o, has_brackets ? "\n" : "]\n");
 }
 
 /* -- summary ----------------------------------------------------------------------------------- */
@@ -117,13 +139,14 @@ static int put_summary(struct kp *k)
 	for (size_t i = 0; i < k->s->nstacks; i++)
 		count_stack(k, i);
 	qsort(k->total, n + STACKSET_MODES, sizeof(*k->total), compare_totals);
-	export_out_printf(k->o, "%-40s %-22s %s\n", "Function", "Inclusive", "Exclusive");
+	export_out_printf(k->o, "%-40s %-22s %-22s %s\n", "Function", "Inclusive", "Exclusive",
+			  CODED_KP_MARK);
 	for (size_t i = 0; i < n + STACKSET_MODES && k->total[i].inclusive; i++) {
 		const struct total *t = &k->total[i];
 		size_t len = strlen(t->name);
 		char inclusive[64];
 
-		put_name(k->o, t->name, true);
+		put_text(k, t->name, true);
 		snprintf(inclusive, sizeof(inclusive), "%5.2f%%(%" PRIu64 ")",
 			 100.0 * (double)t->inclusive / all, t->inclusive);
 		export_out_printf(k->o, "%*s %-22s %5.2f%%(%" PRIu64 ")\n",
@@ -185,6 +208,8 @@ EXPORT_WRITER(kp)
 		ret = err_nomem(e);
 	if (!ret)
 		put_stacks(&k);
+	if (!ret && k.ret)
+		ret = err_nomem(e);
 	free(k.total);
 	export_tree_destroy(k.tree);
 	export_labels_destroy(k.labels);

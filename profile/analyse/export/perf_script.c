@@ -14,12 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_name(struct export_out *o, const char *text)
-{
-	for (; *text; text++)
-		export_out_char(o, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
-}
-
 static void put_frame(struct export_out *o, const struct stackset *s, uint32_t frame, bool caller)
 {
 	const struct stackset_frame *f = &s->frame[frame];
@@ -32,14 +26,14 @@ static void put_frame(struct export_out *o, const struct stackset *s, uint32_t f
 	snprintf(hex, sizeof(hex), "\t%16" PRIx64 " ", (kernel ? f->addr : f->image) + back);
 	export_out_text(o, hex);
 	if (func->named) {
-		put_name(o, func->name);
+		export_out_clean(o, func->name);
 		export_out_text(o, "+0x");
 		export_out_hex(o, f->off + back);
 	} else {
 		export_out_text(o, "[unknown]");
 	}
 	export_out_text(o, " (");
-	put_name(o, func->dso);
+	export_out_clean(o, func->dso);
 	export_out_text(o, ")\n");
 }
 
@@ -53,15 +47,16 @@ EXPORT_WRITER(perf_script)
 	for (size_t i = 0; i < s->nsamples; i++) {
 		const struct stackset_sample *sample = &s->sample[i];
 		const struct stackset_stack *st = &s->stack[sample->stack];
+		const char *comm = s->task[st->task].comm;
 		char head[160];
 
-		put_name(o, s->task[st->task].comm);
+		export_out_clean(o, *comm ? comm : "?");
 		snprintf(head, sizeof(head),
 			 " %5u [%03d] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " ",
 			 s->task[st->task].tid, (int)sample->cpu, sample->time_ns / 1000000000u,
 			 sample->time_ns % 1000000000u / 1000u, sample->weight);
 		export_out_text(o, head);
-		put_name(o, event);
+		export_out_clean(o, event);
 		export_out_text(o, ": \n");
 		for (uint32_t j = 0; j < st->n; j++)
 			put_frame(o, s, st->frame[j], j > 0);

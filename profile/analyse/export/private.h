@@ -10,6 +10,10 @@
 
 void export_out_mem(struct export_out *o, const void *data, size_t len);
 void export_out_text(struct export_out *o, const char *text);
+/* Writes the text as utf8_clean() makes it. */
+void export_out_clean(struct export_out *o, const char *text);
+/* Writes a byte as coded.h has it. */
+void export_out_coded(struct export_out *o, char c);
 void export_out_char(struct export_out *o, char c);
 void export_out_u64(struct export_out *o, uint64_t v);
 void export_out_hex(struct export_out *o, uint64_t v);

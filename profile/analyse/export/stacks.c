@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/analyse/export/stacks.h"
 
+#include "base/cleanup.h"
 #include "base/sample.h"
 #include "base/table.h"
 #include "base/texts.h"
@@ -12,7 +13,6 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-#define MAX_NAME 8192u /* bytes of a label; symbols' names are shorter */
 
 /* -- labels ------------------------------------------------------------------------------------ */
 
@@ -58,14 +58,26 @@ static const char *last_part(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void plain_text(const struct stackset_func *f, char *text, size_t size)
+/* Returns what is shown of a function; the caller frees it. NULL: no memory. */
+static char *plain_text(const struct stackset_func *f)
 {
+	char *text;
+
 	if (f->named)
-		snprintf(text, size, "%s", f->name);
-	else if (*f->dso == '[')
-		snprintf(text, size, "%s", f->dso);
-	else
-		snprintf(text, size, "[%s]", last_part(f->dso));
+		return strdup(f->name);
+	if (*f->dso == '[')
+		return strdup(f->dso);
+	return asprintf(&text, "[%s]", last_part(f->dso)) < 0 ? NULL : text;
+}
+
+/* The same with the offset of a frame. */
+static char *offset_text(const struct stackset_func *f, uint64_t off)
+{
+	char *text;
+
+	if (!f->named)
+		return strdup(f->name);
+	return asprintf(&text, "%s+0x%" PRIx64, f->name, off) < 0 ? NULL : text;
 }
 
 static int label_frame(struct export_labels *l, const struct stackset *s, size_t i,
@@ -73,14 +85,11 @@ static int label_frame(struct export_labels *l, const struct stackset *s, size_t
 {
 	const struct stackset_frame *fr = &s->frame[i];
 	const struct stackset_func *f = &s->func[fr->func];
-	char text[MAX_NAME], with_off[MAX_NAME + 24];
+	cleanup_free char *text = plain_text(f), *with_off = offset_text(f, fr->off);
 	int ret;
 
-	plain_text(f, text, sizeof(text));
-	if (f->named)
-		snprintf(with_off, sizeof(with_off), "%s+0x%" PRIx64, f->name, fr->off);
-	else
-		snprintf(with_off, sizeof(with_off), "%s", f->name);
+	if (!text || !with_off)
+		return -ENOMEM;
 	ret = add_label(l, f, fr->func, names == EXPORT_OFFSET ? with_off : text, &l->of_frame[i]);
 	if (!ret && names == EXPORT_BOTH)
 		ret = add_label(l, f, fr->func, with_off, &l->inner[i]);

@@ -26,7 +26,7 @@ static bool take_count(const char *s, size_t *len, uint64_t *out)
 	size_t end = *len, start, i;
 	uint64_t v = 0;
 
-	while (end && (s[end - 1] == ' ' || s[end - 1] == '\r'))
+	while (end && import_is_blank(s[end - 1]))
 		end--;
 	start = end;
 	while (start && (is_digit(s[start - 1]) || s[start - 1] == '.'))
@@ -41,11 +41,10 @@ static bool take_count(const char *s, size_t *len, uint64_t *out)
 	if (i == start || (i < end && memchr(s + i + 1, '.', end - i - 1)))
 		return false;
 	v += i + 1 < end && s[i + 1] >= '5';
-	while (start && (s[start - 1] == ' ' || s[start - 1] == '\t'))
-		start--;
-	*len = start;
+	/* A name may end in a blank. */
+	*len = start - 1;
 	*out = v;
-	return start > 0;
+	return start > 1;
 }
 
 /* "name_[k]" */
@@ -57,6 +56,8 @@ static void take_mark(struct import_frame *f)
 	    !strchr("kijw", end[-2]))
 		return;
 	f->kernel = end[-2] == 'k';
+	if (end[-2] == 'j')
+		f->dso = (struct import_text){ IMPORT_JIT_DSO, strlen(IMPORT_JIT_DSO) };
 	f->name.len -= 4;
 }
 
@@ -111,6 +112,18 @@ static uint32_t take_frames(const struct folded_input *p, const char *s, size_t 
 	}
 }
 
+/* Takes the blank off a name that would begin a comment without it. */
+static struct import_text take_blank(struct import_text comm)
+{
+	size_t n = 0;
+
+	while (n < comm.len && comm.s[n] == ' ')
+		n++;
+	return n && n < comm.len && comm.s[n] == '#'
+		       ? (struct import_text){ comm.s + 1, comm.len - 1 }
+		       : comm;
+}
+
 /* 1: not a stack. */
 static int take_line(const struct folded_input *p, const char *s, size_t len)
 {
@@ -121,7 +134,7 @@ static int take_line(const struct folded_input *p, const char *s, size_t len)
 	if (p->comm) {
 		const char *sep = memchr(s, ';', len);
 
-		out.comm = (struct import_text){ s, sep ? (size_t)(sep - s) : len };
+		out.comm = take_blank((struct import_text){ s, sep ? (size_t)(sep - s) : len });
 		take_task(&out);
 		if (!sep || !out.comm.len) {
 			p->stats->bare++;
@@ -131,7 +144,7 @@ static int take_line(const struct folded_input *p, const char *s, size_t len)
 		s = sep + 1;
 	}
 	out.n = take_frames(p, s, len);
-	if (!out.n || !out.weight) {
+	if (!out.n) {
 		p->stats->bare++;
 		return 0;
 	}

@@ -10,13 +10,14 @@
 /*
  * Folded stacks, as FlameGraph's stackcollapse scripts write them.
  *
- *	line  = frame *( ";" frame ) 1*SP count NL	outermost first
+ *	line  = frame *( ";" frame ) SP count NL	outermost first
  *	count = digits [ "." digits ]			rounded
  *	frame = any text without ";" that may end in "_[k]" (kernel), "_[i]" (inlined),
- *		"_[j]" (JIT) or "_[w]" (waker), which are taken off
+ *		"_[j]" (JIT) or "_[w]" (waker), one of which is taken off
+ *	      / "#" any text NL				a comment
  *
  * IMPORT_FIRST_IS_COMM: the first frame is the task's name, as stackcollapse-perf.pl has it,
- * and may end in "-PID/TID".
+ * and may end in "-PID/TID". One that begins with "#" has a blank in front.
  */
 enum import_first { IMPORT_FIRST_IS_FRAME, IMPORT_FIRST_IS_COMM };
 int import_folded(struct import_text text, enum import_first first, import_fn fn, void *ctx,

@@ -4,6 +4,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/sample.h"
+#include "base/utf8.h"
+#include "profile/analyse/stacks/coded.h"
 #include "profile/format/perfdata/format.h"
 #include "profile/format/perfdata/side.h"
 #include "base/table.h"
@@ -16,15 +18,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of any text. symtab_add() cuts names, and marks that it did. */
+#define MAX_BYTES (SYMTAB_MAX_NAME + 8)
+
 /* Where things go. Text of kernel and modules lies where x86-64 has it. */
 #define KERNEL_TEXT 0xffffffff81000000u
 #define KERNEL_TEXT_END 0xffffffffa0000000u
 #define MODULES 0xffffffffc0000000u
 #define MODULES_END 0xfffffffffe000000u
 #define NOWHERE_KERNEL 0xfffffe0000000000u /* kernel addresses without a name */
-#define NOWHERE_USER 0x10000u		   /* not mapped */
 #define USER_STEP 0x100000000u		   /* from DSO to DSO; the first is at one step */
-#define FILE_TEXT 0x1000u		   /* offset and address in the file */
+#define FILE_TEXT 0x1000u  /* offset and address in the file, of the first function */
+#define USER_LEAST 0x1000u /* addresses without a DSO are kept from here to USER_STEP, */
+#define NOWHERE_USER ((IMPORT_MAX_DSOS + 1) * (uint64_t)USER_STEP) /* of others, behind all DSOs */
+#define USER_FREE (NOWHERE_USER + USER_STEP)			   /* and from here on */
+#define USER_END 0x800000000000u				   /* to here */
+#define UNNAMED_GAP \
+	0x4000u /* no symbol without a size reaches so far beyond its page; perf lets it reach two */
+#define MODULE_GAP (2 * SYMTAB_MAX_GAP)
+#define MODULE_MOST 0x4000000u
+#define FENCE "[unknown]" /* the name of what is between the kernel's functions */
 
 #define NO_TIME_START 5000000000u /* perf takes small times for "none" */
 #define NO_TIME_STEP 1000000u
@@ -35,20 +48,21 @@ enum place { PLACE_KERNEL, PLACE_MODULE, PLACE_USER };
 
 struct import_dso {
 	const char *name;
-	uint64_t base, len; /* at run time */
+	uint64_t base, len;   /* at run time */
+	uint64_t first, last; /* the places that the text says; last 0: none, or 0 */
 	struct symtab *symbols;
 	uint8_t id[20];
-	bool kernel;
+	bool kernel, has_unnamed;
 	uint8_t place;
 };
 
 struct import_func {
 	const char *name; /* NULL: known by its address */
-	uint64_t addr;
-	uint32_t dso; /* NO_DSO */
-	uint32_t max_off;
-	uint64_t place; /* address given to it */
-	bool kernel;
+	uint64_t addr;	  /* if it is placed: where it begins in its DSO */
+	uint32_t dso;	  /* NO_DSO */
+	uint32_t size;	  /* bytes; more than the largest offset seen */
+	uint64_t place;	  /* address given to it */
+	bool kernel, placed;
 };
 
 struct task {
@@ -85,6 +99,7 @@ struct import {
 	struct text_sample *sample;
 	size_t nsamples, sample_cap;
 	uint64_t weight, cut, earliest_ns;
+	uint64_t moved; /* frames that can't be placed where they say */
 	uint32_t next_pid;
 	bool has_time;
 	const char *event[PROFILE_MAX_EVENTS]; /* names; "": the text does not say it */
@@ -96,6 +111,11 @@ struct import {
 };
 
 /* -- collecting ---------------------------------------------------------------------------- */
+
+static struct import_dso *dso_at(const struct import *i, uint32_t index)
+{
+	return (struct import_dso *)i->dso.item + index;
+}
 
 static bool equal_dso(const void *a, const void *b, const void *ctx)
 {
@@ -111,7 +131,7 @@ static bool equal_func(const void *a, const void *b, const void *ctx)
 
 	(void)ctx;
 	return x->name == y->name && x->addr == y->addr && x->dso == y->dso &&
-	       x->kernel == y->kernel;
+	       x->kernel == y->kernel && x->placed == y->placed;
 }
 
 static bool equal_task(const void *a, const void *b, const void *ctx)
@@ -123,15 +143,26 @@ static bool equal_task(const void *a, const void *b, const void *ctx)
 	       (!x->has_numbers || (x->pid == y->pid && x->tid == y->tid));
 }
 
-/* Printable, at most max bytes of it. */
-static const char *import_keep(struct import *i, struct import_text t, size_t max)
+/*
+ * Returns a copy of a text, decoded if `coded`, as utf8_clean() makes it, of at most `max` characters and MAX_BYTES bytes;
+ * NULL: no memory.
+ */
+static const char *import_keep(struct import *i, struct import_text t, size_t max, bool coded)
 {
-	char copy[IMPORT_MAX_NAME + 1];
-	size_t n = t.len < max ? t.len : max;
+	char raw[MAX_BYTES + 1], copy[MAX_BYTES + 1];
+	size_t n = t.len < MAX_BYTES ? t.len : MAX_BYTES, at = 0;
 
+	if (coded)
+		n = coded_read(raw, MAX_BYTES, t.s, t.len);
+	else
+		memcpy(raw, t.s, n);
 	for (size_t k = 0; k < n; k++)
-		copy[k] = (unsigned char)t.s[k] < 0x20 || t.s[k] == 0x7f ? '?' : t.s[k];
-	copy[n] = '\0';
+		raw[k] = raw[k] ? raw[k] : '?';
+	raw[n] = '\0';
+	utf8_clean(copy, sizeof(copy), raw);
+	for (size_t len; copy[at] && max; at += len, max--)
+		len = utf8_len(copy + at);
+	copy[at] = '\0';
 	return texts_add(&i->texts, copy);
 }
 
@@ -160,7 +191,7 @@ static bool is_unknown(struct import_text t)
 static int dso_of(struct import *i, const struct import_frame *f, bool kernel, uint32_t *out)
 {
 	struct import_text t = f->dso;
-	struct import_dso like = { .kernel = kernel, .place = PLACE_USER };
+	struct import_dso like = { .kernel = kernel, .place = PLACE_USER, .len = FILE_TEXT };
 	bool fresh;
 
 	*out = NO_DSO;
@@ -169,19 +200,48 @@ static int dso_of(struct import *i, const struct import_frame *f, bool kernel, u
 	if (kernel &&
 	    (is_unknown(t) || import_begins(t, "[kernel") || import_begins(t, "[guest.kernel"))) {
 		like.place = PLACE_KERNEL;
+		like.len = 0;
 		like.name = texts_add(&i->texts, PERFDATA_KERNEL_DSO);
 	} else if (kernel) {
 		like.place = PLACE_MODULE;
-		like.name = import_keep(i, module_text(t), PROFILE_MODULE_NAME - 1);
+		like.len = 0;
+		like.name = import_keep(i, module_text(t), PROFILE_MODULE_NAME - 1, f->dso_coded);
 	} else if (is_unknown(t)) {
 		like.name = texts_add(&i->texts, IMPORT_USER_DSO);
 	} else {
-		like.name = import_keep(i, t, IMPORT_MAX_NAME);
+		like.name = import_keep(i, t, IMPORT_MAX_NAME, f->dso_coded);
 	}
 	if (!like.name ||
 	    table_add(&i->dso, table_mix((uintptr_t)like.name, kernel), &like, out, &fresh) < 0)
 		return -ENOMEM;
 	return i->dso.n > IMPORT_MAX_DSOS ? -E2BIG : 0;
+}
+
+/*
+ * Returns whether a frame may lie in its DSO where it says: there is room for so much of each. Places in code without a file are
+ * addresses, so what counts of programs is how far they are apart.
+ */
+static bool in_reach(struct import *i, uint32_t dso, const struct import_frame *f)
+{
+	static const uint64_t most[] = { [PLACE_KERNEL] = KERNEL_TEXT_END - KERNEL_TEXT,
+					 [PLACE_MODULE] = MODULE_MOST,
+					 [PLACE_USER] = USER_STEP };
+	struct import_dso *d = dso_at(i, dso);
+	uint64_t start = f->addr - f->off, first = start, last = f->addr;
+
+	if (f->off > f->addr || f->off >= IMPORT_MAX_OFFSET || f->addr >= USER_END)
+		return false;
+	if (d->place != PLACE_USER)
+		first = 0;
+	else if (d->last && d->first < first)
+		first = d->first;
+	if (d->last > last)
+		last = d->last;
+	if (last - first >= most[d->place] - 2 * IMPORT_MAX_OFFSET)
+		return false;
+	d->first = first;
+	d->last = last;
+	return true;
 }
 
 static int func_of(struct import *i, const struct import_frame *f, bool kernel,
@@ -196,8 +256,12 @@ static int func_of(struct import *i, const struct import_frame *f, bool kernel,
 	if (ret)
 		return ret;
 	if (f->name.len)
-		like.name = import_keep(i, f->name, IMPORT_MAX_NAME);
-	else
+		like.name = import_keep(i, f->name, MAX_BYTES, f->name_coded);
+	if (f->placed && like.dso != NO_DSO && in_reach(i, like.dso, f))
+		like.placed = true;
+	if (like.placed)
+		like.addr = f->addr - (f->name.len ? off : 0);
+	else if (!f->name.len)
 		like.addr = f->addr;
 	if ((f->name.len && !like.name) ||
 	    table_add(&i->func,
@@ -206,8 +270,11 @@ static int func_of(struct import *i, const struct import_frame *f, bool kernel,
 		return -ENOMEM;
 	func = (struct import_func *)i->func.item + out->func;
 	out->off = f->name.len ? off : 0;
-	if (out->off > func->max_off)
-		func->max_off = out->off;
+	if (f->size > out->off && f->size <= IMPORT_MAX_OFFSET && f->size > func->size)
+		func->size = (uint32_t)f->size;
+	if (out->off >= func->size)
+		func->size = (out->off + 16u) & ~15u;
+	i->moved += f->placed && !like.placed && like.dso != NO_DSO;
 	return 0;
 }
 
@@ -217,8 +284,7 @@ static int task_of(struct import *i, const struct import_sample *s, uint32_t *ou
 	struct task like = { .pid = s->pid, .tid = s->tid, .has_numbers = s->has_task }, *t;
 	bool fresh;
 
-	like.comm = import_keep(i, s->comm.len ? s->comm : unnamed,
-				15); /* the kernel's TASK_COMM_LEN */
+	like.comm = import_keep(i, s->comm.len ? s->comm : unnamed, IMPORT_MAX_COMM, false);
 	if (!like.comm ||
 	    table_add(&i->task,
 		      table_mix((uintptr_t)like.comm,
@@ -235,7 +301,7 @@ static int task_of(struct import *i, const struct import_sample *s, uint32_t *ou
 /* Returns the index of the sample's event in *out. A sample without one has the first event of the text. */
 static int event_of(struct import *i, struct import_text name, uint8_t *out)
 {
-	const char *text = name.len ? import_keep(i, name, 60) : "";
+	const char *text = name.len ? import_keep(i, name, 60, false) : "";
 	unsigned int k = 0;
 
 	if (!text)
@@ -322,33 +388,67 @@ const char *import_error(int ret)
 
 /* -- places --------------------------------------------------------------------------------- */
 
-static struct import_dso *dso_at(const struct import *i, uint32_t index)
+/* Returns whether nothing is placed at the function's own address. */
+static bool is_free(const struct import_func *f)
 {
-	return (struct import_dso *)i->dso.item + index;
+	if (f->kernel)
+		return f->addr >> 63 && (f->addr < KERNEL_TEXT || f->addr >= MODULES_END);
+	return f->addr >= USER_LEAST && f->addr < USER_END &&
+	       (f->addr < USER_STEP || f->addr >= USER_FREE);
 }
 
-/* Room in its DSO; unnamed ones behind each other where nothing is. */
+/* Gives a function without a place of its own room in its DSO, or where nothing is. */
+static void place_anywhere(struct import_func *f, struct import_dso *d, uint64_t nowhere[2])
+{
+	/* Addresses without a DSO stay what they are, where nothing else is. */
+	if (!d && is_free(f)) {
+		f->place = f->addr;
+	} else if (!d) {
+		f->place = nowhere[f->kernel];
+		nowhere[f->kernel] += 16;
+	} else {
+		/* Behind those that the text places. */
+		if (d->last && d->len < d->last + IMPORT_MAX_OFFSET)
+			d->len = d->last + IMPORT_MAX_OFFSET;
+		f->place = d->len; /* from the DSO's start */
+		d->len += f->size;
+	}
+}
+
+/* Returns where the mapping of a program's file begins in it. */
+static uint64_t dso_start(const struct import_dso *d)
+{
+	return d->first & ~4095ull;
+}
+
+/* Places functions in their DSOs. In the kernel, unnamed ones are far behind the last name, which would be theirs, too. */
 static int place_functions(struct import *i, struct err *e)
 {
 	uint64_t nowhere[2] = { NOWHERE_USER, NOWHERE_KERNEL };
 	struct import_func *f = i->func.item;
 
-	for (size_t k = 0; k < i->func.n; k++) {
-		uint64_t size = (f[k].max_off + 16u) & ~15ull;
-		struct import_dso *d;
+	for (unsigned int pass = 0; pass < 2; pass++)
+		for (size_t k = 0; k < i->func.n; k++) {
+			struct import_dso *d = f[k].dso == NO_DSO ? NULL : dso_at(i, f[k].dso);
+			bool late = d && f[k].kernel && !f[k].name;
 
-		/* What has no name in the kernel would get that of what lies before it. */
-		if (f[k].dso == NO_DSO || (f[k].kernel && !f[k].name)) {
-			f[k].place = nowhere[f[k].kernel];
-			nowhere[f[k].kernel] += 16;
-			continue;
+			if (late != (pass == 1))
+				continue;
+			if (f[k].placed) {
+				d->has_unnamed |= late;
+				f[k].place = f[k].addr;
+				if (d->len < f[k].addr + f[k].size)
+					d->len = f[k].addr + f[k].size;
+				continue;
+			}
+			if (late && !d->has_unnamed)
+				d->len += UNNAMED_GAP;
+			if (d)
+				d->has_unnamed |= late;
+			place_anywhere(&f[k], d, nowhere);
+			if (d && d->len - dso_start(d) >= USER_STEP)
+				return err_set(e, E2BIG, "%s: too many functions", d->name);
 		}
-		d = dso_at(i, f[k].dso);
-		f[k].place = d->len; /* from the DSO's start */
-		d->len += size;
-		if (d->len >= USER_STEP - FILE_TEXT)
-			return err_set(e, E2BIG, "%s: too many functions", d->name);
-	}
 	return 0;
 }
 
@@ -359,9 +459,10 @@ static int place_dsos(struct import *i, struct err *e)
 	for (uint32_t k = 0; k < i->dso.n; k++) {
 		struct import_dso *d = dso_at(i, k);
 
-		d->len = (d->len + 4095) & ~4095ull;
+		/* With room for the fence behind the last function. */
+		d->len = (d->len + 4096) & ~4095ull;
 		if (d->place == PLACE_USER) {
-			d->base = (k + 1) * (uint64_t)USER_STEP + FILE_TEXT;
+			d->base = (k + 1) * (uint64_t)USER_STEP - dso_start(d);
 		} else if (d->place == PLACE_KERNEL) {
 			d->base = KERNEL_TEXT;
 			if (d->len > KERNEL_TEXT_END - KERNEL_TEXT)
@@ -370,7 +471,7 @@ static int place_dsos(struct import *i, struct err *e)
 			d->base = module;
 			if (d->len > MODULES_END - module)
 				return err_set(e, E2BIG, "too many functions of modules");
-			module += d->len;
+			module += d->len + (d->has_unnamed ? MODULE_GAP : 0);
 		}
 		d->symbols = symtab_create();
 		if (!d->symbols)
@@ -379,23 +480,107 @@ static int place_dsos(struct import *i, struct err *e)
 	return 0;
 }
 
+/* A function of the kernel, at run time. */
+struct import_span {
+	uint64_t start, end;
+};
+
+/* qsort order. */
+static int compare_spans(const void *a, const void *b)
+{
+	const struct import_span *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Returns how many of the sorted functions begin at `at` or before. */
+static size_t count_up_to(const struct import_span *span, size_t n, uint64_t at)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (span[middle].start <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Stores the named functions of the kernel by address. Returns how many. */
+static size_t list_spans(const struct import *i, struct import_span *span)
+{
+	const struct import_func *f = i->func.item;
+	size_t n = 0;
+
+	for (size_t k = 0; k < i->func.n; k++)
+		if (f[k].kernel && f[k].name) {
+			uint64_t at = dso_at(i, f[k].dso)->base + f[k].place;
+
+			span[n++] = (struct import_span){ at, at + f[k].size };
+		}
+	qsort(span, n, sizeof(*span), compare_spans);
+	return n;
+}
+
+/* Returns whether a symbol without a size at the end of the function before `at` would reach to it. See symtab.h. */
+static bool is_reached(const struct import_span *span, size_t n, uint64_t at)
+{
+	size_t behind = count_up_to(span, n, at);
+	uint64_t end = behind ? span[behind - 1].end : 0;
+
+	return behind && (at < (end | 4095) + 1 ||
+			  (behind < n && span[behind].start - end <= SYMTAB_MAX_GAP));
+}
+
+/*
+ * Ends the kernel's functions where they end: kallsyms has no sizes, so a name is placed behind a function that no other one
+ * follows at once, and at what is unnamed and would get that name. Returns 0, -ENOMEM or -E2BIG.
+ */
+static int fence_functions(struct import *i)
+{
+	cleanup_free struct import_span *span = calloc(i->func.n + 1, sizeof(*span));
+	struct import_func *f = i->func.item;
+	size_t n = span ? list_spans(i, span) : 0;
+	int ret = span ? 0 : -ENOMEM;
+
+	for (size_t k = 0; k < i->func.n && !ret; k++) {
+		if (!f[k].placed || !f[k].kernel || f[k].name ||
+		    !is_reached(span, n, dso_at(i, f[k].dso)->base + f[k].place))
+			continue;
+		f[k].name = texts_add(&i->texts, FENCE);
+		ret = f[k].name ? 0 : -ENOMEM;
+	}
+	n = ret ? 0 : list_spans(i, span);
+	for (size_t k = 0; k < i->func.n && !ret; k++) {
+		struct import_dso *d = f[k].dso == NO_DSO ? NULL : dso_at(i, f[k].dso);
+		uint64_t at = d ? d->base + f[k].place : 0, end = at + f[k].size;
+		size_t behind = count_up_to(span, n, at);
+
+		if (d && f[k].kernel && f[k].name && (behind == n || span[behind].start > end))
+			ret = symtab_add(d->symbols, end, 1, 'T', FENCE);
+	}
+	return ret;
+}
+
 /* Symbols of user DSOs have the file's addresses, others those of run time. */
 static int name_functions(struct import *i, struct err *e)
 {
 	struct import_func *f = i->func.item;
-	int ret = 0;
+	int ret = fence_functions(i);
 
 	for (size_t k = 0; k < i->func.n && !ret; k++) {
 		struct import_dso *d = f[k].dso == NO_DSO ? NULL : dso_at(i, f[k].dso);
 		uint64_t off = f[k].place;
 
-		if (!d || (f[k].kernel && !f[k].name))
+		if (!d)
 			continue;
 		f[k].place = d->base + off;
 		if (f[k].name)
-			ret = symtab_add(d->symbols,
-					 d->place == PLACE_USER ? FILE_TEXT + off : f[k].place,
-					 (f[k].max_off + 16u) & ~15ull, 'T', f[k].name);
+			ret = symtab_add(d->symbols, d->place == PLACE_USER ? off : f[k].place,
+					 f[k].size, 'T', f[k].name);
 	}
 	for (uint32_t k = 0; k < i->dso.n && !ret; k++)
 		ret = symtab_freeze(dso_at(i, k)->symbols, e);
@@ -412,12 +597,9 @@ static int make_elf(struct import_dso *d, struct buf *out, struct err *e)
 		return err_nomem(e);
 	u->type = ET_DYN;
 	u->nseg = 1;
-	u->seg[0] = (struct userelf_segment){ .va = FILE_TEXT,
-					      .file_off = FILE_TEXT,
-					      .file_len = d->len,
-					      .mem_len = d->len,
-					      .align = 4096,
-					      .flags = PF_R | PF_X };
+	u->seg[0] = (struct userelf_segment){
+		.file_len = d->len, .mem_len = d->len, .align = 4096, .flags = PF_R | PF_X
+	};
 	return elfsynth_write(out, u, d->id, sizeof(d->id), d->symbols, e);
 }
 
@@ -484,9 +666,9 @@ static int map_dso(struct import *i, struct sink *sink, uint32_t pid, uint32_t d
 	struct import_dso *d = dso_at(i, dso);
 	struct profile_map m = { .pid = pid,
 				 .tid = pid,
-				 .addr = d->base,
-				 .len = d->len,
-				 .pgoff = FILE_TEXT,
+				 .addr = d->base + dso_start(d),
+				 .len = d->len - dso_start(d),
+				 .pgoff = dso_start(d),
 				 .time_ns = i->earliest_ns,
 				 .path = d->name,
 				 .build_id = d->id };
@@ -599,8 +781,8 @@ static int choose_events(struct import *i, struct profile_info *info, struct imp
 
 		if (i->nevents < 2 && i->opt.event)
 			name = i->opt.event;
-		snprintf(facts->event[k].name, sizeof(facts->event[k].name), "%s",
-			 *name ? name : "samples");
+		utf8_clean(facts->event[k].name, sizeof(facts->event[k].name),
+			   *name ? name : "samples");
 		facts->event[k].samples = i->of_event[from];
 		info->event[k] = info->event[0];
 		info->event[k].name = facts->event[k].name;
@@ -623,7 +805,7 @@ static int write_samples(struct import *i, struct sink *sink, struct import_fact
 		qsort(i->sample, i->nsamples, sizeof(*i->sample), by_time);
 	for (size_t k = 0; k < i->nsamples && !ret; k++) {
 		const struct text_sample *s = &i->sample[k];
-		uint64_t n = expand ? s->weight : 1;
+		uint64_t n = expand && s->weight ? s->weight : 1;
 
 		if (s->event == NO_EVENT || (i->chosen >= 0 && s->event != i->chosen))
 			continue;
@@ -631,7 +813,7 @@ static int write_samples(struct import *i, struct sink *sink, struct import_fact
 			time_ns = s->time_ns;
 		ret = tell_task(i, sink, s, time_ns, told, e);
 		for (uint64_t c = 0; c < n && !ret; c++) {
-			ret = write_sample(i, sink, s, time_ns, expand ? 1 : s->weight, e);
+			ret = write_sample(i, sink, s, time_ns, s->weight / n, e);
 			facts->samples++;
 			if (!i->has_time)
 				time_ns += NO_TIME_STEP;
@@ -647,9 +829,11 @@ int import_write(struct import *i, struct sink *sink, const struct profile_info 
 	struct profile_info own = *info;
 	int ret;
 
-	*facts = (struct import_facts){
-		.weight = i->weight, .cut = i->cut, .functions = i->func.n, .dsos = i->dso.n
-	};
+	*facts = (struct import_facts){ .weight = i->weight,
+					.cut = i->cut,
+					.moved = i->moved,
+					.functions = i->func.n,
+					.dsos = i->dso.n };
 	if (!i->has_time)
 		i->earliest_ns = NO_TIME_START;
 	ret = choose_events(i, &own, facts, e);

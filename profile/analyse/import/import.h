@@ -4,8 +4,8 @@
  *
  * Samples are collected (the parsers' import_fn is import_add), then written through
  * a sink. Addresses are made up: each function, known by its name, its DSO and
- * whether it is the kernel's, gets a place of its own, as long as the largest offset
- * seen in it. Kernel functions go to kallsyms, those of modules where modules lie, and
+ * whether it is the kernel's, gets a place of its own, as long as its size or the largest offset
+ * seen in it, unless the text says where it is in its DSO. Kernel functions go to kallsyms, those of modules where modules lie, and
  * each user DSO becomes an ELF file of names. Texts are copied. One thread.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_IMPORT_IMPORT_H
@@ -17,7 +17,7 @@
 #define IMPORT_USER_DSO "imported" /* of user functions of which no DSO is told */
 #define IMPORT_MAX_DSOS 16384u
 #define IMPORT_MAX_OFFSET (1u << 19) /* in a function; larger ones count as this */
-#define IMPORT_MAX_NAME 1000u	     /* bytes; longer ones are cut */
+#define IMPORT_MAX_NAME 1000u	     /* characters of a DSO; longer ones are cut */
 #define IMPORT_MAX_COUNTS 1000000u   /* see import_options.counts */
 
 struct import_options {
@@ -37,6 +37,8 @@ struct import_options {
 
 struct import_facts {
 	uint64_t samples, weight;
+	uint64_t
+		moved; /* frames with a place in their DSO (import_frame.placed) that is out of reach */
 	uint64_t cut;	/* stacks deeper than STACK_MAX_FRAMES, cut at their outer end */
 	uint64_t other; /* samples of events beyond PROFILE_MAX_EVENTS, which are left out */
 	size_t functions, dsos;

@@ -2,6 +2,7 @@
 #include "profile/analyse/import/kp.h"
 
 #include "base/cleanup.h"
+#include "profile/analyse/stacks/coded.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,6 +14,7 @@ struct kp_input {
 	void *ctx;
 	struct import_stats *stats;
 	bool begun; /* the first '!' was read */
+	bool coded; /* the first line says that names are */
 	bool counted;
 	struct import_sample sample;
 	struct import_frame *frame; /* IMPORT_MAX_FRAMES */
@@ -51,35 +53,44 @@ static struct import_text take_module(struct import_text *t)
 }
 
 /* Cuts "+0x12/0x34" or "+0x12" off the end. */
-static void take_offset(struct import_text *t, uint64_t *off)
+static void take_offset(struct import_text *t, uint64_t *off, uint64_t *size)
 {
 	for (size_t i = t->len; i-- > 0;) {
 		struct import_text rest = { t->s + i + 1, t->len - i - 1 };
-		uint64_t size;
+		uint64_t told[2] = { 0 };
 
 		if (t->s[i] != '+')
 			continue;
-		if (!take_hex(&rest, off))
+		if (!take_hex(&rest, &told[0]))
 			return;
 		if (rest.len && rest.s[0] == '/') {
 			rest = (struct import_text){ rest.s + 1, rest.len - 1 };
-			if (!take_hex(&rest, &size))
+			if (!take_hex(&rest, &told[1]))
 				return;
 		}
-		if (!rest.len)
-			t->len = i;
-		else
-			*off = 0;
+		if (rest.len)
+			return;
+		t->len = i;
+		*off = told[0];
+		*size = told[1];
 		return;
 	}
 }
 
-static bool parse_frame(struct import_text t, struct import_frame *f)
+/* Returns whether our own text has this name in place of none. */
+static bool is_address(struct import_text t, const struct import_frame *f)
+{
+	uint64_t v;
+
+	return !f->off && !f->size && t.len == 18 && take_hex(&t, &v) && !t.len && v == f->addr;
+}
+
+static bool parse_frame(const struct kp_input *p, struct import_text t, struct import_frame *f)
 {
 	struct import_text rest = t;
 	const char *tick;
 
-	*f = (struct import_frame){ 0 };
+	*f = (struct import_frame){ .name_coded = p->coded, .dso_coded = p->coded };
 	if (take_hex(&rest, &f->addr)) {
 		rest = import_trim(rest);
 		if (rest.len && rest.s[0] == ':')
@@ -89,7 +100,7 @@ static bool parse_frame(struct import_text t, struct import_frame *f)
 		t = rest;
 	}
 	f->dso = take_module(&t);
-	take_offset(&t, &f->off);
+	take_offset(&t, &f->off, &f->size);
 	tick = memchr(t.s, '`', t.len);
 	if (tick) {
 		f->dso = (struct import_text){ t.s, (size_t)(tick - t.s) };
@@ -97,9 +108,11 @@ static bool parse_frame(struct import_text t, struct import_frame *f)
 		f->kernel = import_equals(f->dso, "unix") || import_equals(f->dso, "genunix");
 	}
 	f->kernel |= import_equals(f->dso, "kernel") || f->addr >> 63;
-	if (import_equals(f->dso, "kernel") || import_equals(f->dso, "unknown"))
+	if (import_equals(f->dso, "kernel") && !tick)
+		f->dso = (struct import_text){ f->dso.s - 1, f->dso.len + 2 };
+	else if (import_equals(f->dso, "kernel") || import_equals(f->dso, "unknown"))
 		f->dso = (struct import_text){ 0 };
-	f->name = t;
+	f->name = p->coded && is_address(t, f) ? (struct import_text){ 0 } : t;
 	return t.len || f->addr;
 }
 
@@ -145,7 +158,7 @@ static int take_line(struct kp_input *p, struct import_text line, bool *understo
 	}
 	if (!p->begun || !t.len)
 		return 0;
-	if (p->counted || (!take_count(p, t) && !parse_frame(t, &f)))
+	if (p->counted || (!take_count(p, t) && !parse_frame(p, t, &f)))
 		*understood = false;
 	else if (!p->counted && p->sample.n == IMPORT_MAX_FRAMES)
 		p->stats->dropped++;
@@ -174,7 +187,8 @@ int import_kp(struct import_text text, import_fn fn, void *ctx, struct import_st
 		size_t n = nl ? (size_t)(nl - text.s) : text.len;
 		bool understood = true;
 
-		number++;
+		if (!number++)
+			p.coded = memmem(text.s, n, CODED_KP_MARK, strlen(CODED_KP_MARK)) != NULL;
 		ret = take_line(&p, (struct import_text){ text.s, n }, &understood);
 		if (!understood) {
 			stats->ignored++;

@@ -16,6 +16,7 @@
  *	       | "0x" addr	without a name
  *	count  = digits; 1 if there is none
  *
+ * If the first line says so, names and modules are coded (coded.h).
  * A frame is the kernel's if its module is "kernel", or its address lies in the upper half, or it is DTrace's "unix" or
  * "genunix".
  */

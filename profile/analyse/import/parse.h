@@ -22,6 +22,8 @@
 	(1ull << 53) /* the largest count of a stack; larger ones are not counts of ours */
 #define IMPORT_MAX_PERIOD \
 	((1ull << 63) - 1) /* the largest period of a sample of perf: no counter counts further */
+#define IMPORT_MAX_COMM \
+	15u /* characters of a task's name; the kernel's TASK_COMM_LEN without the NUL */
 #define IMPORT_MAX_TIME_S (1ull << 33) /* 272 years */
 #define IMPORT_MAX_TOKENS 64u	       /* words of a line that are looked at */
 
@@ -75,11 +77,16 @@ static inline bool import_hexadecimal(struct import_text t, uint64_t *out)
 	return t.len > 0 && t.len <= 16;
 }
 
+#define IMPORT_JIT_DSO "[jit]" /* of code that has no file */
+
 struct import_frame {
 	struct import_text name; /* len 0: it has none */
 	struct import_text dso;	 /* len 0: not told */
 	uint64_t addr, off;	 /* 0: not told */
+	uint64_t size;		 /* of the function, in bytes; 0: not told */
 	bool kernel;
+	bool name_coded, dso_coded; /* as coded.h has it */
+	bool placed; /* addr is where the frame is in its DSO, from the start of the file or of the kernel's map */
 };
 
 struct import_sample {

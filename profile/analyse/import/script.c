@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,26 +41,52 @@ static bool decimal(struct import_text t, uint64_t max, uint64_t *out)
 
 /* -- frames ------------------------------------------------------------------------------ */
 
-/* Cut " (dso)" off the end; "(/x/y (deleted))" is one. */
+/* Returns whether the bytes before `end` are "+0x12". */
+static bool ends_in_offset(struct import_text t, size_t end)
+{
+	size_t i = end;
+
+	while (i && isxdigit((unsigned char)t.s[i - 1]))
+		i--;
+	return i < end && i >= 3 && !memcmp(t.s + i - 3, "+0x", 3);
+}
+
+/*
+ * Returns where the DSO's '(' is, 0 if there is none. It is the last one behind an offset or behind "[unknown]"; else
+ * the one that the ')' at the end belongs to; else the last one. A path may have brackets, as "(/x/y (deleted))" has.
+ */
+static size_t find_dso(struct import_text t)
+{
+	static const char unknown[] = "[unknown] (";
+	size_t depth = 0, closing = 0, last = 0;
+
+	if (import_begins(t, unknown))
+		return strlen(unknown) - 1;
+	for (size_t i = t.len; i-- > 1;) {
+		bool blank = import_is_blank(t.s[i - 1]);
+
+		depth += t.s[i] == ')';
+		if (t.s[i] != '(')
+			continue;
+		depth -= depth > 0;
+		if (blank && ends_in_offset(t, i - 1))
+			return i;
+		closing = !closing && !depth && blank ? i : closing;
+		last = !last && blank ? i : last;
+	}
+	return closing ? closing : last;
+}
+
+/* Cut " (dso)" off the end. */
 static struct import_text take_dso(struct import_text *t)
 {
-	static const char deleted[] = " (deleted)";
 	struct import_text dso = { 0 };
-	size_t end = t->len, i;
+	size_t at = t->len && t->s[t->len - 1] == ')' ? find_dso(*t) : 0;
 
-	if (!end || t->s[end - 1] != ')')
+	if (!at)
 		return dso;
-	i = end - 1;
-	if (i >= strlen(deleted) && !memcmp(t->s + i - strlen(deleted), deleted, strlen(deleted)))
-		i -= strlen(deleted);
-	for (; i > 1; i--) {
-		if (t->s[i - 1] != '(' || !import_is_blank(t->s[i - 2]))
-			continue;
-		dso = (struct import_text){ t->s + i, end - 1 - i };
-		t->len = i - 1;
-		*t = import_trim(*t);
-		break;
-	}
+	dso = (struct import_text){ t->s + at + 1, t->len - at - 2 };
+	t->len = at - 1;
 	return dso;
 }
 
@@ -95,10 +122,14 @@ static bool parse_frame(struct import_text t, struct import_frame *f)
 	*f = (struct import_frame){ 0 };
 	if (!import_hexadecimal((struct import_text){ t.s, n }, &f->addr))
 		return false;
-	t = import_trim((struct import_text){ t.s + n, t.len - n });
+	/* One blank: a name may begin with another one. */
+	n += n < t.len;
+	t = (struct import_text){ t.s + n, t.len - n };
 	f->dso = take_dso(&t);
+	n = t.len;
 	f->off = take_offset(&t);
-	if (!import_equals(t, "[unknown]"))
+	/* A function may be called so, too, and has an offset then. */
+	if (t.len < n || !import_equals(t, "[unknown]"))
 		f->name = t;
 	f->kernel = is_kernel(f->dso, f->addr);
 	return true;
@@ -207,6 +238,22 @@ static bool take_period(struct script_script *p, struct import_text t)
 	return true;
 }
 
+/* Returns how many words are the event's name: one with a ':', or all if the last of them has it. */
+static unsigned int take_event(struct script_script *p, const struct import_text *word,
+			       unsigned int n)
+{
+	const struct import_text *last = word;
+
+	if (n && n < IMPORT_MAX_TOKENS / 2 && word[n - 1].s[word[n - 1].len - 1] == ':' &&
+	    word[0].s[word[0].len - 1] != ':')
+		last = &word[n - 1];
+	if (!n || last->s + last->len - word->s < 2 || last->s[last->len - 1] != ':')
+		return 0;
+	p->sample.event =
+		(struct import_text){ word->s, (size_t)(last->s + last->len - 1 - word->s) };
+	return (unsigned int)(last - word) + 1;
+}
+
 /* What stands behind the time: period, event, and of samples without a chain the ip. */
 static void parse_rest(struct script_script *p, struct import_text line,
 		       const struct import_text *word, unsigned int n)
@@ -216,41 +263,77 @@ static void parse_rest(struct script_script *p, struct import_text line,
 
 	if (i + 1 < n && take_period(p, word[i]))
 		i++;
-	if (i < n && word[i].len > 1 && word[i].s[word[i].len - 1] == ':') {
-		p->sample.event = (struct import_text){ word[i].s, word[i].len - 1 };
-		i++;
-	}
+	i += take_event(p, word + i, n - i);
 	if (i < n &&
 	    parse_frame((struct import_text){ word[i].s, line.len - (size_t)(word[i].s - line.s) },
 			&f))
 		add_frame(p, &f);
 }
 
-/* The first word that is a time and has a task before it; without one it is no head. */
-static bool parse_head(struct script_script *p, struct import_text line)
+/* Returns whether words[i] is the time of a sample, and what stands before it. *task: the word of the task. */
+static bool parse_place(const struct import_text *word, unsigned int i, struct import_sample *s,
+			unsigned int *task)
 {
+	if (!parse_time(word[i], &s->time_ns))
+		return false;
+	*task = i - 1;
+	if (parse_cpu(word[*task], s))
+		--*task;
+	return *task && parse_task(word[*task], s);
+}
+
+/* Returns whether the text fits into a task's name, of at most 15 characters. */
+static bool fits_comm(struct import_text t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t.len; i++)
+		n += ((unsigned char)t.s[i] & 0xc0) != 0x80;
+	return n <= IMPORT_MAX_COMM;
+}
+
+struct script_head {
 	struct import_text word[IMPORT_MAX_TOKENS];
-	unsigned int n = script_split(line, word);
+	unsigned int n, at; /* words; the one that is the time */
+	struct import_sample sample;
+};
+
+/*
+ * A word that is a time and has a task before it; without one it is no head. The name of a task may look like that, too, so it is
+ * the last one that leaves a name before it that a task may have; else the first.
+ */
+static bool find_head(struct script_head *head, struct import_text line)
+{
+	struct import_text *word = head->word;
+	unsigned int n = script_split(line, word), at = 0, task = 0;
 
 	for (unsigned int i = 2; i < n; i++) {
-		struct import_sample s = { .frame = p->frame, .weight = 1, .has_task = true };
-		unsigned int task = i - 1;
+		struct import_sample s = { .weight = 1, .has_task = true };
 
-		if (!parse_time(word[i], &s.time_ns))
-			continue;
-		if (parse_cpu(word[task], &s))
-			task--;
-		if (!task || !parse_task(word[task], &s))
+		if (!parse_place(word, i, &s, &task))
 			continue;
 		s.has_time = true;
-		p->broken = false;
 		s.comm = import_trim(
 			(struct import_text){ line.s, (size_t)(word[task].s - line.s) });
-		p->sample = s;
-		parse_rest(p, line, word + i + 1, n - i - 1);
-		return true;
+		if (at && !fits_comm(s.comm))
+			break;
+		head->sample = s;
+		at = i;
 	}
-	return false;
+	head->n = n;
+	head->at = at;
+	return at > 0;
+}
+
+/* Begins a sample, whose frames follow. */
+static void take_head(struct script_script *p, struct import_text line,
+		      const struct script_head *head)
+{
+	p->open = true;
+	p->broken = false;
+	p->sample = head->sample;
+	p->sample.frame = p->frame;
+	parse_rest(p, line, head->word + head->at + 1, head->n - head->at - 1);
 }
 
 /* -- samples ----------------------------------------------------------------------------- */
@@ -291,13 +374,15 @@ static bool is_source_line(struct import_text t)
 static int take_line(struct script_script *p, struct import_text line, bool *understood)
 {
 	struct import_text t = import_trim(line);
+	struct script_head head;
 	struct import_frame f;
 	int ret;
 
 	*understood = true;
 	if (!t.len)
 		return finish_sample(p);
-	if (line.s[0] == '#')
+	/* A comment, unless it is the name of a task that begins so. */
+	if (line.s[0] == '#' && !find_head(&head, line))
 		return 0;
 	if (import_is_blank(line.s[0]) && p->open && parse_frame(t, &f)) {
 		add_frame(p, &f);
@@ -306,8 +391,9 @@ static int take_line(struct script_script *p, struct import_text line, bool *und
 	if (import_is_blank(line.s[0]) && p->open && is_source_line(t))
 		return 0;
 	ret = finish_sample(p);
-	if (!ret)
-		p->open = *understood = parse_head(p, line);
+	*understood = find_head(&head, line);
+	if (!ret && *understood)
+		take_head(p, line, &head);
 	return ret;
 }
 

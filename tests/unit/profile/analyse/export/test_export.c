@@ -5,7 +5,10 @@
  */
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/utf8.h"
 #include "profile/analyse/export/export.h"
+#include "profile/analyse/export/stacks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,19 +117,22 @@ static void folded_keeps_names(void **state)
 
 	(void)state;
 	assert_string_equal(
-		text, "swapper;outer;outer 100\n"
-		      "ev il:?\" 5\n"
-		      "ev il:?\";a:b<c>(int, "
-		      "char)!;a\"b\\c?\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd 20\n"
-		      "ev il:?\";[a:b!c: d] 30\n"
-		      "ev il:?\";outer;outer;outer;x::operator+/`m`: n 40\n");
+		text,
+		"swapper;outer_[k];outer_[k] 100\n"
+		"ev il:?\" 5\n"
+		"ev il:?\";a:b<c>(int, "
+		"char)!;a\"b\\c?\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd_[j] 20\n"
+		"ev il:?\";[a:b!c: d] 30\n"
+		"ev il:?\";outer_[k];outer_[k];outer_[k];x::operator+/`m`: n 40\n");
 }
 
 static void folded_by_thread_and_offset(void **state)
 {
-	struct export_options opt = {
-		.names = EXPORT_BOTH, .per_thread = true, .count_samples = true, .version = "1"
-	};
+	struct export_options opt = { .names = EXPORT_BOTH,
+				      .per_thread = true,
+				      .count_samples = true,
+				      .no_marks = true,
+				      .version = "1" };
 	cleanup_free char *text = written("folded", &opt, false);
 
 	(void)state;
@@ -215,14 +221,63 @@ static void kp_has_no_marks_in_names(void **state)
 	assert_int_equal(marks, 6);
 	assert_non_null(strstr(text, "!\n 0xffffffff81000020 : outer+0x20/0x100 [kernel]\n"
 				     " 0xffffffff81000010 : outer+0x10/0x100 [kernel]\n\t2\n!\n"));
-	assert_non_null(
-		strstr(text, " 0x55004008 : x::operator___m__ n+0x8/0x40 [/bin/a;b_c_ d]\n"));
+	assert_non_null(strstr(
+		text, " 0x55004008 : x::operator%2b%2f%60m%60%3a n+0x8/0x40 [/bin/a;b%21c%3a "
+		      "d]\n"));
 	assert_non_null(strstr(text, " 0x0 : (kernel)+0x0/0x0 [unknown]\n\t1\n"));
+}
+
+/* Returns whether all of the text is UTF-8. */
+static bool is_utf8(const char *text)
+{
+	size_t n;
+
+	for (; *text; text += n) {
+		n = utf8_len(text);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
+static void texts_are_utf8(void **state)
+{
+	static const char *const formats[] = { "folded", "kp", "callgrind", "perf-script" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		cleanup_free char *text = written(formats[i], &plain, false);
+
+		if (!is_utf8(text))
+			fail_msg("%s is no UTF-8", formats[i]);
+		assert_null(strchr(text, 1));
+		assert_non_null(strstr(text, "\xef\xbf\xbd\xc3\xa9"));
+	}
+}
+
+/* Longer than any name of a symbol, as each byte that is no UTF-8 becomes three. */
+static void long_names_stay_whole(void **state)
+{
+	struct stackset_func func = { "", prog, true, STACKSET_KIND_USER, false, false, 0, 1 };
+	const struct stackset long_set = {
+		.func = &func, .nfuncs = 1, .frame = &(struct stackset_frame){ 0 }, .nframes = 1
+	};
+	struct export_labels *labels;
+	char name[12289];
+
+	(void)state;
+	for (size_t i = 0; i + 3 < sizeof(name); i += 3)
+		memcpy(name + i, "\xef\xbf\xbd", 4);
+	func.name = name;
+	assert_int_equal(export_labels_create(&labels, &long_set, EXPORT_FUNCTION, NULL), 0);
+	assert_string_equal(export_label(labels, 0)->text, name);
+	export_labels_destroy(labels);
 }
 
 static void iprof_stays_in_its_directory(void **state)
 {
 	char dir[] = "/tmp/kvmprof-export.XXXXXX", path[128];
+	cleanup_free char *text = NULL;
 	struct err e = { 0 };
 	struct file_map map;
 
@@ -233,6 +288,18 @@ static void iprof_stays_in_its_directory(void **state)
 	assert_int_equal(file_map_open(&map, path, 4096, &e), 0);
 	assert_int_equal(map.len, strlen("0x0 0x100 outer [kernel.kallsyms]\n"));
 	file_map_close(&map);
+	/* The name is FNV-1a of the path. */
+	snprintf(path, sizeof(path), "%s/a_b_c__d-%016llx.prof", dir,
+		 (unsigned long long)hash_text(HASH_START, prog));
+	assert_int_equal(file_map_open(&map, path, 4096, &e), 0);
+	text = strndup((const char *)map.data, map.len);
+	file_map_close(&map);
+	assert_true(is_utf8(text));
+	assert_string_equal(text, "# image: /bin/a;b!c: d\n# mode: user\n# unit: samples\n"
+				  "# profiler: kvmprof 1\n0x2004 1\n0x3000 1\n0x4008 1\n"
+				  "# function: 0x2000 0x40 a\"b\\c?\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd"
+				  "\xef\xbf\xbd\xef\xbf\xbd\n"
+				  "# function: 0x4000 0x40 x::operator+/`m`: n\n");
 	assert_int_equal(file_remove_tree(dir, &e), 0);
 }
 
@@ -326,6 +393,8 @@ int main(void)
 		cmocka_unit_test(idle_threads_stay_apart),
 		cmocka_unit_test(callgrind_levels),
 		cmocka_unit_test(kp_has_no_marks_in_names),
+		cmocka_unit_test(texts_are_utf8),
+		cmocka_unit_test(long_names_stay_whole),
 		cmocka_unit_test(iprof_stays_in_its_directory),
 		cmocka_unit_test(pprof_is_gzip),
 		cmocka_unit_test(perfetto_is_packets),

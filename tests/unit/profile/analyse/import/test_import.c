@@ -10,9 +10,11 @@
 #include "base/file.h"
 #include "profile/analyse/import/folded.h"
 #include "profile/analyse/import/import.h"
+#include "profile/analyse/import/iprof.h"
 #include "profile/analyse/import/kp.h"
 #include "profile/analyse/import/script.h"
 #include "profile/format/perfdata/sink.h"
+#include "profile/analyse/stacks/coded.h"
 #include "profile/analyse/stacks/stackset.h"
 
 #include <errno.h>
@@ -41,7 +43,12 @@ static int show(void *ctx, const struct import_sample *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct import_frame *f = &s->frame[i];
 
-		ADD(" %s'%.*s'", f->kernel ? "k" : "", (int)f->name.len, f->name.s);
+		char name[64];
+		int len = f->name_coded
+				  ? (int)coded_read(name, sizeof(name), f->name.s, f->name.len)
+				  : (int)f->name.len;
+
+		ADD(" %s'%.*s'", f->kernel ? "k" : "", len, f->name_coded ? name : f->name.s);
 		if (f->off)
 			ADD("+%llu", (unsigned long long)f->off);
 		if (f->dso.len)
@@ -70,7 +77,8 @@ static void test_kp(void **state)
 	(void)state;
 	*seen = '\0';
 	assert_int_equal(import_kp(whole(text), show, NULL, &stats, &e), 0);
-	assert_string_equal(seen, "<> 12: k'a<b>(int)'+16 k'ext4_read'+1(ext4) 'main'(/bin/x y)\n"
+	assert_string_equal(seen, "<> 12: k'a<b>(int)'+16([kernel]) k'ext4_read'+1(ext4) "
+				  "'main'(/bin/x y)\n"
 				  "<> 3: k'mutex_enter'+16(unix) 'a+b'(libc.so.1) ''\n"
 				  "<> 1: k'' '(idle)'\n");
 	assert_int_equal(stats.samples, 3);
@@ -78,6 +86,67 @@ static void test_kp(void **state)
 	assert_int_equal(stats.first_ignored, 12);
 	assert_int_equal(stats.bare, 1);
 	assert_int_equal(import_kp(whole("main\n12\n"), show, NULL, &stats, &e), -ENODATA);
+}
+
+/* Names are coded if the first line says so, and an address in place of a name is none. */
+static void test_coded_kp(void **state)
+{
+	static const char stacks[] = "!\n 0x401000 : a%2bb%+0x1/0x20 [/bin/x]\n"
+				     " 0x0000000000401000 : 0x0000000000401000+0x0/0x0 [[vdso]]\n"
+				     "\t1\n!\n";
+	struct err e = { 0 };
+	char text[256];
+
+	(void)state;
+	*seen = '\0';
+	snprintf(text, sizeof(text), "Function %s\n%s", CODED_KP_MARK, stacks);
+	assert_int_equal(import_kp(whole(text), show, NULL, &stats, &e), 0);
+	assert_string_equal(seen, "<> 1: 'a+b%'+1(/bin/x) ''([vdso])\n");
+	*seen = '\0';
+	assert_int_equal(import_kp(whole(stacks), show, NULL, &stats, &e), 0);
+	assert_string_equal(seen, "<> 1: 'a%2bb%'+1(/bin/x) '0x0000000000401000'([vdso])\n");
+}
+
+static void test_iprof(void **state)
+{
+	static const char syms[] = "0x0 0x100 outer%20one [kernel.kallsyms]\nnonsense\n"
+				   "0x10 0x20 read [my mod]\n0x100 0x0 rest [kernel.kallsyms]\n";
+	static const char user[] = "# image: /bin/a%20b\n# mode: user\n# pid: 7\n# comm: my sh\n"
+				   "# future: x\n0x1010 3\r\n0x1040 0\nodd\n0x1050 1\n"
+				   "# function: 0x1000 0x20  lead; %20 \n";
+	struct import_stats st = { 0 };
+	struct import_iprof *p;
+	uint64_t ignored;
+	struct err e = { 0 };
+
+	(void)state;
+	*seen = '\0';
+	assert_int_equal(import_iprof_create(&p, whole(syms), &ignored, &e), 0);
+	assert_int_equal(ignored, 1);
+	assert_int_equal(
+		import_iprof(p, "a_b-0123456789abcdef-7.prof", whole(user), show, NULL, &st), 0);
+	/* Files without a header: the kernel's, a module's, a program's. */
+	assert_int_equal(import_iprof(p, "kernel-0123456789abcdef.prof",
+				      whole("0x1 1\n0x100 2\n0x200 3\n"), show, NULL, &st),
+			 0);
+	assert_int_equal(import_iprof(p, "x-0123456789abcdef.prof",
+				      whole("# image: [my mod]\n0x11 1\n0x40 2\n"), show, NULL,
+				      &st),
+			 0);
+	assert_int_equal(import_iprof(p, "libc-2.so-0123456789abcdef-12.prof",
+				      whole("0x11 1\n0xffffffffffff0000 1"), show, NULL, &st),
+			 0);
+	assert_string_equal(seen, "<my sh> 7/7 3: ' lead; %20 '+16(/bin/a%20b)\n"
+				  "<my sh> 7/7 1: ''(/bin/a%20b)\n"
+				  "<> 1: k'outer one'+1([kernel.kallsyms])\n"
+				  "<> 2: k'rest'([kernel.kallsyms])\n"
+				  "<> 3: k'rest'+256([kernel.kallsyms])\n"
+				  "<> 1: k'read'+1([my mod])\n<> 2: k''([my mod])\n"
+				  "<> 12/12 1: ''(libc-2.so)\n<> 12/12 1: k''(libc-2.so)\n");
+	assert_int_equal(st.samples, 9);
+	assert_int_equal(st.ignored, 1);
+	assert_int_equal(st.first_ignored, 8);
+	import_iprof_destroy(p);
 }
 
 static void folded(const char *text, enum import_first first, const char *want)
@@ -104,12 +173,16 @@ static void test_folded(void **state)
 	folded("kworker/0:1-ev;b 1\nx-7;b 1\n", IMPORT_FIRST_IS_COMM,
 	       "<kworker/0:1-ev> 1: 'b'\n<x-7> 1: 'b'\n");
 	folded("a;b_[k];c_[j];d_[i];e_[x] 1\n", IMPORT_FIRST_IS_COMM,
-	       "<a> 1: 'e_[x]' 'd' 'c' k'b'\n");
+	       "<a> 1: 'e_[x]' 'd' 'c'([jit]) k'b'\n");
 	assert_int_equal(stats.ignored, 0);
-	folded("# a;b 1\n\na;b\na;b x\na;b 5\na 5\na;b 0\n", IMPORT_FIRST_IS_COMM, "<a> 5: 'b'\n");
+	folded("# a;b 1\n\na;b\na;b x\na;b 5\na 5\na;b 0\n", IMPORT_FIRST_IS_COMM,
+	       "<a> 5: 'b'\n<a> 0: 'b'\n");
 	assert_int_equal(stats.ignored, 2);
 	assert_int_equal(stats.first_ignored, 3);
-	assert_int_equal(stats.bare, 2);
+	assert_int_equal(stats.bare, 1);
+	/* One mark is taken off, one blank is in front of the count and of a name that begins like a comment. */
+	folded(" #a;b_[k]_[i];c  7\n  #a;b 1\n", IMPORT_FIRST_IS_COMM,
+	       "<#a> 7: 'c ' 'b_[k]'\n< #a> 1: 'b'\n");
 	folded("a;b 99999999999999999999\n", IMPORT_FIRST_IS_COMM, "");
 	folded("", IMPORT_FIRST_IS_COMM, "");
 }
@@ -157,7 +230,7 @@ static void test_script(void **state)
 	       "\t401011 f(int) const (/lib/x (2).so)\n"
 	       "\t401012 [unknown] ([unknown])",
 	       "<my prog 1> 12/34 [0] 6500000000 cycles:u 1: "
-	       "'operator new(unsigned long)'+16(/bin/a b (deleted)) 'f(int) const (/lib/x'(2).so) "
+	       "'operator new(unsigned long)'+16(/bin/a b (deleted)) 'f(int) const'(/lib/x (2).so) "
 	       "''([unknown])\n");
 	/* Samples of one line; a module; the kernel by its address. */
 	script("   ls  1234 77.000001:     250000 cpu-clock:  ffffffffc0001000 foo+0x1 ([ext4])\n"
@@ -168,6 +241,15 @@ static void test_script(void **state)
 	script("a 1 1.0: 1 e: \n\tff a (inlined)\n  a.c:12\n\tff b+0x2 (/b)\n  b.c:3\n\n",
 	       "<a> 1/1 [0] 1000000000 e 1: 'a'(/b) 'b'+2(/b)\n");
 	assert_int_equal(stats.ignored, 0);
+	/* Names of tasks, events, functions and files that look like something else. */
+	script("1 [0] 2.0:     7 [001]     5.000001:          3 my event: \n"
+	       "\t          401010  [x] (y)+0x1+0x10 (/a (b/c d)\n"
+	       "\t          401010 [unknown]+0x1 ([unknown])\n"
+	       "\t          401010 [unknown] (/a (b)\n\n"
+	       "#c 7 5.1: 1 sched:sched_switch: x=a 1 9.0: b:\n\t1 a (b)\n",
+	       "<1 [0] 2.0:> 7/7 [1] 5000001000 my event 3: ' [x] (y)+0x1'+16(/a (b/c d) "
+	       "'[unknown]'+1([unknown]) ''(/a (b)\n"
+	       "<#c> 7/7 [0] 5100000000 sched:sched_switch 1: 'a'(b)\n");
 	script("# a\nnonsense\na 1 1.0: 1 e: \n\na 1 2.0: 3 e: \n\tff b (c)\n\n",
 	       "<a> 1/1 [0] 2000000000 e 3: 'b'(c)\n");
 	assert_int_equal(stats.ignored, 1);
@@ -426,6 +508,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
 		cmocka_unit_test(test_unknown_event),
 		cmocka_unit_test(test_kp),
+		cmocka_unit_test(test_coded_kp),
+		cmocka_unit_test(test_iprof),
 		cmocka_unit_test_setup_teardown(test_times_that_go_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_periods, setup, teardown),
 	};
