@@ -42,6 +42,9 @@ struct gate_exact {
 	uint64_t *weight
 		[GATE_SIDE_MAX]; /* of each stack: all of it, or its part in the rule's phase */
 	uint8_t *work[GATE_SIDE_MAX]; /* of each stack, see work_find() */
+	struct lineage lineage;
+	uint32_t *kin
+		[GATE_SIDE_MAX]; /* of each function: its number in lineage; LINEAGE_NONE: in no stack */
 	struct table tally;
 	struct table calls; /* of system calls: tallies with their hashes and calls */
 	bool has_calls;	    /* both sides have counts of entries */
@@ -98,26 +101,6 @@ static uint64_t exact_func_hash(const struct gate_exact *x, const struct tally *
 	return table_mix(x->func_hash[t->side][t->func], mode);
 }
 
-static int exact_add_functions(struct gate_exact *x, const struct gate_rule *r, struct tally like)
-{
-	const struct stackset *s = x->set[like.side];
-	const struct stackset_stack *st = &s->stack[like.stack];
-	int ret = 0;
-
-	for (uint32_t i = 0; i < (r->children ? st->n : 1u) && !ret; i++) {
-		const struct identity id =
-			identity_of(&x->names[like.side], st, s->frame[st->frame[i]].func);
-
-		if (!gate_rule_matches(r, id.name, id.dso))
-			continue;
-		like.func = s->frame[st->frame[i]].func;
-		like.mode = id.mode;
-		like.hash = exact_func_hash(x, &like, id.mode);
-		ret = exact_add(x, &like, exact_weight(x, &like));
-	}
-	return ret;
-}
-
 /*
  * Returns whether frame k of a stack is one of the function that calls it, which has clones or parts: a compiler may
  * have cut it in two, or not.
@@ -133,23 +116,85 @@ static bool exact_is_part(const struct gate_exact *x, unsigned int side,
 	       table_find(&x->cloned, hash, &hash, &at);
 }
 
+/* Returns whether frame k is no function of its own for the comparison: its caller's weight is what it has. */
+static bool exact_skips(const struct gate_exact *x, unsigned int side,
+			const struct stackset_stack *st, uint32_t k)
+{
+	const struct stackset *s = x->set[side];
+
+	if (k + 1 >= st->n)
+		return false;
+	return exact_is_part(x, side, st, k) ||
+	       (x->lineage.changes &&
+		lineage_is_dissolved(&x->lineage, (enum lineage_side)side,
+				     x->kin[side][s->frame[st->frame[k + 1]].func],
+				     x->kin[side][s->frame[st->frame[k]].func]));
+}
+
+/* Returns the name that the function has on the other side, NULL if it is the same. */
+static const char *exact_other_name(const struct gate_exact *x, unsigned int side, uint32_t func)
+{
+	uint32_t kin = x->lineage.changes ? x->kin[side][func] : LINEAGE_NONE;
+
+	if (kin == LINEAGE_NONE || x->lineage.function[kin].same == LINEAGE_NONE)
+		return NULL;
+	return x->lineage.function[x->lineage.function[kin].same].id.name;
+}
+
+/* Returns whether a rule is about a function by either of its names. */
+static bool exact_matches(const struct gate_exact *x, const struct gate_rule *r, unsigned int side,
+			  uint32_t func)
+{
+	const char *dso = x->set[side]->func[func].dso, *name = x->names[side].name[func];
+	const char *other = exact_other_name(x, side, func);
+	bool matches = gate_rule_matches(r, name, dso);
+
+	if (!other)
+		return matches;
+	return r->symbol || r->pattern ? matches || gate_rule_matches(r, other, dso)
+				       : matches && gate_rule_matches(r, other, dso);
+}
+
+static int exact_add_functions(struct gate_exact *x, const struct gate_rule *r, struct tally like)
+{
+	const struct stackset *s = x->set[like.side];
+	const struct stackset_stack *st = &s->stack[like.stack];
+	int ret = 0;
+
+	for (uint32_t i = 0; i < st->n && !ret; i++) {
+		like.func = s->frame[st->frame[i]].func;
+		if (exact_skips(x, like.side, st, i))
+			continue;
+		if (exact_matches(x, r, like.side, like.func)) {
+			like.mode = identity_of(&x->names[like.side], st, like.func).mode;
+			like.hash = exact_func_hash(x, &like, like.mode);
+			ret = exact_add(x, &like, exact_weight(x, &like));
+		}
+		if (!r->children)
+			break;
+	}
+	return ret;
+}
+
 static int exact_add_stack(struct gate_exact *x, const struct gate_rule *r, struct tally like)
 {
 	const struct stackset *s = x->set[like.side];
 	const struct stackset_stack *st = &s->stack[like.stack];
-	const struct stackset_func *top = &s->func[s->frame[st->frame[0]].func];
+	uint32_t top = UINT32_MAX;
 
 	like.hash = hash_text(HASH_START, s->task[st->task].comm);
-	if (!gate_rule_matches(r, top->name, top->dso))
-		return 0;
 	for (uint32_t i = 0; i < st->n; i++) {
 		like.func = s->frame[st->frame[i]].func;
-		if (!exact_is_part(x, like.side, st, i))
-			like.hash = table_mix(like.hash, x->func_hash[like.side][like.func]);
+		if (exact_skips(x, like.side, st, i))
+			continue;
+		if (top == UINT32_MAX)
+			top = like.func;
+		like.hash = table_mix(like.hash, x->func_hash[like.side][like.func]);
 	}
-	like.func = s->frame[st->frame[0]].func;
+	like.func = top;
 	like.mode = st->mode;
-	return exact_add(x, &like, exact_weight(x, &like));
+	return exact_matches(x, r, like.side, top) ? exact_add(x, &like, exact_weight(x, &like))
+						   : 0;
 }
 
 /* Linux' names of them: SYSCALL_DEFINEx of arch/x86/include/asm/syscall_wrapper.h. */
@@ -310,7 +355,7 @@ static const char *exact_stack_name(struct gate_exact *x, const struct tally *t)
 		const char *name = x->names[t->side].name[s->frame[st->frame[i]].func];
 		size_t len = strlen(name);
 
-		if (exact_is_part(x, t->side, st, i))
+		if (exact_skips(x, t->side, st, i))
 			continue;
 		if (len + 5 > at)
 			break;
@@ -341,10 +386,15 @@ static int exact_name(struct gate_exact *x, const struct gate_rule *r, const str
 		f->dso = gate_run_keep(run, "");
 	} else {
 		const struct identity id = identity_of(&x->names[t->side], st, t->func);
+		const char *other = exact_other_name(x, t->side, t->func);
 
 		f->name = r->metric == GATE_RULE_INSN_STACKS ? exact_stack_name(x, t)
 							     : gate_run_keep(run, id.name);
 		f->dso = gate_run_keep(run, id.dso);
+		if (r->metric == GATE_RULE_INSN_FUNCTIONS && x->lineage.changes)
+			f->note = gate_kin_note(&x->lineage, run, x->kin[t->side][t->func]);
+		if (other && t->side == GATE_BASE && r->metric == GATE_RULE_INSN_FUNCTIONS)
+			f->name = gate_run_keep(run, other);
 	}
 	if (r->metric == GATE_RULE_INSN_SYSCALLS && x->has_calls) {
 		char note[64];
@@ -697,10 +747,34 @@ static int exact_take_set(struct gate_exact *x, enum gate_side side,
 		return err_set(e, ENOMEM, "%s: out of memory", in->path);
 	for (size_t i = 0; i < s->nfuncs; i++)
 		x->func_hash[side][i] = exact_hash(x->names[side].name[i], s->func[i].dso);
-	if (exact_find_clones(x, side) || (in->entries && exact_add_calls(x, side, in->entries)))
+	if (in->entries && exact_add_calls(x, side, in->entries))
 		return err_set(e, ENOMEM, "%s: out of memory", in->path);
 	ret = gate_run_make(&run, in->path, s, x->gate->rules, e);
 	return ret ? ret : gate_add_run(x->gate, side, run, e);
+}
+
+/* Functions that have another name in the head, or were inlined or split, are the same from here on. */
+static int exact_find_kin(struct gate_exact *x)
+{
+	int ret = 0;
+
+	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++) {
+		x->kin[side] = calloc(x->set[side]->nfuncs + 1, sizeof(**x->kin));
+		ret = x->kin[side] ? lineage_add_set(&x->lineage, (enum lineage_side)side,
+						     &x->names[side], x->kin[side])
+				   : -ENOMEM;
+	}
+	ret = ret ? ret : lineage_find(&x->lineage, 0);
+	for (size_t i = 0; i < x->set[GATE_HEAD]->nfuncs && !ret; i++) {
+		const char *was = exact_other_name(x, GATE_HEAD, (uint32_t)i);
+
+		if (was)
+			x->func_hash[GATE_HEAD][i] =
+				exact_hash(was, x->set[GATE_HEAD]->func[i].dso);
+	}
+	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++)
+		ret = exact_find_clones(x, side);
+	return ret ? ret : gate_kin_report(x->report, &x->lineage, x->gate->run[GATE_HEAD][0]);
 }
 
 static int exact_check_rules(const struct gate_rules *rules, struct err *e)
@@ -756,7 +830,7 @@ static int exact_report(struct gate_exact *x, struct err *e)
 	gate_find_means(r);
 	gate_find_work(r, NULL);
 	r->outcome = calloc(r->n, sizeof(*r->outcome));
-	if (!r->outcome)
+	if (!r->outcome || (!r->sampled && exact_find_kin(x)))
 		return err_nomem(e);
 	for (size_t i = 0; i < r->n && !ret; i++) {
 		r->outcome[i].rule = &rules->rule[i];
@@ -792,7 +866,10 @@ int gate_evaluate_exact_sets(struct gate *g, const struct gate_exact_input in[GA
 				.tally = TABLE_OF(struct tally, exact_equal),
 				.calls = TABLE_OF(struct tally, exact_equal),
 				.cloned = TABLE_OF(uint64_t, exact_equal_hash) };
-	int ret = x.report ? exact_evaluate(&x, in, e) : err_nomem(e);
+	int ret;
+
+	lineage_init(&x.lineage);
+	ret = x.report ? exact_evaluate(&x, in, e) : err_nomem(e);
 
 	if (ret)
 		gate_report_destroy(x.report);
@@ -800,11 +877,13 @@ int gate_evaluate_exact_sets(struct gate *g, const struct gate_exact_input in[GA
 		*out = x.report;
 	table_deinit(&x.tally);
 	table_deinit(&x.calls);
+	lineage_deinit(&x.lineage);
 	table_deinit(&x.cloned);
 	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++) {
 		identity_names_deinit(&x.names[side]);
 		free(x.func_hash[side]);
 		free(x.work[side]);
+		free(x.kin[side]);
 		free(x.weight[side]);
 	}
 	return ret;

@@ -66,35 +66,49 @@ static void members_deinit(struct members *m)
 	free(m->member);
 }
 
-static int family_collect(const struct gate *g, struct members *m, size_t *count)
+/* The functions of a run, after those that were renamed, inlined or split are the same. */
+static const struct gate_symbol *symbols_of(const struct gate_eval *v, unsigned int run, size_t *n)
 {
-	unsigned int runs = g->n[GATE_BASE] + g->n[GATE_HEAD];
-	size_t n = 0;
+	const struct gate_run *r = run_of(v->gate, run);
 
-	for (unsigned int i = 0; i < runs; i++)
-		n += run_of(g, i)->nsymbols;
+	*n = v->kin.symbol ? v->kin.nsymbols[run] : r->nsymbols;
+	return v->kin.symbol ? v->kin.symbol[run] : r->symbol;
+}
+
+static int family_collect(const struct gate_eval *v, struct members *m, size_t *count)
+{
+	unsigned int runs = v->gate->n[GATE_BASE] + v->gate->n[GATE_HEAD];
+	size_t n = 0, some;
+
+	for (unsigned int i = 0; i < runs; i++) {
+		symbols_of(v, i, &some);
+		n += some;
+	}
 	m->occurrence = calloc(n + 1, sizeof(*m->occurrence));
 	m->member = calloc(n + 1, sizeof(*m->member));
 	if (!m->occurrence || !m->member)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < runs; i++)
-		for (size_t k = 0; k < run_of(g, i)->nsymbols; k++)
-			m->occurrence[(*count)++] =
-				(struct occurrence){ &run_of(g, i)->symbol[k], i };
+	for (unsigned int i = 0; i < runs; i++) {
+		const struct gate_symbol *symbol = symbols_of(v, i, &some);
+
+		for (size_t k = 0; k < some; k++)
+			m->occurrence[(*count)++] = (struct occurrence){ &symbol[k], i };
+	}
 	if (n)
 		qsort(m->occurrence, n, sizeof(*m->occurrence), compare_occurrences);
 	return 0;
 }
 
 /* Functions that match r (NULL: all), of min_share on the average of all runs. */
-static int find_members(const struct gate *g, const struct gate_rule *r, bool children,
+static int find_members(const struct gate_eval *v, const struct gate_rule *r, bool children,
 			double min_share, size_t most, struct members *m)
 {
+	const struct gate *g = v->gate;
 	double runs = g->n[GATE_BASE] + g->n[GATE_HEAD];
 	size_t n = 0, next;
 
 	*m = (struct members){ 0 };
-	if (family_collect(g, m, &n) < 0)
+	if (family_collect(v, m, &n) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i = next) {
 		struct family_member x = { .symbol = m->occurrence[i].symbol, .first = i };
@@ -128,6 +142,7 @@ static int start_finding(const struct gate *g, const struct members *m,
 	f->name = x->symbol->name;
 	f->dso = x->symbol->dso;
 	f->mode = identity_mode_name(x->symbol->mode);
+	f->note = x->symbol->note;
 	f->value = calloc(g->n[GATE_BASE] + g->n[GATE_HEAD], sizeof(*f->value));
 	if (!f->value)
 		return err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
@@ -208,7 +223,7 @@ int gate_evaluate_family(struct gate_eval *v, struct gate_outcome *o, double alp
 	if (r->metric == GATE_RULE_NEW_SYMBOLS)
 		min_share = r->threshold.value / 100 * v->report->nhead /
 			    (v->report->nbase + v->report->nhead);
-	if (find_members(v->gate, r, r->children, min_share, GATE_MAX_MEMBERS, &m) < 0) {
+	if (find_members(v, r, r->children, min_share, GATE_MAX_MEMBERS, &m) < 0) {
 		members_deinit(&m);
 		return err_set(e, ENOMEM, "out of memory for the functions of all runs");
 	}
@@ -364,7 +379,7 @@ static int compare_shares(struct gate_eval *v, const struct members *m, struct e
 int gate_find_moved(struct gate_eval *v, struct err *e)
 {
 	struct members m;
-	int ret = find_members(v->gate, NULL, false, GATE_MOVED_MIN_SHARE, GATE_MAX_MEMBERS, &m);
+	int ret = find_members(v, NULL, false, GATE_MOVED_MIN_SHARE, GATE_MAX_MEMBERS, &m);
 
 	ret = ret ? err_set(e, ENOMEM, "out of memory for the functions of all runs")
 		  : compare_shares(v, &m, e);

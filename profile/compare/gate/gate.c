@@ -477,6 +477,8 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 	if (!r)
 		return err_nomem(e);
 	ret = gate_begin(&v, opt, e);
+	if (!ret && gate_kin_find(&v))
+		ret = err_nomem(e);
 	for (size_t i = 0; i < r->n && !ret; i++)
 		ret = evaluate_rule(&v, i, e);
 	ret = ret ? ret : settle_together(&v, e);
@@ -495,6 +497,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 		gate_report_destroy(r);
 	}
 	stats_design_deinit(&v.plain);
+	gate_kin_deinit(&v.kin, g->n[GATE_BASE] + g->n[GATE_HEAD]);
 	return ret;
 }
 
@@ -514,6 +517,7 @@ void gate_report_destroy(struct gate_report *r)
 		free_findings(r->outcome[i].finding, r->outcome[i].nfindings);
 	}
 	free_findings(r->moved, r->nmoved);
+	free(r->relation);
 	free(r->outcome);
 	free(r);
 }

@@ -18,6 +18,7 @@
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_GATE_H
 #define KVMPROF_PROFILE_COMPARE_GATE_GATE_H
 
+#include "profile/compare/diff/lineage.h"
 #include "profile/compare/gate/rules.h"
 #include "profile/compare/gate/run.h"
 #include "profile/compare/stats/power.h"
@@ -100,6 +101,14 @@ struct gate_noise {
 	unsigned int runs; /* a side, which would suffice; 0: more than STATS_MAX_RUNS */
 };
 
+/* A function that was renamed, inlined or split (profile/compare/diff/lineage.h). */
+struct gate_relation {
+	enum lineage_kind kind;
+	const char *function,
+		*other;	   /* renamed, inlined: that went; split: that came. And into, or out of */
+	double base, head; /* together by themselves: instructions, or shares */
+};
+
 struct gate_report {
 	const struct gate *gate;
 	unsigned int nbase, nhead;
@@ -117,6 +126,8 @@ struct gate_report {
 		*same; /* path of a run of the head that is one of the base, too; NULL: none is */
 	struct gate_work work;
 	struct gate_noise noise;
+	struct gate_relation *relation; /* largest first */
+	size_t nrelations;
 	/* Exact counts: what changed most, in a sentence without a full stop; "": nothing did. */
 	char changed[GATE_CHANGED];
 	bool paired, ordered, confounded; /* the design, see profile/compare/stats/verdict.h */

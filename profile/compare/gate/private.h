@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gate_private: what gate.c and family.c share.
+ * gate_private: what gate.c, family.c, kin.c and exact.c share.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_PRIVATE_H
 #define KVMPROF_PROFILE_COMPARE_GATE_PRIVATE_H
@@ -13,6 +13,14 @@ struct gate {
 	unsigned int n[GATE_SIDE_MAX];
 };
 
+/* What runs have where functions were renamed, inlined or split (kin.c). */
+struct gate_kin {
+	struct lineage lineage;
+	struct gate_symbol **
+		symbol; /* of each run, base first; NULL: there is none such, and those of the run count */
+	size_t *nsymbols;
+};
+
 struct gate_eval {
 	const struct gate *gate;
 	struct gate_report *report;
@@ -21,7 +29,16 @@ struct gate_eval {
 	struct stats_layout layout; /* alpha and resamples are set for each design */
 	struct stats_design plain;  /* for comparisons that are one of `units` */
 	uint64_t at[GATE_SIDE_MAX][STATS_MAX_RUNS];
+	struct gate_kin kin;
 };
+
+/* Finds which functions are the same, and what the runs have then. Returns 0 or -ENOMEM. gate_kin_deinit() in either case. */
+int gate_kin_find(struct gate_eval *v);
+void gate_kin_deinit(struct gate_kin *k, unsigned int runs);
+/* Fills r->relation. Texts are kept by the run. Returns 0 or -ENOMEM. */
+int gate_kin_report(struct gate_report *r, const struct lineage *l, struct gate_run *run);
+/* Returns what to know of a function's name and weight: "which was foo"; NULL: nothing, or no memory. */
+const char *gate_kin_note(const struct lineage *l, struct gate_run *run, uint32_t function);
 
 /* A design for comparisons of which `members` belong together. */
 int gate_design_for(const struct gate_eval *v, double alpha, size_t members,

@@ -43,6 +43,7 @@ struct build {
 	struct identity_names names; /* of set */
 	struct gate_counting counting;
 	struct table symbol; /* struct gate_symbol */
+	struct table call;   /* struct gate_call, by symbols as they came */
 	uint32_t *of_func;   /* for each function and mode: index + 1 of its symbol */
 	uint32_t *stamp;     /* of each symbol: the last stack (+ 1) that counted for it */
 	size_t stamps;
@@ -54,6 +55,51 @@ static bool equal_symbol(const void *a, const void *b, const void *ctx)
 
 	(void)ctx;
 	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
+}
+
+static bool equal_call(const void *a, const void *b, const void *ctx)
+{
+	const struct gate_call *x = a, *y = b;
+
+	(void)ctx;
+	return x->caller == y->caller && x->callee == y->callee;
+}
+
+static int add_call(struct build *b, uint32_t caller, uint32_t callee, double self, double children)
+{
+	const struct gate_call like = { .caller = caller, .callee = callee };
+	struct gate_call *c;
+	uint32_t at;
+	bool fresh;
+
+	if (table_add(&b->call, table_mix(caller, callee), &like, &at, &fresh))
+		return -ENOMEM;
+	c = (struct gate_call *)b->call.item + at;
+	c->self += self;
+	c->children += children;
+	return 0;
+}
+
+/* Calls know symbols by their place in `before`; then by that in the run's order. */
+static int order_calls(struct build *b, const struct gate_symbol *before)
+{
+	struct gate_run *r = b->run;
+	cleanup_free uint32_t *now = calloc(r->nsymbols + 1, sizeof(*now));
+
+	if (!now)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->nsymbols; i++)
+		now[i] =
+			(uint32_t)((struct gate_symbol *)bsearch(&before[i], r->symbol, r->nsymbols,
+								 sizeof(*before), compare_symbols) -
+				   r->symbol);
+	r->ncalls = b->call.n;
+	r->call = take_ptr(b->call.item);
+	for (size_t i = 0; i < r->ncalls; i++) {
+		r->call[i].caller = now[r->call[i].caller];
+		r->call[i].callee = now[r->call[i].callee];
+	}
+	return 0;
 }
 
 static int add_symbol(struct build *b, const struct identity *id, uint32_t *out)
@@ -89,6 +135,7 @@ static int add_stack(struct build *b, uint32_t index)
 {
 	const struct stackset_stack *st = &b->set->stack[index];
 	double amount = gate_amount(&b->counting, st);
+	uint32_t callee = 0;
 
 	if (!(amount > 0))
 		return 0;
@@ -105,6 +152,9 @@ static int add_stack(struct build *b, uint32_t index)
 		if (b->stamp[at] != index + 1)
 			s->children += amount;
 		b->stamp[at] = index + 1;
+		if (i && at != callee && add_call(b, at, callee, i == 1 ? amount : 0, amount))
+			return -ENOMEM;
+		callee = at;
 	}
 	return 0;
 }
@@ -117,6 +167,7 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 		.set = s,
 		.counting = *counting,
 		.symbol = TABLE_OF(struct gate_symbol, equal_symbol),
+		.call = TABLE_OF(struct gate_call, equal_call),
 		.of_func = calloc(s->nfuncs * STACKSET_MODES + 1, sizeof(*b.of_func)),
 	};
 	int ret = identity_names_init(&b.names, s);
@@ -126,11 +177,16 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 		ret = add_stack(&b, i);
 	if (!ret) {
 		r->nsymbols = b.symbol.n;
-		r->symbol = take_ptr(b.symbol.item);
-		if (r->nsymbols)
-			qsort(r->symbol, r->nsymbols, sizeof(*r->symbol), compare_symbols);
+		r->symbol = calloc(r->nsymbols + 1, sizeof(*r->symbol));
+		ret = r->symbol ? 0 : -ENOMEM;
+	}
+	if (!ret && r->nsymbols) {
+		memcpy(r->symbol, b.symbol.item, r->nsymbols * sizeof(*r->symbol));
+		qsort(r->symbol, r->nsymbols, sizeof(*r->symbol), compare_symbols);
+		ret = order_calls(&b, b.symbol.item);
 	}
 	table_deinit(&b.symbol);
+	table_deinit(&b.call);
 	identity_names_deinit(&b.names);
 	free(b.of_func);
 	free(b.stamp);
@@ -273,6 +329,7 @@ void gate_run_destroy(struct gate_run *r)
 	free(r->value);
 	free(r->why);
 	free(r->symbol);
+	free(r->call);
 	texts_deinit(&r->texts);
 	free(r);
 }

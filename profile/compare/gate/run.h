@@ -16,6 +16,13 @@ struct gate_symbol {
 	const char *name, *dso;
 	uint8_t mode;	       /* for identity_mode_name() */
 	double self, children; /* weight */
+	const char *note;      /* what to know of it; NULL: nothing (kin.c) */
+};
+
+/* What a function has directly below another one. Both are indexes of gate_run.symbol. */
+struct gate_call {
+	uint32_t caller, callee;
+	double self, children;
 };
 
 struct gate_run {
@@ -26,6 +33,8 @@ struct gate_run {
 	struct phases phases;
 	struct gate_symbol *symbol; /* by name, DSO and mode */
 	size_t nsymbols;
+	struct gate_call *call;
+	size_t ncalls;
 	double weight; /* that shares are of */
 	uint64_t samples;
 	uint64_t began_ns; /* on the clock of the samples; orders runs of one host. 0: unknown */

@@ -60,6 +60,10 @@ void gate_say_power(char *out, size_t size, const struct gate_report *r,
 /* What to know beside a verdict (outliers, an improvement), from the flags; "" nothing. */
 void gate_say_notes(char *out, size_t size, const struct gate_finding *f);
 
+/* "foo went, foo_renamed came: 25.1 % -> 25.2 % by itself": a function that was renamed, inlined or split. */
+void gate_say_relation(char *out, size_t size, const struct gate_report *r,
+		       const struct gate_relation *x);
+
 /* A function with its DSO, if that is not the kernel: "read (libc.so.6)" */
 void gate_say_function(char *out, size_t size, const struct gate_finding *f);
 

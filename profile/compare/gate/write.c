@@ -103,6 +103,22 @@ static void text_outcome(struct buf *out, const struct gate_outcome *o)
 		buf_printf(out, "%14s  accepted %s\n", "", o->rule->accepted);
 }
 
+#define RELATIONS_SHOWN 10u
+
+static void text_relations(struct buf *out, const struct gate_report *r)
+{
+	char text[GATE_SENTENCE];
+
+	if (r->nrelations)
+		buf_printf(out, "#\n# the same under another name, or in another place:\n");
+	for (size_t i = 0; i < r->nrelations && i < RELATIONS_SHOWN; i++) {
+		gate_say_relation(text, sizeof(text), r, &r->relation[i]);
+		buf_printf(out, "# %s\n", text);
+	}
+	if (r->nrelations > RELATIONS_SHOWN)
+		buf_printf(out, "# and %zu more\n", r->nrelations - RELATIONS_SHOWN);
+}
+
 static void text_moved(struct buf *out, const struct gate_report *r)
 {
 	char name[256];
@@ -147,6 +163,7 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 	text_row(out, r->exact, "# Verdict", "Rule", &head);
 	for (size_t i = 0; i < r->n; i++)
 		text_outcome(out, &r->outcome[i]);
+	text_relations(out, r);
 	text_moved(out, r);
 	buf_printf(out, "#\n");
 	for (size_t i = 0; i < r->n; i++) {
@@ -262,6 +279,18 @@ static void md_sentences(struct buf *out, const struct gate_report *r)
 	}
 }
 
+static void md_relations(struct buf *out, const struct gate_report *r)
+{
+	char text[GATE_SENTENCE];
+
+	for (size_t i = 0; i < r->nrelations && i < RELATIONS_SHOWN; i++) {
+		gate_say_relation(text, sizeof(text), r, &r->relation[i]);
+		buf_printf(out, "* ");
+		md_text(out, text);
+		buf_printf(out, "\n");
+	}
+}
+
 static void md_moved(struct buf *out, const struct gate_report *r)
 {
 	char name[256];
@@ -348,6 +377,7 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 		md_outcome(out, &r->outcome[i]);
 	buf_printf(out, "\n");
 	md_sentences(out, r);
+	md_relations(out, r);
 	if (opt->flamegraph) {
 		buf_printf(out, "\n[Flame graph of the difference](");
 		md_link(out, opt->flamegraph);

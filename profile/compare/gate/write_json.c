@@ -132,6 +132,20 @@ static void json_side(struct json_writer *w, const struct gate *g, enum gate_sid
 	json_array_end(w);
 }
 
+static void json_relations(struct json_writer *w, const struct gate_report *r)
+{
+	static const char *const kind[] = { "renamed", "inlined", "split" };
+
+	json_array_begin(w, "relations");
+	for (size_t i = 0; i < r->nrelations; i++) {
+		const struct gate_relation *x = &r->relation[i];
+
+		json_put_object(w, NULL, "kind", kind[x->kind], "function", x->function, "other",
+				x->other, "base", real(x->base), "head", real(x->head));
+	}
+	json_array_end(w);
+}
+
 int gate_write_json(struct buf *out, const struct gate_report *r,
 		    const struct gate_write_options *opt, struct err *e)
 {
@@ -161,6 +175,8 @@ int gate_write_json(struct buf *out, const struct gate_report *r,
 	for (size_t i = 0; i < r->nmoved; i++)
 		json_finding(&w, NULL, r, NULL, &r->moved[i]);
 	json_array_end(&w);
+	json_relations(&w, r);
+	json_str(&w, "changed", r->changed);
 	json_str(&w, "flamegraph", opt->flamegraph);
 	return write_json_end(&w, e);
 }

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Functions that were renamed, inlined or split: both gates judge what they and their callers do together, and name the pair. What
+ * grew by itself still fails.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "profile/compare/gate/exact.h"
+#include "profile/compare/gate/write.h"
+#include "tests/unit/stackset_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KERNEL "[kernel.kallsyms]"
+#define RUNS 8u
+
+/* Stacks, outermost first, with their weights; up to the first without a text. */
+struct stack {
+	const char *frames;
+	uint64_t weight;
+};
+
+#define MOST_STACKS 12u
+
+static void make(struct fixture *f, const struct stack *st, unsigned int noise)
+{
+	fixture_init(f);
+	fixture_task(f, "t", 1);
+	for (unsigned int i = 0; i < MOST_STACKS && st[i].frames; i++) {
+		char text[512], *save = NULL;
+
+		strncpy(text, st[i].frames, sizeof(text) - 1);
+		text[sizeof(text) - 1] = '\0';
+		for (char *s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save)) {
+			bool known = false;
+
+			for (size_t k = 0; k < f->set.nfuncs; k++)
+				known |= !strcmp(f->func[k].name, s);
+			if (!known)
+				fixture_func(f, strdup(s), KERNEL, STACKSET_KIND_KERNEL);
+		}
+		fixture_stack(f, 0, STACKSET_KERNEL,
+			      st[i].weight + (noise ? (noise * 7919 + i * 104729) % 101 : 0),
+			      st[i].frames);
+	}
+	f->set.first_ns = 1000;
+	f->set.last_ns = 1000 + f->set.weight;
+}
+
+static void forget(struct fixture *f)
+{
+	for (size_t i = 0; i < f->set.nfuncs; i++)
+		free((char *)f->func[i].name);
+}
+
+struct gating {
+	struct gate_rules *rules;
+	struct gate *g;
+	struct gate_report *r;
+};
+
+static void end(struct gating *x)
+{
+	gate_report_destroy(x->r);
+	gate_destroy(x->g);
+	gate_rules_destroy(x->rules);
+}
+
+static void load(struct gating *x, const char *rules)
+{
+	struct err e = { 0 };
+
+	if (gate_rules_parse(&x->rules, "rules", rules, strlen(rules), &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(gate_create(&x->g, x->rules, &e), 0);
+}
+
+static const char exact_rules[] =
+	"[[rule]]\nname = \"functions\"\nmetric = \"function-instructions\"\nthreshold = \"0.1 "
+	"%\"\n"
+	"[[rule]]\nname = \"children\"\nmetric = \"function-instructions\"\nchildren = true\n"
+	"threshold = \"0.1 %\"\n"
+	"[[rule]]\nname = \"stacks\"\nmetric = \"stack-instructions\"\nthreshold = \"0.1 %\"\n";
+
+static struct gating exact(const struct stack *base, const struct stack *head)
+{
+	static struct fixture b, h;
+	const struct gate_exact_input in[GATE_SIDE_MAX] = { { "base", &b.set, NULL },
+							    { "head", &h.set, NULL } };
+	struct gating x = { 0 };
+	struct err e = { 0 };
+
+	make(&b, base, 0);
+	make(&h, head, 0);
+	b.set.event = h.set.event = "instructions";
+	b.set.weight_is_ns = h.set.weight_is_ns = false;
+	b.set.counted = h.set.counted = true;
+	load(&x, exact_rules);
+	if (gate_evaluate_exact_sets(x.g, in, &x.r, &e))
+		fail_msg("%s", e.text);
+	forget(&b);
+	forget(&h);
+	return x;
+}
+
+static const char sampled_rules[] =
+	"[[rule]]\nname = \"functions\"\nmetric = \"symbols\"\nthreshold = \"1 points\"\n"
+	"[[rule]]\nname = \"children\"\nmetric = \"symbols\"\nchildren = true\nthreshold = \"1 "
+	"points\"\n"
+	"[[rule]]\nname = \"new\"\nmetric = \"new-symbols\"\nthreshold = \"1 points\"\n";
+
+static struct gating sampled(const struct stack *base, const struct stack *head)
+{
+	static struct fixture f;
+	const struct gate_eval_options opt = { 0 };
+	struct gating x = { 0 };
+	struct err e = { 0 };
+
+	load(&x, sampled_rules);
+	for (unsigned int i = 0; i < 2 * RUNS; i++) {
+		struct gate_run *run = NULL;
+
+		make(&f, i % 2 ? head : base, i + 1);
+		if (gate_run_make(&run, "run", &f.set, x.rules, &e) ||
+		    gate_add_run(x.g, i % 2 ? GATE_HEAD : GATE_BASE, run, &e))
+			fail_msg("%s", e.text);
+		forget(&f);
+	}
+	if (gate_evaluate(x.g, &opt, &x.r, &e))
+		fail_msg("%s", e.text);
+	return x;
+}
+
+static void expect_relation(const struct gating *x, enum lineage_kind kind, const char *function,
+			    const char *other)
+{
+	for (size_t i = 0; i < x->r->nrelations; i++)
+		if (x->r->relation[i].kind == kind &&
+		    !strcmp(x->r->relation[i].function, function) &&
+		    !strcmp(x->r->relation[i].other, other))
+			return;
+	fail_msg("no relation of %s and %s among %zu", function, other, x->r->nrelations);
+}
+
+static void passes(const struct gating *x)
+{
+	for (size_t i = 0; i < x->r->n; i++)
+		if (x->r->outcome[i].status == GATE_FAILED ||
+		    x->r->outcome[i].status == GATE_UNSURE)
+			fail_msg("rule %s: %s %s", x->r->outcome[i].rule->name,
+				 gate_status_name(x->r->outcome[i].status),
+				 x->r->outcome[i].nfindings ? x->r->outcome[i].finding[0].name
+							    : x->r->outcome[i].why);
+}
+
+/* Both gates pass, and name the pair. */
+static void same(const struct stack *base, const struct stack *head, enum lineage_kind kind,
+		 const char *function, const char *other)
+{
+	struct gating x = exact(base, head);
+
+	passes(&x);
+	expect_relation(&x, kind, function, other);
+	end(&x);
+	x = sampled(base, head);
+	passes(&x);
+	expect_relation(&x, kind, function, other);
+	assert_int_equal(gate_exit_status(x.r), 0);
+	end(&x);
+}
+
+/* Both gates fail for a function. */
+static void differ(const struct stack *base, const struct stack *head, const char *function)
+{
+	struct gating x = exact(base, head);
+
+	assert_int_equal(x.r->outcome[0].status, GATE_FAILED);
+	assert_string_equal(x.r->outcome[0].finding[0].name, function);
+	end(&x);
+	x = sampled(base, head);
+	assert_int_equal(x.r->outcome[0].status, GATE_FAILED);
+	assert_string_equal(x.r->outcome[0].finding[0].name, function);
+	end(&x);
+}
+
+static const struct stack tree[MOST_STACKS] = { { "main tree", 100000 },
+						{ "main tree left_leaf", 250000 },
+						{ "main tree right_leaf", 150000 },
+						{ "main other", 400000 },
+						{ "main other copy", 100000 } };
+
+static void test_renamed(void **state)
+{
+	static const struct stack leaf[MOST_STACKS] = { { "main tree", 100000 },
+							{ "main tree left_leaf_renamed", 250000 },
+							{ "main tree right_leaf", 150000 },
+							{ "main other", 400000 },
+							{ "main other copy", 100000 } };
+	static const struct stack inner[MOST_STACKS] = { { "main walk", 100000 },
+							 { "main walk left_leaf", 250000 },
+							 { "main walk right_leaf", 150000 },
+							 { "main other", 400000 },
+							 { "main other copy", 100000 } };
+	static const struct stack all[MOST_STACKS] = { { "main walk", 100000 },
+						       { "main walk left", 250000 },
+						       { "main walk right", 150000 },
+						       { "main other", 400000 },
+						       { "main other copy", 100000 } };
+
+	(void)state;
+	same(tree, leaf, LINEAGE_RENAMED, "left_leaf", "left_leaf_renamed");
+	same(tree, inner, LINEAGE_RENAMED, "tree", "walk");
+	same(tree, all, LINEAGE_RENAMED, "tree", "walk");
+	same(tree, all, LINEAGE_RENAMED, "left_leaf", "left");
+	same(tree, all, LINEAGE_RENAMED, "right_leaf", "right");
+}
+
+static void test_inlined(void **state)
+{
+	static const struct stack head[MOST_STACKS] = { { "main tree", 349000 },
+							{ "main tree right_leaf", 150000 },
+							{ "main other", 400000 },
+							{ "main other copy", 100000 } };
+	static const struct stack deep[MOST_STACKS] = { { "main tree mid left_leaf", 250000 },
+							{ "main tree mid", 50000 },
+							{ "main tree", 50000 },
+							{ "main tree right_leaf", 150000 },
+							{ "main other", 500000 } };
+	static const struct stack flat[MOST_STACKS] = { { "main tree", 349900 },
+							{ "main tree right_leaf", 150000 },
+							{ "main other", 500000 } };
+	/* left_leaf is still called by other. */
+	static const struct stack two[MOST_STACKS] = { { "main tree", 100000 },
+						       { "main tree left_leaf", 250000 },
+						       { "main other left_leaf", 150000 },
+						       { "main other", 500000 } };
+	static const struct stack one[MOST_STACKS] = { { "main tree", 350000 },
+						       { "main other left_leaf", 150000 },
+						       { "main other", 500000 } };
+
+	(void)state;
+	same(tree, head, LINEAGE_INLINED, "left_leaf", "tree");
+	same(deep, flat, LINEAGE_INLINED, "left_leaf", "tree");
+	same(deep, flat, LINEAGE_INLINED, "mid", "tree");
+	same(two, one, LINEAGE_INLINED, "left_leaf", "tree");
+}
+
+static void test_split(void **state)
+{
+	static const struct stack base[MOST_STACKS] = { { "main tree", 350000 },
+							{ "main tree right_leaf", 150000 },
+							{ "main other", 400000 },
+							{ "main other copy", 100000 } };
+
+	(void)state;
+	same(base, tree, LINEAGE_SPLIT, "left_leaf", "tree");
+}
+
+static void test_growth_fails(void **state)
+{
+	static const struct stack renamed[MOST_STACKS] = { { "main tree", 100000 },
+							   { "main tree left_leaf_2", 300000 },
+							   { "main tree right_leaf", 150000 },
+							   { "main other", 400000 },
+							   { "main other copy", 100000 } };
+	static const struct stack inlined[MOST_STACKS] = { { "main tree", 420000 },
+							   { "main tree right_leaf", 150000 },
+							   { "main other", 400000 },
+							   { "main other copy", 100000 } };
+	/* Another function, with a caller and a weight of its own. */
+	static const struct stack fresh[MOST_STACKS] = { { "main tree", 100000 },
+							 { "main tree left_leaf", 250000 },
+							 { "main tree right_leaf", 150000 },
+							 { "main tree checks", 60000 },
+							 { "main other", 400000 },
+							 { "main other copy", 100000 } };
+	/* copy went, and a caller elsewhere has something new. */
+	static const struct stack moved[MOST_STACKS] = { { "main tree", 100000 },
+							 { "main tree left_leaf", 250000 },
+							 { "main tree right_leaf", 150000 },
+							 { "main tree right_leaf checks", 90000 },
+							 { "main other", 400000 } };
+	struct gating x;
+
+	(void)state;
+	differ(tree, renamed, "left_leaf_2");
+	x = exact(tree, renamed);
+	assert_string_equal(x.r->outcome[0].finding[0].note, "which was left_leaf");
+	end(&x);
+	differ(tree, inlined, "tree");
+	x = sampled(tree, inlined);
+	assert_string_equal(x.r->outcome[0].finding[0].note, "with left_leaf (inlined)");
+	end(&x);
+	differ(tree, fresh, "checks");
+	differ(tree, moved, "checks");
+	x = sampled(tree, moved);
+	assert_int_equal(x.r->nrelations, 0);
+	assert_int_equal(x.r->outcome[2].status, GATE_FAILED);
+	end(&x);
+}
+
+static void test_reports(void **state)
+{
+	static const struct stack head[MOST_STACKS] = { { "main tree", 350000 },
+							{ "main tree right", 150000 },
+							{ "main other", 400000 },
+							{ "main other copy", 100000 } };
+	static gate_write_fn *const write[] = { gate_write_text, gate_write_markdown };
+	const struct gate_write_options opt = { 0 };
+	struct gating x = exact(tree, head);
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct buf b;
+
+		buf_init(&b);
+		assert_int_equal(write[i](&b, x.r, &opt, NULL), 0);
+		buf_u8(&b, 0);
+		assert_non_null(strstr((char *)b.data, i ? "right\\_leaf went, right came"
+							 : "right_leaf went, right came"));
+		assert_non_null(strstr(
+			(char *)b.data,
+			i ? "left\\_leaf went into tree \\(inlined\\): together 350000 -&gt; "
+			    "350000"
+			  : "left_leaf went into tree (inlined): together 350000 -> 350000"));
+		buf_deinit(&b);
+	}
+	end(&x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_renamed), cmocka_unit_test(test_inlined),
+		cmocka_unit_test(test_split),	cmocka_unit_test(test_growth_fails),
+		cmocka_unit_test(test_reports),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
