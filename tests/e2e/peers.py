@@ -233,7 +233,7 @@ def servers():
     case("a libvirtd that never answers", "run", "--domain", "any", "--connect", uri)
 
 
-def runs():
+def runs(kernel):
     """Guests that run, with somebody who stalls."""
     long = ["--append", "seconds=3600"]
     read, write = os.pipe()
@@ -248,7 +248,6 @@ def runs():
                   "stalled.data", *long)
     top = case("a run that is stopped", "top", "--stdio", "--", *long)
     os.mkdir("shared")
-    kernel = glob.glob(os.path.join(e2e.built_kernel("tiny"), "bzImage"))[0]
     share = case("a process of a share that is stopped", "run", "-q", kernel, "--share", "shared:/mnt", "-o",
                  "share.data")
     until = time.monotonic() + 30
@@ -296,6 +295,8 @@ def machine():
         q.end()
 
 
+# It may have to be built, which takes an hour beside guests that compute.
+kernel = glob.glob(os.path.join(e2e.built_kernel("tiny"), "bzImage"))[0]
 table = []
 p = e2e.kvmprof("run", "-q", "--append", "seconds=1", "-o", "profile.data")
 if p.status:
@@ -303,7 +304,7 @@ if p.status:
 gdbstubs()
 files()
 servers()
-stopped = runs()
+stopped = runs(kernel)
 time.sleep(SETTLE)
 for c in stopped:
     until = time.monotonic() + 30
