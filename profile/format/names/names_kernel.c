@@ -37,6 +37,15 @@ struct kallsyms_line {
 	char module[PROFILE_MODULE_NAME + 2]; /* with its brackets, or "" */
 };
 
+/* What is marked for perf has its own time here: maps say when it was where. */
+static void drop_mark(char *name, size_t len)
+{
+	const size_t mark = strlen(PERFDATA_OLDER_CODE);
+
+	if (len > mark && !strcmp(name + len - mark, PERFDATA_OLDER_CODE))
+		name[len - mark] = '\0';
+}
+
 /* "ffffffff81000000 T name[\t[module]]": false for any other line. */
 static bool parse_line(const char *line, size_t len, struct kallsyms_line *out)
 {
@@ -52,6 +61,7 @@ static bool parse_line(const char *line, size_t len, struct kallsyms_line *out)
 	for (n = 0; n < len && n + 1 < sizeof(out->name) && line[n] != '\t' && line[n] != '\0'; n++)
 		out->name[n] = line[n];
 	out->name[n] = '\0';
+	drop_mark(out->name, n);
 	*out->module = '\0';
 	if (n + 2 < len && line[n] == '\t' && line[n + 1] == '[' &&
 	    len - n - 1 < sizeof(out->module)) {

@@ -196,6 +196,9 @@ enum {
 #define PERFDATA_KERNEL_MAP_NAME "[kernel.kallsyms]_text"
 #define PERFDATA_KERNEL_DSO "[kernel.kallsyms]"
 
+/* Behind the name of a module's function in kallsyms: other code had its place before, and perf gives this name to that, too. */
+#define PERFDATA_OLDER_CODE " [or older code]"
+
 /* Ours: the profile of the guest's second kernel is DIR/epoch-2, and so on (sink_epochs.h). */
 #define PERFDATA_EPOCH_DIR "epoch-"
 #define PERFDATA_MAX_EPOCHS 32u

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "profile/format/perfdata/format.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -20,9 +21,9 @@ static bool is_function(char type)
 	return type == 'T' || type == 't' || type == 'W' || type == 'w' || type == 'i';
 }
 
-/* module: "" for the kernel itself. */
+/* module: NULL for the kernel itself. */
 static void put_symbol(struct buf *out, uint64_t addr, char type, const char *name,
-		       const char *module)
+		       const struct profile_module *module)
 {
 	static const char digit[] = "0123456789abcdef";
 	char line[20];
@@ -34,9 +35,11 @@ static void put_symbol(struct buf *out, uint64_t addr, char type, const char *na
 	line[18] = ' ';
 	buf_add(out, line, 19);
 	buf_add(out, name, strlen(name));
-	if (*module) {
+	if (module) {
+		if (module->shared)
+			buf_add(out, PERFDATA_OLDER_CODE, strlen(PERFDATA_OLDER_CODE));
 		buf_add(out, "\t[", 2);
-		buf_add(out, module, strnlen(module, PROFILE_MODULE_NAME - 1));
+		buf_add(out, module->name, strnlen(module->name, PROFILE_MODULE_NAME - 1));
 		buf_u8(out, ']');
 	}
 	buf_u8(out, '\n');
@@ -62,7 +65,7 @@ static const struct symbol *function_at(const struct symtab *t, uint64_t addr)
  * symbol there.
  */
 static size_t put_place(struct buf *out, const struct symtab *t, size_t i, const char *more,
-			const char *module)
+			const struct profile_module *module)
 {
 	const uint64_t addr = symtab_at(t, i)->addr;
 	const struct symbol *best = function_at(t, addr), *s;
@@ -99,15 +102,15 @@ void perfdata_kallsyms(struct buf *out, const struct profile_kernel *k)
 		bool is_text = named && addr == k->text;
 
 		if (named && addr > k->text) {
-			put_symbol(out, k->text, 'W', "_text", "");
+			put_symbol(out, k->text, 'W', "_text", NULL);
 			text_done = true;
 		}
 		text_done |= is_text;
-		i = put_place(out, k->symbols, i, is_text ? "_text" : NULL, "");
+		i = put_place(out, k->symbols, i, is_text ? "_text" : NULL, NULL);
 	}
 	/* Alone it would give its name to every address of a kernel without symbols. */
 	if (!text_done && out->len)
-		put_symbol(out, k->text, 'W', "_text", "");
+		put_symbol(out, k->text, 'W', "_text", NULL);
 }
 
 void perfdata_kallsyms_modules(struct buf *out, const struct buf *kernel,
@@ -122,7 +125,7 @@ void perfdata_kallsyms_modules(struct buf *out, const struct buf *kernel,
 			uint64_t addr = symtab_at(t, i)->addr;
 
 			if (addr >= m[j]->addr && addr - m[j]->addr < m[j]->len)
-				i = put_place(out, t, i, NULL, m[j]->name);
+				i = put_place(out, t, i, NULL, m[j]);
 			else
 				i++;
 		}

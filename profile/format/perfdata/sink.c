@@ -161,6 +161,25 @@ static int put_early(struct sink_perfdata *p, const struct profile_module **m, s
 	return ret;
 }
 
+static bool have_other_names(const struct profile_module *a, const struct profile_module *b)
+{
+	return strcmp(a->name, b->name) != 0 || !a->symbols != !b->symbols ||
+	       (a->symbols && symtab_count(a->symbols) != symtab_count(b->symbols));
+}
+
+/* Marks the modules whose place others had, too: perf has one list of names for all times. */
+static void mark_shared(struct sink_perfdata *p)
+{
+	for (size_t i = 0; i < p->nmodules; i++)
+		for (size_t k = i + 1; k < p->nmodules; k++) {
+			struct profile_module *a = &p->module[i], *b = &p->module[k];
+
+			if (a->addr < b->addr + b->len && b->addr < a->addr + a->len &&
+			    have_other_names(a, b))
+				a->shared = b->shared = true;
+		}
+}
+
 /*
  * Names and maps of all modules, now that all are known. kcore: there is one.
  * *kallsyms: with their functions.
@@ -171,6 +190,7 @@ static int finish_modules(struct sink_perfdata *p, bool kcore, struct buf *kalls
 	size_t n = 0;
 	int ret;
 
+	mark_shared(p);
 	shown = shown_modules(p, &n);
 	if (!shown)
 		return err_set(e, ENOMEM, "%s: out of memory", p->path);

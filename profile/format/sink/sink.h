@@ -89,6 +89,7 @@ struct profile_module {
 	const struct symtab *symbols; /* run-time addresses, borrowed; may be NULL */
 	const uint8_t *build_id;      /* build_id_len bytes; NULL when unknown */
 	unsigned int build_id_len;    /* at most 20 */
+	bool shared; /* set by a sink for itself: another module was at its place before or after */
 };
 #define PROFILE_MODULE_NAME 64u /* as the kernel's MODULE_NAME_LEN */
 
