@@ -79,8 +79,11 @@ struct capture_task_plan {
 	bool members; /* the offsets below are known */
 	uint32_t tid, pid, comm, mm;
 	uint32_t start, stack; /* may be CAPTURE_NONE */
-	uint32_t comm_size;    /* <= SAMPLE_COMM */
-	uint32_t stack_align;  /* as in capture_plan, learned later; 0: as it is there */
+	uint32_t exec_id;      /* 4 bytes; may be CAPTURE_NONE */
+	uint32_t
+		mm_changes; /* 4 bytes, in the structure that `mm` points to; may be CAPTURE_NONE */
+	uint32_t comm_size; /* <= SAMPLE_COMM */
+	uint32_t stack_align; /* as in capture_plan, learned later; 0: as it is there */
 	struct capture_returns_plan returns;
 };
 

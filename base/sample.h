@@ -141,7 +141,11 @@ struct sample_task {
 	uint32_t tid, pid; /* Linux: pid and tgid */
 	char comm[SAMPLE_COMM]; /* may lack its NUL: the guest wrote it */
 	uint8_t state;		/* enum sample_task_state */
+	bool has_changes;	/* mm_changes is known */
+	/* How often its process has begun another program (Linux: self_exec_id, the lower half); 0: not known. */
+	uint32_t exec_id;
 };
+_Static_assert(sizeof(struct sample_task) == 64, "no padding");
 
 /* One frame of Python's interpreter, as its thread's state had it. Addresses are the guest's. */
 struct sample_python {
@@ -186,8 +190,10 @@ struct sample {
 	uint8_t python_state; /* enum sample_python_state */
 	uint8_t insn_len;     /* bytes at insn[]; 0: not asked for, or not readable */
 	uint32_t overruns;    /* whole periods missed before it */
-	uint64_t time_ns;     /* CLOCK_MONOTONIC at capture */
-	uint64_t weight;      /* what it stands for: ns of the true elapsed period, or a count */
+	uint32_t
+		mm_changes; /* task.has_changes: a number of the mm that each change of its mappings changes */
+	uint64_t time_ns; /* CLOCK_MONOTONIC at capture */
+	uint64_t weight;  /* what it stands for: ns of the true elapsed period, or a count */
 	/*
 	 * SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token; SAMPLE_INSN: bytes from rip to
 	 * it; SAMPLE_HOST, SAMPLE_THREAD: where its struct sample_host is in stack[].

@@ -75,6 +75,7 @@ static void linux_sleeper_fill(const struct linux_task *t, const struct linux_sc
 		.start = t->start_time,
 		.tid = t->pid,
 		.pid = t->tgid,
+		.exec_id = t->exec_id,
 		.state = SAMPLE_TASK_FOUND,
 	};
 	memcpy(s->task.comm, t->comm, SAMPLE_COMM);

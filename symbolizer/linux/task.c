@@ -101,6 +101,18 @@ static int offset_of(const struct types *t, const char *structure, const char *p
 	return 0;
 }
 
+/* A u32 up to 5.6, then a u64 ("exec: Change uint32 to u64"): little endian, so that the lower half is at the same place. */
+static uint32_t exec_id_of(const struct types *types)
+{
+	struct type_member m;
+
+	return types->member(types->ctx, "task_struct", "self_exec_id", &m) == 0 &&
+			       (m.size == 4 || m.size == 8) && !m.bit_count &&
+			       m.off <= LINUX_TASK_MAX_OFFSET
+		       ? m.off
+		       : LINUX_TASK_NONE;
+}
+
 static int members_by_types(struct linux_task_layout *out, const struct types *types, struct err *e)
 {
 	struct linux_task_layout l = *out;
@@ -149,6 +161,7 @@ static int members_by_types(struct linux_task_layout *out, const struct types *t
 				       start[i]);
 		l.start_is_boottime = l.start_time != LINUX_TASK_NONE && i < 2;
 	}
+	l.exec_id = exec_id_of(types);
 	l.source = LINUX_TASK_BY_TYPES;
 	*out = l;
 	return 0;
@@ -259,6 +272,7 @@ int linux_task_read(const struct linux_task_layout *l, const struct memory *m, u
 	    !memory_u64(m, task + l->mm, &t.mm) ||
 	    !memory_u64(m, task + l->group_leader, &t.group_leader) ||
 	    !memory_u64(m, task + l->real_parent, &parent) ||
+	    (l->exec_id != LINUX_TASK_NONE && !memory_u32(m, task + l->exec_id, &t.exec_id)) ||
 	    (l->start_time != LINUX_TASK_NONE &&
 	     !memory_u64(m, task + l->start_time, &t.start_time)) ||
 	    (l->stack != LINUX_TASK_NONE && !memory_u64(m, task + l->stack, &t.stack)))

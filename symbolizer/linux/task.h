@@ -57,6 +57,7 @@ struct linux_task_layout {
 	/* The others may be LINUX_TASK_NONE. */
 	uint32_t start_time;	/* u64: ns of the guest's clock, the same for the life of a task */
 	bool start_is_boottime; /* it counts from boot; else of the monotonic clock */
+	uint32_t exec_id;	/* u32: another number after each exec of the process */
 	uint32_t flags;		/* u32, PF_* */
 	uint32_t stack;		/* pointer to the lowest byte of the kernel stack */
 	uint32_t tasks;		/* list_head: group leaders, from init_task on */
@@ -93,6 +94,7 @@ struct linux_task {
 		parent_tgid; /* of real_parent; 0 when it has none, or it can't be read */
 	uint64_t mm;
 	uint64_t start_time; /* 0 when unknown */
+	uint32_t exec_id;    /* 0 when unknown */
 	uint64_t stack;	     /* 0 when unknown */
 	uint64_t group_leader;
 	bool is_kthread;

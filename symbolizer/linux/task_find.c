@@ -453,7 +453,7 @@ int linux_task_from_content(struct linux_task_layout *out, const struct memory *
 		return err_set(e, ENOENT,
 			       "can't tell tasks apart: the kernel has neither type information "
 			       "nor a symbol init_task");
-	f.l.flags = f.l.stack = f.l.start_time = NONE;
+	f.l.flags = f.l.stack = f.l.start_time = f.l.exec_id = NONE;
 	f.l.thread_node = f.l.thread_group = f.l.signal = f.l.thread_head = NONE;
 	f.l.start_is_boottime = false;
 	f.l.source = LINUX_TASK_BY_CONTENT;

@@ -234,7 +234,15 @@ static inline uint64_t gf_new_module(struct lm *g, const char *name, uint64_t te
 
 /* -- tasks ---------------------------------------------------------------------------- */
 
-enum { GF_PID = 0, GF_COMM = 8, GF_MM = 24, GF_PARENT = 32, GF_LEADER = 40, GF_START = 48 };
+enum {
+	GF_PID = 0,
+	GF_COMM = 8,
+	GF_MM = 24,
+	GF_PARENT = 32,
+	GF_LEADER = 40,
+	GF_START = 48,
+	GF_EXEC = 56
+};
 #define GF_TASK_SIZE 64u
 #define GF_INIT_TASK UINT64_C(0xffffffff82000000)
 
@@ -249,6 +257,7 @@ static inline struct linux_task_layout gf_task_layout(void)
 		.real_parent = GF_PARENT,
 		.group_leader = GF_LEADER,
 		.start_time = GF_START,
+		.exec_id = GF_EXEC,
 		.flags = LINUX_TASK_NONE,
 		.stack = LINUX_TASK_NONE,
 		.tasks = LINUX_TASK_NONE,
@@ -279,6 +288,7 @@ static inline void gf_put_task(struct lm *g, uint64_t at, uint32_t tid, uint32_t
 	lm_put64(g, at + GF_PARENT, 0);
 	lm_put64(g, at + GF_LEADER, leader ? leader : at);
 	lm_put64(g, at + GF_START, start);
+	lm_put32(g, at + GF_EXEC, 0); /* not known */
 }
 
 static inline uint64_t gf_task(struct lm *g, uint32_t tid, uint32_t pid, const char *comm,
@@ -307,6 +317,7 @@ static inline struct sample gf_sample(struct lm *g, uint64_t task, uint64_t time
 	memcpy(s.task.comm, lm_ptr(g, task + GF_COMM, SAMPLE_COMM), SAMPLE_COMM);
 	memcpy(&s.task.mm, lm_ptr(g, task + GF_MM, 8), 8);
 	memcpy(&s.task.start, lm_ptr(g, task + GF_START, 8), 8);
+	memcpy(&s.task.exec_id, lm_ptr(g, task + GF_EXEC, 4), 4);
 	return s;
 }
 

@@ -61,7 +61,7 @@ static bool is_task(const struct capture_task_plan *t)
 	const struct capture_returns_plan *r = &t->returns;
 
 	return is_bool(&t->known) && is_bool(&t->percpu) && is_bool(&t->members) &&
-	       is_bool(&r->top) && t->comm_size <= SAMPLE_COMM &&
+	       is_bool(&t->other_kernel) && is_bool(&r->top) && t->comm_size <= SAMPLE_COMM &&
 	       t->stack_align <= MAX_STACK_ALIGN && !(t->stack_align & (t->stack_align - 1)) &&
 	       r->entry <= SAMPLE_MAX_RETURNS && r->unit <= SAMPLE_MAX_RETURNS &&
 	       r->node <= SAMPLE_MAX_RETURNS;

@@ -131,6 +131,19 @@ static bool read_kernel(const struct capture_view *w, uint64_t va, void *dst, si
 	return capture_read(w, va, dst, len) == len;
 }
 
+/* A record that does not have it is no worse for it. */
+static bool read_changes(const struct capture_task_plan *plan, const struct capture_view *w,
+			 uint64_t mm, uint32_t *out)
+{
+	bool lacking = w->mem->remote && w->mem->remote->lacking;
+	bool read = mm && plan->mm_changes != CAPTURE_NONE &&
+		    read_kernel(w, mm + plan->mm_changes, out, sizeof(*out));
+
+	if (w->mem->remote)
+		w->mem->remote->lacking = lacking;
+	return read;
+}
+
 void capture_task(const struct vcpu *v, const struct capture_view *user, uint64_t gs,
 		  struct sample *s)
 {
@@ -168,9 +181,12 @@ void capture_task(const struct vcpu *v, const struct capture_view *user, uint64_
 	     !read_kernel(&w, task + plan->start, &t->start, sizeof(t->start))) ||
 	    (plan->stack != CAPTURE_NONE &&
 	     !read_kernel(&w, task + plan->stack, &t->stack, sizeof(t->stack))) ||
-	    !read_kernel(&w, task + plan->comm, t->comm, plan->comm_size))
+	    !read_kernel(&w, task + plan->comm, t->comm, plan->comm_size) ||
+	    (plan->exec_id != CAPTURE_NONE &&
+	     !read_kernel(&w, task + plan->exec_id, &t->exec_id, sizeof(t->exec_id))))
 		return;
 	t->state = SAMPLE_TASK_FOUND;
+	t->has_changes = read_changes(plan, &w, t->mm, &s->mm_changes);
 }
 
 static void returns_of_tracer(const struct capture_returns_plan *plan, const struct capture_view *w,

@@ -100,6 +100,7 @@ static struct peek_want want_of(const struct vcpu *v)
 	want_member(&w, plan->start, sizeof(uint64_t));
 	want_member(&w, plan->stack, sizeof(uint64_t));
 	want_member(&w, plan->comm, plan->comm_size);
+	want_member(&w, plan->exec_id, sizeof(uint32_t));
 	return w;
 }
 

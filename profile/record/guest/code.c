@@ -2,6 +2,7 @@
 #include "profile/record/guest/code.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "symbolizer/linux/module_load.h"
 
 #include <errno.h>
@@ -16,8 +17,19 @@ struct code_list {
 	struct guest_code_stats stats;
 };
 
+/* A place whose code changed at some moment between two looks. */
+struct code_doubt {
+	uint64_t start, end;
+	uint64_t from_ns, until_ns;
+};
+
+/* So many changes are remembered; samples come a few milliseconds late. */
+#define CODE_DOUBTS 256u
+
 struct guest_code {
 	const struct memory *memory;
+	guest_code_clock clock;
+	void *clock_ctx;
 	struct sink *sink;
 	/* Symbols that the sink reads until its end, of what is gone or was made at run time. */
 	struct symtab **kept;
@@ -35,9 +47,21 @@ struct guest_code {
 	struct code_list module, piece;
 	struct unwind_region *region; /* all regions, sorted */
 	size_t nregions, region_cap;
-	uint64_t looked_ns; /* 0: never */
+	struct unwind_region *before; /* the regions of the look before, while two are compared */
+	size_t nbefore, before_cap;
+	uint64_t look_ns;		      /* on the clock: when the look began that goes on */
+	struct code_doubt doubt[CODE_DOUBTS]; /* a ring */
+	size_t ndoubts;			      /* ever */
+	uint64_t looked_ns;		      /* of a sample: when it was looked last; 0: never */
+	uint64_t proven_ns; /* on the clock: all was as it is known at this moment; 0: never */
 	uint64_t changes;
 };
+
+static uint64_t code_mono_ns(void *ctx)
+{
+	(void)ctx;
+	return clock_mono_ns();
+}
 
 int guest_code_create(struct guest_code **out, const struct memory *memory, struct sink *sink,
 		      struct err *e)
@@ -48,8 +72,15 @@ int guest_code_create(struct guest_code **out, const struct memory *memory, stru
 		return err_nomem(e);
 	g->memory = memory;
 	g->sink = sink;
+	g->clock = code_mono_ns;
 	*out = g;
 	return 0;
+}
+
+void guest_code_set_clock(struct guest_code *g, guest_code_clock clock, void *ctx)
+{
+	g->clock = clock;
+	g->clock_ctx = ctx;
 }
 
 void guest_code_destroy(struct guest_code *g)
@@ -63,6 +94,7 @@ void guest_code_destroy(struct guest_code *g)
 	linux_dyncode_list_deinit(&g->made);
 	free(g->made_symbols);
 	free(g->region);
+	free(g->before);
 	free(g);
 }
 
@@ -166,6 +198,16 @@ static bool take_known(struct linux_module_list *old, struct linux_module *m)
 	return false;
 }
 
+/* Code in the place of other code is certain from this look on only. */
+static uint64_t announce_time(const struct guest_code *g, uint64_t start, uint64_t end,
+			      uint64_t time_ns)
+{
+	for (size_t i = 0; i < g->nbefore; i++)
+		if (g->before[i].start < end && start < g->before[i].end)
+			return g->look_ns > time_ns ? g->look_ns : time_ns;
+	return time_ns;
+}
+
 static int announce_module(struct guest_code *g, const struct linux_module *m, uint64_t time_ns,
 			   struct err *e)
 {
@@ -174,7 +216,7 @@ static int announce_module(struct guest_code *g, const struct linux_module *m, u
 		.name = m->name,
 		.addr = m->text.start,
 		.len = m->text.end - m->text.start,
-		.time_ns = time_ns,
+		.time_ns = announce_time(g, m->text.start, m->text.end, time_ns),
 		.symbols = m->symbols,
 		.build_id = m->build_id_len ? m->build_id : NULL,
 		.build_id_len = m->build_id_len,
@@ -188,6 +230,7 @@ static int announce_module(struct guest_code *g, const struct linux_module *m, u
 	p.name = init_name;
 	p.addr = m->init_text.start;
 	p.len = m->init_text.end - m->init_text.start;
+	p.time_ns = announce_time(g, m->init_text.start, m->init_text.end, time_ns);
 	p.build_id = NULL;
 	p.build_id_len = 0;
 	return g->sink->ops->module(g->sink, &p, e);
@@ -327,7 +370,7 @@ static int announce_piece(struct guest_code *g, const struct linux_dyncode *c,
 		.name = name,
 		.addr = c->start,
 		.len = c->end - c->start,
-		.time_ns = time_ns,
+		.time_ns = announce_time(g, c->start, c->end, time_ns),
 		.symbols = symbols,
 	};
 
@@ -402,14 +445,12 @@ static bool is_due(struct guest_code *g, uint64_t ip, enum guest_ip where, uint6
 	return true;
 }
 
-int guest_code_see(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
-		   struct err *e)
+/* Reads the lists that are not what they were. */
+static int read_lists(struct guest_code *g, uint64_t time_ns, struct err *e)
 {
 	uint64_t hash;
 	int ret;
 
-	if (!is_due(g, ip, where, time_ns))
-		return 0;
 	if (g->module_layout) {
 		if (linux_module_hash(g->module_layout, g->memory, &hash) < 0) {
 			g->module.stats.failed++;
@@ -426,4 +467,79 @@ int guest_code_see(struct guest_code *g, uint64_t ip, enum guest_ip where, uint6
 		return 0;
 	}
 	return g->piece.read && g->piece.hash == hash ? 0 : read_made(g, hash, time_ns, e);
+}
+
+/* Symbols may have come since, when a module was live. */
+static bool has_region(const struct unwind_region *r, size_t n, const struct unwind_region *want)
+{
+	const struct unwind_region *at = unwind_region_at(r, n, want->start);
+
+	return at && at->start == want->start && at->end == want->end &&
+	       (at->symbols == want->symbols || !want->symbols) &&
+	       (at->orc == want->orc || !want->orc) && at->copy_of == want->copy_of;
+}
+
+/* Notes where code went away, or was replaced: samples between the two looks may be of either. */
+static void note_replaced(struct guest_code *g)
+{
+	for (size_t i = 0; i < g->nbefore; i++) {
+		if (has_region(g->region, g->nregions, &g->before[i]))
+			continue;
+		g->doubt[g->ndoubts++ % CODE_DOUBTS] =
+			(struct code_doubt){ g->before[i].start, g->before[i].end, g->proven_ns,
+					     g->look_ns };
+		g->module.stats.replaced++;
+	}
+}
+
+/* After it all is known as of the moment at which it began. */
+static int code_look(struct guest_code *g, uint64_t time_ns, struct err *e)
+{
+	const uint64_t changes = g->changes;
+	int ret;
+
+	if (ARRAY_FIT(g->before, g->nregions + 1, g->before_cap))
+		return err_nomem(e);
+	g->nbefore = g->nregions;
+	if (g->nbefore)
+		memcpy(g->before, g->region, g->nbefore * sizeof(*g->before));
+	g->look_ns = g->clock(g->clock_ctx);
+	ret = read_lists(g, time_ns, e);
+	if (g->changes != changes)
+		note_replaced(g);
+	g->proven_ns = g->look_ns;
+	return ret;
+}
+
+int guest_code_see(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
+		   struct err *e)
+{
+	return is_due(g, ip, where, time_ns) ? code_look(g, time_ns, e) : 0;
+}
+
+int guest_code_prove(struct guest_code *g, const uint64_t *ip, unsigned int n, uint64_t time_ns,
+		     struct err *e)
+{
+	if (time_ns <= g->proven_ns)
+		return 0;
+	for (unsigned int i = 0; i < n; i++)
+		if (unwind_region_at(g->region, g->nregions, ip[i])) {
+			g->looked_ns = time_ns;
+			return code_look(g, time_ns, e);
+		}
+	return 0;
+}
+
+bool guest_code_in_doubt(const struct guest_code *g, uint64_t va, uint64_t time_ns)
+{
+	size_t n = g->ndoubts < CODE_DOUBTS ? g->ndoubts : CODE_DOUBTS;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct code_doubt *d = &g->doubt[i];
+
+		if (va - d->start < d->end - d->start && time_ns > d->from_ns &&
+		    time_ns <= d->until_ns)
+			return true;
+	}
+	return false;
 }

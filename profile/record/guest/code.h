@@ -36,6 +36,7 @@ struct guest_code_stats {
 	uint64_t without_symbols;
 	uint64_t without_orc; /* modules alone */
 	uint64_t skipped;     /* pieces that could not be believed, each time a list was read */
+	uint64_t replaced;    /* regions that other code had, or lost, between two looks */
 	uint64_t failed;      /* looks at the list that found it changing or damaged */
 };
 
@@ -53,9 +54,25 @@ void guest_code_use_made(struct guest_code *g, const struct linux_dyncode_layout
 /* GUEST_IP_IN_IMAGE: in the kernel's own text, where no other code is. */
 enum guest_ip { GUEST_IP_IN_IMAGE, GUEST_IP_ELSEWHERE };
 
+typedef uint64_t (*guest_code_clock)(void *ctx);
+/* The clock that samples are taken by, instead of CLOCK_MONOTONIC. */
+void guest_code_set_clock(struct guest_code *g, guest_code_clock clock, void *ctx);
+
 /* Before a sample at kernel address ip is unwound. Errors are the sink's, and -ENOMEM. */
 int guest_code_see(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
 		   struct err *e);
+
+/*
+ * Looks at the lists once more if one of the n addresses, which a sample of time_ns has, lies in code that was last seen before the
+ * sample was taken. So each name is proven by a look before the sample and one after it. Errors as above.
+ */
+int guest_code_prove(struct guest_code *g, const uint64_t *ip, unsigned int n, uint64_t time_ns,
+		     struct err *e);
+/*
+ * Returns whether the code at va may have been other code when a sample of time_ns was taken: what a look found there is not what the
+ * look before it had found.
+ */
+bool guest_code_in_doubt(const struct guest_code *g, uint64_t va, uint64_t time_ns);
 
 /* All code there is, sorted; what lies over a module's is left out. Valid until the next guest_code_see(). */
 const struct unwind_region *guest_code_regions(const struct guest_code *g, size_t *n);

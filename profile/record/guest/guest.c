@@ -227,6 +227,20 @@ static bool owns_user_frames(struct guest *g, const struct sample *s, struct gue
 	       (!g->maps || guest_maps_owns(g->maps, owner, s));
 }
 
+/* Hands the code that is known now to the unwinder. Returns whether it is other code than before. */
+static bool take_regions(struct guest *g)
+{
+	const uint64_t changes = guest_code_changes(g->code);
+
+	g->unwinder.region = guest_code_regions(g->code, &g->unwinder.nregions);
+	if (changes == g->code_changes)
+		return false;
+	orc_memo_clear(g->unwinder.memo);
+	memset(g->named, 0, sizeof(g->named));
+	g->code_changes = changes;
+	return true;
+}
+
 /* Code beside the kernel's own: modules, and what the kernel has made. */
 static int see_code(struct guest *g, const struct sample *s, struct err *e)
 {
@@ -235,7 +249,6 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 				      ? GUEST_IP_IN_IMAGE
 				      : GUEST_IP_ELSEWHERE;
 	struct target_linux *l = &g->target->linux_facts;
-	uint64_t changes;
 	int ret;
 
 	if (!g->code)
@@ -243,13 +256,26 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 	if (guest_search_modules(&g->search, l, &g->reader, s))
 		guest_code_use_modules(g->code, &l->modules);
 	ret = guest_code_see(g->code, ip, where, s->time_ns, e);
-	g->unwinder.region = guest_code_regions(g->code, &g->unwinder.nregions);
-	changes = guest_code_changes(g->code);
-	if (changes != g->code_changes) {
-		orc_memo_clear(g->unwinder.memo);
-		memset(g->named, 0, sizeof(g->named));
-	}
-	g->code_changes = changes;
+	(void)take_regions(g);
+	return ret;
+}
+
+/*
+ * Proves the code beside the kernel's own that a sample's frames lie in. Where it may have been other code, the frame says so, and nothing
+ * outside of it is known.
+ */
+static int prove_code(struct guest *g, const struct sample *s, struct stack *stack, struct err *e)
+{
+	int ret;
+
+	if (!g->code || !g->unwinder.nregions)
+		return 0;
+	ret = guest_code_prove(g->code, stack->ip, stack->n_kernel, s->time_ns, e);
+	if (take_regions(g))
+		unwind(&g->unwinder, s, stack);
+	for (unsigned int i = 0; !ret && i < stack->n_kernel; i++)
+		if (guest_code_in_doubt(g->code, stack->ip[i], s->time_ns))
+			return frame_replace_changed(&g->frames, g->sink, stack, i, e);
 	return ret;
 }
 
@@ -291,6 +317,7 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 	if (g->cfi)
 		guest_cfi_begin(g->cfi, &owner, s);
 	unwind(&g->unwinder, s, stack);
+	ret = ret ? ret : prove_code(g, s, stack, e);
 	if (!ret && g->mem)
 		out->mem = memprobe_take(g->mem, s, &g->reader, g->vmas, &owner);
 	if (ret || stack->n == stack->n_kernel)
@@ -408,7 +435,7 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 {
 	const struct unwind_region *r;
 
-	if (frame_vmm_owns(va) || frame_state_owns(va))
+	if (frame_vmm_owns(va) || frame_state_owns(va) || frame_changed_owns(va))
 		return frame_names_at(&g->frames, va, off);
 	if (frame_host_owns(va))
 		return frame_host_symbol(g->host_frames, va, off);

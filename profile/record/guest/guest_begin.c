@@ -102,6 +102,8 @@ static int create_tasks(struct guest *g, struct err *e)
 	ret = guest_code_create(&g->code, &g->reader, g->sink, e);
 	if (ret)
 		return ret;
+	if (g->host.stands)
+		guest_code_set_clock(g->code, g->host.now_ns, g->host.ctx);
 	if (l->have_modules)
 		guest_code_use_modules(g->code, &l->modules);
 	if (l->have_dyncode)

@@ -83,7 +83,7 @@ static enum linux_why mapped_read(struct guest_mapped *m, const struct linux_mm_
 		return LINUX_NO_MEMORY;
 	}
 	for (size_t i = 0; i < m->vmas.n; i++) {
-		m->mark[i] = (struct guest_mark){ .checked_ns = now_ns };
+		m->mark[i] = (struct guest_mark){ .since_ns = now_ns, .checked_ns = now_ns };
 		identify(&m->mark[i], l, memory, m->vmas.v[i].file);
 	}
 	return why;
@@ -156,11 +156,21 @@ static bool mapped_holds(const struct guest_mapped *m, const struct linux_mm_lay
 /* A PCID, and which half of a pair of tables it is (page-table isolation). */
 #define CR3_FLAGS (UINT64_C(1) << 63 | 0x1fff)
 
+#define MAPS_MAX_REUSED 256u
+
+struct maps_range {
+	uint64_t start, end;
+};
+
 struct maps_process {
 	uint32_t pid;
 	uint64_t mm, program;	    /* as in its task */
 	uint64_t space;		    /* its CR3 without CR3_FLAGS; 0: not known yet */
 	struct guest_mapped mapped; /* since the sink heard of this program */
+	/* Places that had another mapping before, or whose mapping has gone, since the program began. */
+	struct maps_range *reused;
+	size_t nreused, reused_cap;
+	bool reused_all; /* they are too many to be told apart */
 	bool was_read;
 	bool ended;	   /* at the last look it was gone: its samples are late ones */
 	uint64_t read_ns;  /* the sample for which it was tried last */
@@ -223,8 +233,10 @@ void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock, void *ct
 
 static void forget_all(struct guest_maps *g)
 {
-	for (size_t i = 0; i < g->n; i++)
+	for (size_t i = 0; i < g->n; i++) {
 		mapped_deinit(&g->process[i].mapped);
+		free(g->process[i].reused);
+	}
 	g->n = 0;
 	idmap_deinit(&g->by_pid);
 }
@@ -288,7 +300,8 @@ static struct maps_process *maps_enter(struct guest_maps *g, const struct guest_
 	p->space = 0;
 	p->mapped.vmas.n = 0;
 	p->mapped.counted = false;
-	p->was_read = p->ended = false;
+	p->was_read = p->ended = p->reused_all = false;
+	p->nreused = 0;
 	p->whole_ns = p->done_ns = 0;
 	p->retry_ns = g->retry_ns;
 	return p;
@@ -391,9 +404,37 @@ static int maps_announce(struct guest_maps *g, const struct maps_process *p, con
 	return ret;
 }
 
+/* -- places that are used again ------------------------------------------------------- */
+
+/* From now on a name counts there only for the time for which it is proven. */
+static void note_reused(struct maps_process *p, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < p->nreused; i++)
+		if (p->reused[i].start <= start && end <= p->reused[i].end)
+			return;
+	if (p->nreused == MAPS_MAX_REUSED || ARRAY_ROOM(p->reused, p->nreused, p->reused_cap))
+		p->reused_all = true;
+	else
+		p->reused[p->nreused++] = (struct maps_range){ start, end };
+}
+
+static bool is_reused(const struct maps_process *p, const struct linux_vma *v)
+{
+	for (size_t i = 0; i < p->nreused; i++)
+		if (p->reused[i].start < v->end && v->start < p->reused[i].end)
+			return true;
+	return p->reused_all;
+}
+
+/* Were the mappings at the sample those that were read? false: it cannot be known. */
+static bool is_of_state(const struct guest_mapped *m, const struct sample *s)
+{
+	return s->task.has_changes && m->counted && s->mm_changes == m->changes;
+}
+
 /* From now on nothing is known of this part of the process. */
-static int forget_range(struct guest_maps *g, const struct maps_process *p, uint64_t start,
-			uint64_t end, uint64_t time_ns, struct err *e)
+static int forget_range(struct guest_maps *g, struct maps_process *p, uint64_t start, uint64_t end,
+			uint64_t time_ns, struct err *e)
 {
 	uint8_t id[GUEST_BUILD_ID];
 	const struct profile_map map = {
@@ -407,6 +448,7 @@ static int forget_range(struct guest_maps *g, const struct maps_process *p, uint
 		.build_id = id,
 	};
 
+	note_reused(p, start, end);
 	guest_dso_name_id(id, CHANGED);
 	return g->sink->ops->map(g->sink, &map, e);
 }
@@ -416,8 +458,8 @@ static int forget_range(struct guest_maps *g, const struct maps_process *p, uint
  * must not stay; code without a file has its names by address, and stays what it is
  * until a file takes its place.
  */
-static int forget_old(struct guest_maps *g, const struct maps_process *p, size_t i,
-		      uint64_t time_ns, struct err *e)
+static int forget_old(struct guest_maps *g, struct maps_process *p, size_t i, uint64_t time_ns,
+		      struct err *e)
 {
 	const struct linux_vma *old = &p->mapped.vmas.v[i];
 	uint64_t from = old->start;
@@ -450,6 +492,7 @@ static int forget_old(struct guest_maps *g, const struct maps_process *p, size_t
 enum news {
 	NEWS_NONE,  /* told before */
 	NEWS,	    /* there was nothing in its place, or a part of it */
+	NEWS_AGAIN, /* there was something earlier, and it has gone */
 	NEWS_OTHER, /* there was another: a sample from before it was noticed may be of either */
 };
 
@@ -470,7 +513,23 @@ static enum news news_of(const struct guest_maps *g, const struct maps_process *
 		    old->file_off == v->file_off)
 			news = NEWS_NONE;
 	}
-	return news;
+	/* What was there before may have gone between two looks. */
+	return news == NEWS && v->file && is_reused(p, v) ? NEWS_AGAIN : news;
+}
+
+/*
+ * The k-th fresh mapping is the i-th old one. It has been so all the time if nothing has changed since; where a place is used again, another one
+ * may have been there in between.
+ */
+static void keep_since(const struct guest_maps *g, const struct maps_process *p, size_t k)
+{
+	const struct guest_mapped *old = &p->mapped, *fresh = &g->fresh;
+	const struct linux_vma *v = &fresh->vmas.v[k], *w = linux_vmas_find(&old->vmas, v->start);
+
+	if (w && w->start == v->start && w->end == v->end && w->at == v->at && w->file == v->file &&
+	    is_same_file(mapped_mark(old, w), &fresh->mark[k]) && old->counted == fresh->counted &&
+	    (!fresh->counted || old->changes == fresh->changes))
+		fresh->mark[k].since_ns = mapped_mark(old, w)->since_ns;
 }
 
 /* Tell the sink what is different in the first `found` fresh mappings; the rest is kept. */
@@ -489,7 +548,9 @@ static int tell_news(struct guest_maps *g, struct maps_process *p, const struct 
 		mark->told = news == NEWS_NONE;
 		n += news != NEWS_NONE;
 		g->stats.changed += news == NEWS_OTHER;
-		if (news == NEWS || (news == NEWS_OTHER && s->time_ns > p->done_ns))
+		keep_since(g, p, k);
+		if (news == NEWS ||
+		    (news > NEWS && (s->time_ns >= mark->since_ns || is_of_state(&g->fresh, s))))
 			ret = maps_announce(g, p, s, &g->fresh.vmas.v[k], &mark->told, e);
 	}
 	if (n)
@@ -575,14 +636,15 @@ static const struct linux_vma *vma_near(const struct linux_vmas *s, const struct
  * Is the sample later than what is known of the mappings its frames lie in, and are they
  * others now? Samples come in batches: one look is enough for all those taken before it.
  */
-static bool has_changed(const struct guest_maps *g, struct maps_process *p, uint64_t time_ns,
+static bool has_changed(const struct guest_maps *g, struct maps_process *p, const struct sample *s,
 			const uint64_t *ip, unsigned int n)
 {
+	const uint64_t time_ns = s->time_ns;
 	const struct linux_vma *v = NULL;
 	struct guest_mark *mark;
 	uint64_t begun;
 
-	if (time_ns <= p->whole_ns || p->ended)
+	if (time_ns <= p->whole_ns || p->ended || is_of_state(&p->mapped, s))
 		return false;
 	begun = g->clock(g->clock_ctx);
 	if (mapped_unchanged(&p->mapped, g->layout, g->memory, p->mm)) {
@@ -594,7 +656,9 @@ static bool has_changed(const struct guest_maps *g, struct maps_process *p, uint
 		mark = v ? mapped_mark(&p->mapped, v) : NULL;
 		if (!mark || time_ns <= mark->checked_ns)
 			continue;
-		if (!mapped_holds(&p->mapped, g->layout, g->memory, p->mm, v))
+		/* The same one again is no proof where others had its place. */
+		if ((p->mapped.counted && is_reused(p, v)) ||
+		    !mapped_holds(&p->mapped, g->layout, g->memory, p->mm, v))
 			return true;
 		mark->checked_ns = begun;
 	}
@@ -621,9 +685,10 @@ static struct maps_placed place_frames(const struct maps_process *p, const uint6
 }
 
 /* Are the mappings to be read for this sample? */
-static bool is_due(struct guest_maps *g, struct maps_process *p, uint64_t time_ns,
+static bool is_due(struct guest_maps *g, struct maps_process *p, const struct sample *s,
 		   const uint64_t *ip, unsigned int n, const struct maps_placed *is)
 {
+	const uint64_t time_ns = s->time_ns;
 	bool known = !is->unmapped;
 	uint64_t age, enough;
 
@@ -639,7 +704,30 @@ static bool is_due(struct guest_maps *g, struct maps_process *p, uint64_t time_n
 		return true;
 	}
 	/* What had taken another's place when it was noticed is certain now. */
-	return (is->untold && time_ns > p->done_ns) || has_changed(g, p, time_ns, ip, n);
+	return (is->untold && time_ns > p->done_ns) || has_changed(g, p, s, ip, n);
+}
+
+/* Takes the names from mappings at places that are used again, if they are not proven for the moment of the sample. */
+static int doubt_frames(struct guest_maps *g, struct maps_process *p, const struct sample *s,
+			const uint64_t *ip, unsigned int n, struct err *e)
+{
+	const struct linux_vma *v = NULL;
+	int ret = 0;
+
+	if ((!p->nreused && !p->reused_all) || is_of_state(&p->mapped, s))
+		return 0;
+	for (unsigned int i = 0; i < n && !ret; i++) {
+		struct guest_mark *mark;
+
+		v = vma_near(&p->mapped.vmas, v, ip[i]);
+		mark = v ? mapped_mark(&p->mapped, v) : NULL;
+		if (!mark || !mark->told || !v->file || s->time_ns >= mark->since_ns ||
+		    !is_reused(p, v))
+			continue;
+		mark->told = false;
+		ret = forget_range(g, p, v->start, v->end, s->time_ns, e);
+	}
+	return ret;
 }
 
 int guest_maps_see(struct guest_maps *g, struct guest_owner *owner, const struct sample *s,
@@ -652,10 +740,10 @@ int guest_maps_see(struct guest_maps *g, struct guest_owner *owner, const struct
 	if (!p)
 		return err_nomem(e);
 	is = place_frames(p, ip, n);
-	if (is_due(g, p, s->time_ns, ip, n, &is)) {
+	if (is_due(g, p, s, ip, n, &is))
 		ret = read_again(g, p, owner->task, s, e);
-		is = place_frames(p, ip, n);
-	}
+	ret = ret ? ret : doubt_frames(g, p, s, ip, n, e);
+	is = place_frames(p, ip, n);
 	g->stats.frames += n;
 	g->stats.unmapped += is.unmapped;
 	g->stats.doubtful += is.untold;

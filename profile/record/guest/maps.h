@@ -24,9 +24,11 @@
 struct guest_mark {
 	struct linux_file_id file; /* all 0: none, or it cannot be read */
 	uint64_t path;		   /* a hash; 0 where files can be told apart without */
-	uint64_t checked_ns;	   /* it was so at this moment of the host's clock */
-	uint32_t dso;		   /* 1 + number of its guest_dso; 0: not asked for yet */
-	bool told;		   /* the sink knows it */
+	uint64_t
+		since_ns; /* it is known to have been so from this moment of the host's clock ... */
+	uint64_t checked_ns; /* ... to this one */
+	uint32_t dso;	     /* 1 + number of its guest_dso; 0: not asked for yet */
+	bool told;	     /* the sink knows it */
 };
 
 #define GUEST_MAPS_MAX_PROCESSES 16384u

@@ -143,6 +143,10 @@ struct capture_task_plan target_task_plan(const struct target_linux *facts)
 		.mm = l->mm,
 		.stack = l->stack == LINUX_TASK_NONE ? CAPTURE_NONE : l->stack,
 		.start = l->start_time == LINUX_TASK_NONE ? CAPTURE_NONE : l->start_time,
+		.exec_id = l->exec_id == LINUX_TASK_NONE ? CAPTURE_NONE : l->exec_id,
+		.mm_changes = facts->have_mm && facts->mm.mm_changes != LINUX_NO_MEMBER
+				      ? facts->mm.mm_changes
+				      : CAPTURE_NONE,
 		.returns = { .entry = facts->have_graph ? g->entry : 0,
 			     .stack = g->stack,
 			     .index = g->index,

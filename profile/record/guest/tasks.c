@@ -149,6 +149,9 @@ static bool is_exec(const struct guest_task *k, const struct sample_task *now, c
 {
 	if (now->tid != now->pid || !now->mm || k->guessed)
 		return false;
+	/* The address of an mm that was given back comes again. */
+	if (now->exec_id && k->exec_id)
+		return now->exec_id != k->exec_id;
 	return k->mm ? k->mm != now->mm : strcmp(comm, k->comm) != 0;
 }
 
@@ -167,10 +170,13 @@ static int tasks_announce(struct guest_tasks *t, struct guest_task *k,
 		.addr = now->addr,
 		.mm = now->mm,
 		.start = now->start,
+		.exec_id = now->exec_id,
 		.program = before.program,
 	};
 	copy_comm(k->comm, now->comm);
 	exec = fresh ? now->mm && now->tid == now->pid : is_exec(&before, now, k->comm);
+	if (!now->exec_id && !fresh && !exec)
+		k->exec_id = before.exec_id;
 	if (fresh || exec)
 		k->program = ++t->programs;
 	if (known && fresh) {
@@ -203,7 +209,8 @@ static bool read_leader(const struct guest_tasks *t, const struct sample_task *t
 	    !memory_u32(m, at + l->pid, &out->tid) || !memory_u32(m, at + l->tgid, &out->pid) ||
 	    !memory_u64(m, at + l->mm, &out->mm) ||
 	    !memory_read(m, MEMORY_KERNEL, at + l->comm, out->comm, SAMPLE_COMM) ||
-	    (l->start_time != LINUX_TASK_NONE && !memory_u64(m, at + l->start_time, &out->start)))
+	    (l->start_time != LINUX_TASK_NONE && !memory_u64(m, at + l->start_time, &out->start)) ||
+	    (l->exec_id != LINUX_TASK_NONE && !memory_u32(m, at + l->exec_id, &out->exec_id)))
 		return false;
 	out->addr = at;
 	return out->tid == thread->pid && out->pid == thread->pid;
@@ -352,12 +359,23 @@ static bool is_there(const struct guest_tasks *t, const struct guest_task *k)
 	       (memory_u64(t->memory, k->addr + l->start_time, &start) && start == k->start);
 }
 
+/* Does it run the program that it ran? */
+static bool is_in_program(const struct guest_tasks *t, const struct guest_task *task)
+{
+	uint32_t now;
+
+	return !task->exec_id || t->layout->exec_id == LINUX_TASK_NONE ||
+	       (memory_u32(t->memory, task->addr + t->layout->exec_id, &now) &&
+		now == task->exec_id);
+}
+
 bool guest_tasks_has_mm(const struct guest_tasks *t, const struct guest_task *task)
 {
 	uint64_t mm;
 
 	return t->members_known && is_there(t, task) &&
-	       memory_u64(t->memory, task->addr + t->layout->mm, &mm) && mm == task->mm;
+	       memory_u64(t->memory, task->addr + t->layout->mm, &mm) && mm == task->mm &&
+	       is_in_program(t, task);
 }
 
 bool guest_tasks_swept(const struct guest_tasks *t)

@@ -31,6 +31,8 @@ struct guest_task {
 	uint64_t program;
 	uint64_t missing_ns; /* when a sweep did not find it; 0: it was there */
 	char comm[SAMPLE_COMM + 1];
+	uint32_t
+		exec_id; /* which of the programs that its process ran one after the other; 0: not known */
 	bool used, gone;
 	bool guessed; /* a process known from one of its threads alone */
 };

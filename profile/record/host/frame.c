@@ -17,14 +17,16 @@ void frame_names_deinit(struct frame_names *f)
 {
 	symtab_destroy(f->vmm);
 	symtab_destroy(f->state);
-	f->vmm = f->state = NULL;
+	symtab_destroy(f->changed);
+	f->vmm = f->state = f->changed = NULL;
 }
 
 const struct symbol *frame_names_at(const struct frame_names *f, uint64_t va, uint64_t *off)
 {
-	const struct symtab *t = frame_vmm_owns(va)	? f->vmm
-				 : frame_state_owns(va) ? f->state
-							: NULL;
+	const struct symtab *t = frame_vmm_owns(va)	  ? f->vmm
+				 : frame_state_owns(va)	  ? f->state
+				 : frame_changed_owns(va) ? f->changed
+							  : NULL;
 
 	return t ? symtab_lookup(t, va, off) : NULL;
 }
@@ -169,5 +171,35 @@ int frame_add_state(struct frame_names *f, struct sink *sink, const struct sampl
 	}
 	frame_push(stack,
 		   address_of_state(s->exit && strchr(letters, s->exit) ? s->exit : (uint8_t)'-'));
+	return 0;
+}
+
+int frame_replace_changed(struct frame_names *f, struct sink *sink, struct stack *stack,
+			  unsigned int i, struct err *e)
+{
+	struct profile_module m = {
+		.name = "changed code",
+		.addr = FRAME_CHANGED,
+		.len = FRAME_CHANGED_LEN,
+		.time_ns = 1,
+	};
+	int ret;
+
+	if (!f->changed) {
+		f->changed = symtab_create();
+		if (!f->changed)
+			return err_nomem(e);
+		ret = report_module(sink, f->changed,
+				    symtab_add(f->changed, FRAME_CHANGED, FRAME_CHANGED_LEN, 'T',
+					       "[changed code]"),
+				    &m, e);
+		if (ret)
+			return ret;
+	}
+	stack->ip[i] = FRAME_CHANGED;
+	stack->exact[i] = 1;
+	stack->n = stack->n_kernel = (uint16_t)(i + 1);
+	stack->end = STACK_END_NO_TEXT;
+	stack->user_end = 0;
 	return 0;
 }

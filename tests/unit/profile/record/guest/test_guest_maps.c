@@ -137,6 +137,17 @@ static const char *told(const char *elf)
 	return text;
 }
 
+/* What a sample's capture found of its mm's number of changes; 0: nothing. */
+static uint32_t sample_changes;
+
+static uint32_t changes_of(uint64_t mm)
+{
+	uint32_t changes;
+
+	memcpy(&changes, lm_ptr(&g, mm + mm_layout.mm_changes, 4), 4);
+	return changes;
+}
+
 static int try_see(uint64_t task, uint64_t ip, struct err *e)
 {
 	const uint64_t ips[2] = { CODE + 8, ip };
@@ -151,6 +162,8 @@ static int try_see(uint64_t task, uint64_t ip, struct err *e)
 	assert_int_equal(ret, 0);
 	assert_non_null(seen);
 	s.regs.cr3 = LM_CR3;
+	s.task.has_changes = sample_changes != 0;
+	s.mm_changes = sample_changes;
 	owner = guest_maps_owner(maps, seen);
 	return guest_maps_see(maps, &owner, &s, ips, 2, e);
 }
@@ -234,12 +247,18 @@ static void changes(void **state)
 	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
 	see(t, LIB, RETRY);
 	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /prog\n");
+	/* Where another file was before, a change of any mapping is a reason to doubt. */
 	set_ranges(mm, shrunk, 2);
 	see(t, LIB, RETRY);
 	gf_expect(&sink, "map 70 401000+1000 @0 [changed mapping]\n"
-			 "map 70 400000+1000 @0 /prog\n");
-	set_ranges(mm, moved, 2);
+			 "map 70 400000+1000 @0 /prog\n"
+			 "map 70 7f0000100000+3000 @0 [changed mapping]\n");
 	see(t, LIB, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /prog\n");
+	set_ranges(mm, moved, 2);
+	see(t, CODE, RETRY);
+	gf_expect(&sink, "");
+	see(t, CODE, RETRY);
 	gf_expect(&sink, "map 70 400000+2000 @0 /prog\n");
 	assert_int_equal(guest_maps_stats(maps)->changed, 1);
 }
@@ -293,6 +312,57 @@ static void another_library_of_the_same_addresses(void **state)
 	assert_int_equal(guest_maps_stats(maps)->doubtful, 3);
 }
 
+/* A, B, A: what is there now is what was there before, and the sample may be B's. */
+static void same_library_again(void **state)
+{
+	const struct range both[] = { { CODE, 0x2000, program }, { LIB, 0x3000, library } };
+	uint64_t mm = new_mm(), t = gf_task(&g, 70, 70, "a", mm, 6, 0);
+
+	(void)state;
+	see(t, LIB + 5, 0);
+	load_another(mm, false);
+	see(t, LIB + 5, RETRY);
+	see(t, LIB + 5, RETRY);
+	sink.log.len = 0;
+	/* Nothing has changed. */
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "");
+	load_another(mm, true);
+	load_another(mm, false);
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /m.so elf\n");
+	/* The same once more, and the sample has the number that its mappings were read with. */
+	set_ranges(mm, both, 2);
+	sample_changes = changes_of(mm);
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "");
+	sample_changes--;
+	see(t, LIB + 5, 0);
+	sample_changes = 0;
+	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
+}
+
+/* Unloaded at one look, and another one loaded at the next: a sample from before that is of neither. */
+static void another_library_after_a_gap(void **state)
+{
+	const struct range less[] = { { CODE, 0x2000, program } };
+	uint64_t mm = new_mm(), t = gf_task(&g, 70, 70, "a", mm, 6, 0);
+
+	(void)state;
+	see(t, LIB + 5, 0);
+	set_ranges(mm, less, 1);
+	see(t, LIB + 5, RETRY);
+	sink.log.len = 0;
+	load_another(mm, false);
+	/* Taken before the look that found it. */
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "");
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /m.so elf\n");
+}
+
 /* Files that only their paths tell apart: the inode's address is used again, too. */
 static void another_library_without_types(void **state)
 {
@@ -344,6 +414,9 @@ static void another_library_and_no_walk(void **state)
 	gf_expect(&sink, "");
 	assert_int_equal(guest_maps_stats(maps)->doubtful, 42);
 	load_another(mm, false);
+	/* It is known from now on, and the sample is from before. */
+	see(t, LIB + 5, 2 * LATER);
+	gf_expect(&sink, "");
 	see(t, LIB + 5, 2 * LATER);
 	gf_expect(&sink, "map 70 400000+2000 @0 /prog\n"
 			 "map 70 7f0000100000+3000 @1000 /m.so elf\n");
@@ -703,6 +776,8 @@ int main(void)
 		T(file_of_two_processes),
 		T(changes),
 		T(another_library_of_the_same_addresses),
+		T(same_library_again),
+		T(another_library_after_a_gap),
 		cmocka_unit_test_setup_teardown(another_library_of_the_same_addresses, setup_maple,
 						teardown),
 		T(another_library_and_no_walk),

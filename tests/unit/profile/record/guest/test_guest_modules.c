@@ -263,6 +263,65 @@ static void others_at_the_same_place(void **state)
 	gf_read_borrowed(&sink);
 }
 
+static uint64_t moment;
+
+static uint64_t clock_of_test(void *ctx)
+{
+	(void)ctx;
+	return moment;
+}
+
+/* A look for a sample of time_ns in the module's code, at another moment of the clock. */
+static void prove(uint64_t time_ns, uint64_t at_ns)
+{
+	const uint64_t ip[] = { KERNEL, TEXT + 5 };
+
+	moment = at_ns;
+	assert_int_equal(guest_code_prove(modules, ip, 2, time_ns, NULL), 0);
+}
+
+/* A name counts between two looks that found the same code, one before the sample and one after it. */
+static void replaced_between_two_looks(void **state)
+{
+	uint64_t a = new_module("a", TEXT, 0), b = new_module("b", TEXT, 0), reads;
+
+	(void)state;
+	guest_code_set_clock(modules, clock_of_test, NULL);
+	moment = now + 1;
+	set_list(&a, 1);
+	assert_int_equal(guest_code_see(modules, TEXT, GUEST_IP_ELSEWHERE, now, NULL), 0);
+	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n");
+	prove(now + 100, now + 105);
+	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 100));
+	/* The last look covers what was taken before it. */
+	reads = g.reads;
+	prove(now + 104, now + 106);
+	assert_int_equal(g.reads, reads);
+	set_list(&b, 1);
+	prove(now + 200, now + 205);
+	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 200));
+	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 106));
+	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 105));
+	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 206));
+	assert_false(guest_code_in_doubt(modules, KERNEL, now + 200));
+	/* The other one's names begin where it is certain. */
+	gf_expect(&sink, "module b ffffffffa0000000+1000 2\n");
+	assert_int_equal(sink.last_ns, now + 205);
+	/* It goes, and nothing comes: it may have been gone before the sample. */
+	set_list(NULL, 0);
+	prove(now + 300, now + 305);
+	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 300));
+	assert_int_equal(guest_code_module_stats(modules)->replaced, 2);
+	/* Where nothing was, the first one that is seen came before its sample. */
+	set_list(&a, 1);
+	moment = now + 1000 + LONG;
+	assert_int_equal(guest_code_see(modules, TEXT, GUEST_IP_ELSEWHERE, now + 999 + LONG, NULL),
+			 0);
+	assert_int_equal(sink.last_ns, now + 999 + LONG);
+	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 999 + LONG));
+	gf_read_borrowed(&sink);
+}
+
 /* rmmod and insmod: its init text is there again. */
 static void loaded_anew_at_the_same_place(void **state)
 {
@@ -495,6 +554,7 @@ int main(void)
 		T(nothing_new_is_not_read),
 		T(unknown_code),
 		T(others_at_the_same_place),
+		T(replaced_between_two_looks),
 		T(loaded_anew_at_the_same_place),
 		T(symbols_that_come_late),
 		T(code_without_a_name),

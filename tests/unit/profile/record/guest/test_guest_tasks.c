@@ -179,6 +179,31 @@ static void another_program(void **state)
 	gf_expect(&sink, "");
 }
 
+/* exec A, B, C: the address of A's mm is C's, and the name may be the same one. */
+static void programs_one_after_the_other(void **state)
+{
+	uint64_t t = gf_task(&g, 70, 70, "sh", MM(2), 6, 0), program;
+	struct guest_task first;
+
+	(void)state;
+	lm_put32(&g, t + GF_EXEC, 5);
+	see(t);
+	first = *seen;
+	program = seen->program;
+	sink.log.len = 0;
+	assert_true(guest_tasks_has_mm(tasks, &first));
+	/* All is as it was but for the number. */
+	lm_put32(&g, t + GF_EXEC, 7);
+	assert_false(guest_tasks_has_mm(tasks, &first));
+	see(t);
+	gf_expect(&sink, "comm 70/70 sh exec\n");
+	assert_int_not_equal(seen->program, program);
+	/* Another mm without an exec: its own number says so. */
+	lm_put64(&g, t + GF_MM, MM(3));
+	see(t);
+	gf_expect(&sink, "");
+}
+
 /* The thread becomes the process: its number moves to another structure. */
 static void thread_that_starts_a_program(void **state)
 {
@@ -578,6 +603,7 @@ int main(void)
 		T(thread_of_an_unreadable_process),
 		T(main_thread_that_has_ended),
 		T(another_program),
+		T(programs_one_after_the_other),
 		T(thread_that_starts_a_program),
 		T(kernel_thread_that_borrows_a_space),
 		T(names),
