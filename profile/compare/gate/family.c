@@ -202,6 +202,9 @@ static int compare_members_all(struct gate_eval *v, struct gate_outcome *o, doub
 	}
 	if (!ret && m->n && stats_adjust(result, m->n, alpha, STATS_FDR) < 0)
 		ret = err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
+	if (!ret && o->rule->metric == GATE_RULE_SYMBOLS && !o->rule->time && !o->rule->children &&
+	    gate_cause_explain(v, o->finding, o->nfindings))
+		ret = err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
 	stats_design_deinit(&d);
 	return ret;
 }
@@ -312,6 +315,8 @@ static int compare_moved(const void *a, const void *b)
 	const struct gate_finding *x = a, *y = b;
 	double dx = fabs(x->result.diff), dy = fabs(y->result.diff);
 
+	if (x->explained != y->explained)
+		return x->explained ? 1 : -1;
 	if (dx != dy)
 		return dx > dy ? -1 : 1;
 	return strcmp(x->name, y->name);
@@ -371,7 +376,7 @@ static int compare_shares(struct gate_eval *v, const struct members *m, struct e
 		if (ret)
 			return ret;
 	}
-	if (keep_moved(r, r->nmoved) < 0)
+	if (gate_cause_explain(v, r->moved, r->nmoved) < 0 || keep_moved(r, r->nmoved) < 0)
 		return err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
 	return 0;
 }

@@ -62,7 +62,8 @@ enum gate_status { GATE_OK, GATE_SKIPPED, GATE_UNSURE, GATE_WARNED, GATE_FAILED 
 struct gate_finding {
 	const char *name, *dso, *mode; /* of a function; else NULL */
 	const char *note;	       /* what to know of it: "10 -> 11 calls"; NULL: nothing */
-	unsigned int rank;	       /* of findings of one verdict those with more come first */
+	bool explained;	   /* a share that changed because others did: `note` says which */
+	unsigned int rank; /* of findings of one verdict those with more come first */
 	struct stats_result result;
 	struct stats_rule stats; /* what it was compared with */
 	/*

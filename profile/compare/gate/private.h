@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gate_private: what gate.c, family.c, kin.c and exact.c share.
+ * gate_private: what gate.c, family.c, kin.c, cause.c and exact.c share.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_PRIVATE_H
 #define KVMPROF_PROFILE_COMPARE_GATE_PRIVATE_H
@@ -35,6 +35,11 @@ struct gate_eval {
 /* Finds which functions are the same, and what the runs have then. Returns 0 or -ENOMEM. gate_kin_deinit() in either case. */
 int gate_kin_find(struct gate_eval *v);
 void gate_kin_deinit(struct gate_kin *k, unsigned int runs);
+/*
+ * Finds shares that changed only because those of other functions did: these are explained, with a note, and fail nothing (cause.c).
+ * f: shares of functions by themselves. Returns 0 or -ENOMEM.
+ */
+int gate_cause_explain(const struct gate_eval *v, struct gate_finding *f, size_t n);
 /* Fills r->relation. Texts are kept by the run. Returns 0 or -ENOMEM. */
 int gate_kin_report(struct gate_report *r, const struct lineage *l, struct gate_run *run);
 /* Returns what to know of a function's name and weight: "which was foo"; NULL: nothing, or no memory. */

@@ -132,6 +132,9 @@ static void text_moved(struct buf *out, const struct gate_report *r)
 	for (size_t i = 0; i < r->nmoved; i++) {
 		const struct gate_finding *f = &r->moved[i];
 
+		if (f->explained && (!i || !r->moved[i - 1].explained))
+			buf_printf(out,
+				   "# which follows from that, and is no change of its own:\n");
 		gate_say_function(name, sizeof(name), f);
 		buf_printf(out, "%+9.2f points  %6.2f %% -> %6.2f %%  q %-8.2g %s\n",
 			   100 * f->result.diff, 100 * f->result.base, 100 * f->result.head,

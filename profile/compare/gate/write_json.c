@@ -67,7 +67,8 @@ static void json_finding(struct json_writer *w, const char *key, const struct ga
 	json_line(w);
 	json_object_begin(w, key);
 	if (f->name)
-		json_put(w, "function", f->name, "dso", f->dso, "mode", f->mode, "note", f->note);
+		json_put(w, "function", f->name, "dso", f->dso, "mode", f->mode, "note", f->note,
+			 "explained", json_of_bool(f->explained));
 	if (o) {
 		json_put(w, "verdict", gate_finding_word(o, f), "reason",
 			 stats_reason_text(x->reason), "unit", unit_name[f->stats.unit],
