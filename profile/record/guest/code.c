@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "symbolizer/linux/module_load.h"
 
 #include <errno.h>
@@ -47,8 +48,12 @@ struct guest_code {
 	struct code_list module, piece;
 	struct unwind_region *region; /* all regions, sorted */
 	size_t nregions, region_cap;
-	struct unwind_region *before; /* the regions of the look before, while two are compared */
-	size_t nbefore, before_cap;
+	uint64_t *identity; /* of each region: equal for the same code */
+	size_t identity_cap;
+	/* The regions of the look before and what they were, while two are compared. */
+	struct unwind_region *before;
+	uint64_t *before_identity;
+	size_t nbefore, before_cap, before_identity_cap;
 	uint64_t look_ns;		      /* on the clock: when the look began that goes on */
 	struct code_doubt doubt[CODE_DOUBTS]; /* a ring */
 	size_t ndoubts;			      /* ever */
@@ -95,6 +100,8 @@ void guest_code_destroy(struct guest_code *g)
 	free(g->made_symbols);
 	free(g->region);
 	free(g->before);
+	free(g->identity);
+	free(g->before_identity);
 	free(g);
 }
 
@@ -136,7 +143,48 @@ uint64_t guest_code_changes(const struct guest_code *g)
 /* Room for these many, so that nothing can fail when a list has become another. */
 static int reserve_regions(struct guest_code *g, size_t modules, size_t made, struct err *e)
 {
-	return ARRAY_FIT(g->region, 2 * modules + made + 1, g->region_cap) ? err_nomem(e) : 0;
+	const size_t n = 2 * modules + made + 1;
+
+	return ARRAY_FIT(g->region, n, g->region_cap) || ARRAY_FIT(g->identity, n, g->identity_cap)
+		       ? err_nomem(e)
+		       : 0;
+}
+
+/* Returns the index of the first piece that does not begin before this address, or made.n. */
+static size_t piece_at(const struct guest_code *g, uint64_t start)
+{
+	size_t low = 0, high = g->made.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (g->made.code[mid].start < start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Returns what tells the code that begins at an address from other code: it is never 0. */
+static uint64_t identity_at(const struct guest_code *g, uint64_t start)
+{
+	uint64_t hash = HASH_START;
+	size_t at;
+
+	for (size_t i = 0; i < g->modules.n; i++) {
+		const struct linux_module *m = &g->modules.module[i];
+
+		if (m->text.start != start && m->init_text.start != start)
+			continue;
+		hash = hash_text(hash, m->name);
+		hash = hash_bytes(hash, &m->module, sizeof(m->module));
+		return hash_bytes(hash, m->build_id, m->build_id_len) | 1;
+	}
+	at = piece_at(g, start);
+	if (at < g->made.n)
+		hash = hash_text(hash + g->made.code[at].kind, g->made.code[at].name);
+	return hash | 1;
 }
 
 /* Joins both lists. The caller has made room; the regions of modules begin behind the place for all others. */
@@ -160,6 +208,8 @@ static void join_regions(struct guest_code *g)
 		}
 	}
 	g->nregions = at;
+	for (size_t r = 0; r < at; r++)
+		g->identity[r] = identity_at(g, g->region[r].start);
 	g->changes++;
 }
 
@@ -330,16 +380,8 @@ static bool is_same_piece(const struct linux_dyncode *a, const struct linux_dync
 static struct symtab *known_symbols(const struct guest_code *g, const struct linux_dyncode *c,
 				    bool *known)
 {
-	size_t low = 0, high = g->made.n;
+	const size_t low = piece_at(g, c->start);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->made.code[mid].start < c->start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	*known = low < g->made.n && is_same_piece(&g->made.code[low], c);
 	return *known ? g->made_symbols[low] : NULL;
 }
@@ -469,21 +511,21 @@ static int read_lists(struct guest_code *g, uint64_t time_ns, struct err *e)
 	return g->piece.read && g->piece.hash == hash ? 0 : read_made(g, hash, time_ns, e);
 }
 
-/* Symbols may have come since, when a module was live. */
-static bool has_region(const struct unwind_region *r, size_t n, const struct unwind_region *want)
+/* Returns whether the i-th region of the look before is still there. */
+static bool is_kept(const struct guest_code *g, size_t i)
 {
-	const struct unwind_region *at = unwind_region_at(r, n, want->start);
+	const struct unwind_region *old = &g->before[i];
+	const struct unwind_region *at = unwind_region_at(g->region, g->nregions, old->start);
 
-	return at && at->start == want->start && at->end == want->end &&
-	       (at->symbols == want->symbols || !want->symbols) &&
-	       (at->orc == want->orc || !want->orc) && at->copy_of == want->copy_of;
+	return at && at->start == old->start && at->end == old->end &&
+	       at->copy_of == old->copy_of && g->identity[at - g->region] == g->before_identity[i];
 }
 
 /* Notes where code went away, or was replaced: samples between the two looks may be of either. */
 static void note_replaced(struct guest_code *g)
 {
 	for (size_t i = 0; i < g->nbefore; i++) {
-		if (has_region(g->region, g->nregions, &g->before[i]))
+		if (is_kept(g, i))
 			continue;
 		g->doubt[g->ndoubts++ % CODE_DOUBTS] =
 			(struct code_doubt){ g->before[i].start, g->before[i].end, g->proven_ns,
@@ -498,11 +540,14 @@ static int code_look(struct guest_code *g, uint64_t time_ns, struct err *e)
 	const uint64_t changes = g->changes;
 	int ret;
 
-	if (ARRAY_FIT(g->before, g->nregions + 1, g->before_cap))
+	if (ARRAY_FIT(g->before, g->nregions + 1, g->before_cap) ||
+	    ARRAY_FIT(g->before_identity, g->nregions + 1, g->before_identity_cap))
 		return err_nomem(e);
 	g->nbefore = g->nregions;
-	if (g->nbefore)
+	if (g->nbefore) {
 		memcpy(g->before, g->region, g->nbefore * sizeof(*g->before));
+		memcpy(g->before_identity, g->identity, g->nbefore * sizeof(*g->identity));
+	}
 	g->look_ns = g->clock(g->clock_ctx);
 	ret = read_lists(g, time_ns, e);
 	if (g->changes != changes)

@@ -18,6 +18,7 @@
 #include "profile/record/guest/panic_watch.h"
 #include "profile/format/sink/sink.h"
 #include "base/event.h"
+#include "base/hist.h"
 
 struct vm;
 
@@ -51,6 +52,7 @@ struct pipeline_stats {
 	uint64_t user_frames;
 	uint64_t user_end[STACK_END_COUNT]; /* why the program's part of a stack ended */
 	uint64_t held;			    /* samples that waited */
+	struct hist named_after; /* ns from the moment of each sample until it was named */
 	uint64_t in_doubt; /* samples of which no kernel could be proven: not in the profile */
 	struct epoch_facts kernel[EPOCHS_MAX];
 	unsigned int kernels; /* how many the guest had */

@@ -82,6 +82,10 @@ static void write_kernel(const struct facts_out *o, const struct guest_stats *g)
 	      NUM("modules", g->modules.seen,
 		  "modules: {modules} seen, {modules_without_symbols} without symbols, "
 		  "{modules_without_orc} without ORC tables"),
+	      NUM("code_replaced", g->modules.replaced,
+		  "modules and generated code: {code_replaced} pieces went away or were replaced "
+		  "while "
+		  "they were sampled; frames that may be of either are called [changed code]"),
 	      NUM("modules_without_symbols", g->modules.without_symbols),
 	      NUM("modules_without_orc", g->modules.without_orc),
 	      STR("no_modules_because", g->no_modules),

@@ -309,6 +309,9 @@ static void write_unwinding(const struct facts_out *o, const struct summary *s,
 		   "note: no unwinding by the kernel's ORC tables: {no_orc}"));
 }
 
+/* Rings are looked at every 5 ms. */
+#define LATE_NS UINT64_C(50000000)
+
 /* Lists the guest's kernels, where it ran several. */
 static void write_kernels(const struct facts_out *o, const struct summary *s)
 {
@@ -329,6 +332,14 @@ static void write_kernels(const struct facts_out *o, const struct summary *s)
 			   (double)from_ns / 1e9, k->samples);
 	}
 	facts_array_end(o);
+	/* A name is read later than its sample was taken: the longer, the more may have changed meanwhile. */
+	FACTS(o, TIMES("named_after_ns", &p->named_after),
+	      LINE(hist_quantile(&p->named_after, 990) > LATE_NS,
+		   "samples were named late, as the host is busy: p50 {named_after_ns.p50:1/1e6} "
+		   "ms after "
+		   "they were taken, p99 {named_after_ns.p99:1/1e6} ms, max "
+		   "{named_after_ns.max:1/1e6} ms; "
+		   "what changed meanwhile has no name"));
 	FACTS(o, VAR("kernels_run", p->kernels), VARS("kernel_list", facts_string(&list)),
 	      LINE(p->kernels > 1,
 		   "the guest ran {kernels_run} kernels, one after the other: "
