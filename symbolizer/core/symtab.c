@@ -476,6 +476,17 @@ static void sort_keys(struct name_key *key, struct name_key *tmp, size_t n)
 	}
 }
 
+/* Entries keep their places from now on. */
+static void link_aliases(struct symtab *t)
+{
+	for (size_t i = 0; i + 1 < t->n; i++) {
+		const struct symbol *next = &t->e[i + 1].sym;
+		bool same = t->e[i].sym.addr == next->addr && is_code(&t->e[i].sym) && is_code(next);
+
+		t->e[i].sym.alias = same ? next : NULL;
+	}
+}
+
 int symtab_freeze(struct symtab *t, struct err *e)
 {
 	struct name_key *tmp;
@@ -487,6 +498,7 @@ int symtab_freeze(struct symtab *t, struct err *e)
 	sort_entries(t);
 	drop_duplicates(t);
 	fill_sizes(t);
+	link_aliases(t);
 
 	/* Each symbol begins one piece and ends at most one. */
 	t->piece_start = malloc((2 * t->n + 1) * sizeof(*t->piece_start));

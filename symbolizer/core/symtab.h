@@ -39,6 +39,8 @@ struct symbol {
 	 * symbol has one that another file came to use; the number changes with the file's code.
 	 */
 	uint16_t promoted;
+	/* The next function at this address, in the order above; NULL: there is none. symtab_freeze() sets it. */
+	const struct symbol *alias;
 };
 
 struct symtab;

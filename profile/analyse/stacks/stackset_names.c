@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/analyse/stacks/stackset_names.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "profile/format/perfdata/format.h"
@@ -64,6 +65,26 @@ bool stackset_equal_func(const void *a, const void *b, const void *ctx)
 	       x->f.kind == y->f.kind && x->f.kernel == y->f.kernel && x->f.other == y->f.other;
 }
 
+/* Returns the other names of a function, as stackset_func.aliases has them; NULL: no memory. */
+static const char *aliases_of(struct stackset_build *b, const struct symbol *symbol, bool kernel)
+{
+	const char *all;
+	struct buf text;
+
+	buf_init(&text);
+	for (const struct symbol *s = symbol->alias; s; s = s->alias) {
+		cleanup_free char *name = utf8_clean_copy(demangle_shown(&b->display, s, kernel));
+
+		text.failed |= !name;
+		if (name)
+			buf_printf(&text, "%s\n", name);
+	}
+	buf_u8(&text, 0);
+	all = text.failed ? NULL : texts_add(&b->texts, (const char *)text.data);
+	buf_deinit(&text);
+	return all;
+}
+
 static int func_of(struct stackset_build *b, const struct name *name,
 		   const struct perfdata_frame *at, uint64_t addr, uint32_t *out)
 {
@@ -93,6 +114,11 @@ static int func_of(struct stackset_build *b, const struct name *name,
 	snprintf(text, sizeof(text), "0x%016" PRIx64, addr);
 	f->f.name = stackset_clean(
 		b, name->symbol ? demangle_shown(&b->display, name->symbol, kernel) : text);
+	if (name->symbol && name->symbol->alias) {
+		f->f.aliases = aliases_of(b, name->symbol, kernel);
+		if (!f->f.aliases)
+			return -ENOMEM;
+	}
 	return f->f.name ? 0 : -ENOMEM;
 }
 

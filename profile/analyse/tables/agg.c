@@ -260,6 +260,19 @@ static int keep_frame(struct agg_private *v, uint32_t func, uint32_t row)
 	return 0;
 }
 
+/* Returns whether the expression, unless it is NULL, matches the name that is shown or another one of this function. */
+static bool matches(const struct agg_config *c, const regex_t *regex, const char *shown,
+		    const struct agg_frame *f)
+{
+	bool found = !regex || regexec(regex, shown, 0, NULL, 0) == 0;
+
+	for (const struct symbol *s = f->symbol ? f->symbol->alias : NULL; s && !found;
+	     s = s->alias)
+		found = regexec(regex, demangle_shown(c->display, s, f->mode != AGG_USER), 0, NULL,
+				0) == 0;
+	return found;
+}
+
 /* The number of the function at f; the expressions are asked once for each. */
 static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t *out)
 {
@@ -281,8 +294,8 @@ static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t 
 		n->name = demangle_shown(c->display, f->symbol, f->mode != AGG_USER);
 	snprintf(number, sizeof(number), "0x%016" PRIx64, f->addr);
 	text = n->name ? n->name : number;
-	n->is_symbol = !c->symbol || regexec(c->symbol, text, 0, NULL, 0) == 0;
-	n->is_parent = !c->parent || regexec(c->parent, text, 0, NULL, 0) == 0;
+	n->is_symbol = matches(c, c->symbol, text, f);
+	n->is_parent = matches(c, c->parent, text, f);
 	return 0;
 }
 

@@ -141,18 +141,21 @@ static const char *exact_other_name(const struct gate_exact *x, unsigned int sid
 	return x->lineage.function[x->lineage.function[kin].same].id.name;
 }
 
-/* Returns whether a rule is about a function by either of its names. */
+/* Returns whether a rule is about a function by any of its names. */
 static bool exact_matches(const struct gate_exact *x, const struct gate_rule *r, unsigned int side,
 			  uint32_t func)
 {
-	const char *dso = x->set[side]->func[func].dso, *name = x->names[side].name[func];
+	const struct stackset_func *f = &x->set[side]->func[func];
 	const char *other = exact_other_name(x, side, func);
-	bool matches = gate_rule_matches(r, name, dso);
+	/* A rule without a name is about all functions but some. */
+	const bool wanted = r->symbol || r->pattern;
+	bool found = gate_rule_matches(r, x->names[side].name[func], f->dso);
 
-	if (!other)
-		return matches;
-	return r->symbol || r->pattern ? matches || gate_rule_matches(r, other, dso)
-				       : matches && gate_rule_matches(r, other, dso);
+	if (found != wanted && f->named)
+		found = gate_rule_matches_function(r, f);
+	if (found != wanted && other)
+		found = gate_rule_matches(r, other, f->dso);
+	return found;
 }
 
 static int exact_add_functions(struct gate_exact *x, const struct gate_rule *r, struct tally like)
@@ -217,7 +220,7 @@ static int exact_add_syscall(struct gate_exact *x, const struct gate_rule *r, st
 		like.func = s->frame[st->frame[i]].func;
 		like.mode = STACKSET_KERNEL;
 		like.hash = exact_func_hash(x, &like, like.mode);
-		return gate_rule_matches(r, f->name, f->dso)
+		return gate_rule_matches_function(r, f)
 			       ? exact_add(x, &like, exact_weight(x, &like))
 			       : 0;
 	}

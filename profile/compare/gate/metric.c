@@ -222,7 +222,7 @@ static int function_weight(const struct gate_source *src, const struct gate_rule
 	for (size_t i = 0; i < s->nfuncs; i++) {
 		const struct stackset_func *f = &s->func[i];
 
-		match[i] = f->named && gate_rule_matches(r, f->name, f->dso);
+		match[i] = f->named && gate_rule_matches_function(r, f);
 		any |= match[i];
 	}
 	if (!any)

@@ -9,8 +9,11 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define RULES_MAX_ALIAS 16384u /* bytes of a function's other name; what is longer is cut */
 
 extern const char gate_default_toml[], gate_default_toml_end[];
 extern const char gate_exact_toml[], gate_exact_toml_end[];
@@ -833,6 +836,23 @@ bool gate_rule_matches(const struct gate_rule *r, const char *name, const char *
 	if (r->pattern)
 		return rules_regex_matches(&r->regex, name, len);
 	return !r->exclude || !rules_regex_matches(&r->except, name, len);
+}
+
+bool gate_rule_matches_function(const struct gate_rule *r, const struct stackset_func *f)
+{
+	/* A rule without a name is about all functions but some. */
+	const bool wanted = r->symbol || r->pattern;
+	bool found = gate_rule_matches(r, f->name, f->dso);
+	char name[RULES_MAX_ALIAS];
+
+	for (const char *s = f->aliases ? f->aliases : ""; *s && found != wanted;) {
+		const size_t len = strcspn(s, "\n");
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, s);
+		found = gate_rule_matches(r, name, f->dso);
+		s += len + 1;
+	}
+	return found;
 }
 
 static double absolute(const struct gate_rule_amount *a, double base)

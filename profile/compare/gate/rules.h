@@ -16,6 +16,7 @@
 
 #include "profile/compare/stats/verdict.h"
 #include "profile/analyse/stacks/phases.h"
+#include "profile/analyse/stacks/stackset.h"
 
 #include <regex.h>
 
@@ -147,6 +148,8 @@ bool gate_rule_is_family(const struct gate_rule *r);
  * of compilers' clones (profile/analyse/stacks/identity.h).
  */
 bool gate_rule_matches(const struct gate_rule *r, const char *name, const char *dso);
+/* The same of a function with a name, by that or any of its other names. */
+bool gate_rule_matches_function(const struct gate_rule *r, const struct stackset_func *f);
 
 /* The rule for stats_compare(): the larger of threshold and min-effect at a mean of the base. */
 struct stats_rule gate_rule_stats(const struct gate_rule *r, double base, double alpha);

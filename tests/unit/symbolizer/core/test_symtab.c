@@ -106,8 +106,16 @@ static void aliases(void **state)
 			struct symtab *t =
 				MAKE(pair[i][turn], pair[i][!turn], { 0x1008, 1, 'T', "end" });
 
-			assert_string_equal(name_at(t, 0x1004), pair[i][0].name);
+			const struct symbol *s = symtab_lookup(t, 0x1004, NULL);
+
+			assert_string_equal(s->name, pair[i][0].name);
 			assert_int_equal(symtab_count(t), 3);
+			/* The other name is its alias, if that is a function's. */
+			if (pair[i][1].type == 'D')
+				assert_null(s->alias);
+			else
+				assert_string_equal(s->alias->name, pair[i][1].name);
+			assert_true(!s->alias || !s->alias->alias);
 			symtab_destroy(t);
 		}
 }

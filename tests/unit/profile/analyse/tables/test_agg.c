@@ -73,6 +73,7 @@ static int setup(void **state)
 	fputs("ffffffff81000000 T outer\n"
 	      "nonsense\n"
 	      "ffffffff81000100 t middle\t[some_module]\n"
+	      "ffffffff81000200 W within\n"
 	      "ffffffff81000200 T inner\n"
 	      "ffffffff81000300 t same_name\n"
 	      "ffffffff81000400 t same_name\n"
@@ -174,6 +175,34 @@ static void test_self_and_children(void **state)
 	assert_string_equal(agg->row[0].frame.symbol->name, "inner");
 	for (size_t i = 1; i < agg->nrows; i++)
 		assert_true(agg->row[i - 1].children >= agg->row[i].children);
+}
+
+/* An expression matches any name of a function; what is shown is the one name. */
+static void test_other_names(void **state)
+{
+	static const char *const expression[] = { "^within$", "^inner$", "with|outer", "^none$" };
+	static const size_t want[] = { 1, 1, 2, 0 };
+	const uint64_t a[] = { PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x50) };
+	struct agg_config c = { .key = { agg_key_find("sym") }, .nkeys = 1 };
+	struct err e = { 0 };
+	regex_t regex;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		for (unsigned int parent = 0; parent < 2; parent++) {
+			assert_int_equal(regcomp(&regex, expression[i], REG_EXTENDED | REG_NOSUB),
+					 0);
+			c.symbol = parent ? NULL : &regex;
+			c.parent = parent ? &regex : NULL;
+			agg_destroy(agg);
+			assert_int_equal(agg_create(&agg, &c, names, tasks, NULL), 0);
+			add(1, 10, a, 3, true);
+			assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, &e), 0);
+			assert_int_equal(agg->nrows, parent && want[i] ? 2 : want[i]);
+			if (want[i])
+				check("inner", AGG_KERNEL, 10, 10);
+			regfree(&regex);
+		}
 }
 
 static void test_exact_addresses(void **state)
@@ -627,6 +656,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_self_and_children, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exact_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_of_a_retpoline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_code_in_front, setup, teardown),
 		cmocka_unit_test(test_code_in_front_of_sized),

@@ -151,6 +151,7 @@ static void both_bars_count(void **state)
 
 static void functions_match(void **state)
 {
+	struct stackset_func f;
 	struct gate_rules *r = parse("[[rule]]\nmetric = \"share\"\nsymbol = \"copy\"\n"
 				     "threshold = \"1 points\"\n"
 				     "[[rule]]\nmetric = \"share\"\nsubtree-regex = \"^(a|b)_\"\n"
@@ -170,6 +171,17 @@ static void functions_match(void **state)
 	assert_true(r->rule[1].children);
 	assert_true(gate_rule_matches(&r->rule[2], "copy", "[k]"));
 	assert_false(gate_rule_matches(&r->rule[2], "do_idle", "[k]"));
+	/* A function has several names. */
+	f = (struct stackset_func){ .name = "shown", .dso = "[k]", .aliases = "copy\nmy_idle\n" };
+	assert_true(gate_rule_matches_function(&r->rule[0], &f));
+	assert_false(gate_rule_matches_function(&r->rule[1], &f));
+	assert_false(gate_rule_matches_function(&r->rule[2], &f));
+	f.aliases = "copy_user\n";
+	assert_false(gate_rule_matches_function(&r->rule[0], &f));
+	assert_true(gate_rule_matches_function(&r->rule[2], &f));
+	f.aliases = NULL;
+	f.name = "copy";
+	assert_true(gate_rule_matches_function(&r->rule[0], &f));
 	assert_string_equal(r->rule[0].key, "share copy");
 	assert_string_equal(r->rule[1].key, "share subtree /^(a|b)_/ in libc.so.6");
 	gate_rules_destroy(r);
