@@ -33,6 +33,7 @@ static uint64_t touch(const struct perfdata_record *r)
 		sum += exittime_parse(r->sample.raw, r->sample.raw_len);
 		break;
 	case PERFDATA_DEFERRED: /* parts of samples */
+	case PERFDATA_EPOCH:	/* of directories */
 		abort();
 	case PERFDATA_MARKER:
 		perfdata_walk_begin(&walk, r);
