@@ -99,6 +99,26 @@ static int name_width(const struct diff *d, size_t rows)
 	return width < MAX_WIDTH ? (int)width : MAX_WIDTH;
 }
 
+#define MAX_RELATIONS 10u
+
+/* Functions that are the same under another name, or in another place. */
+static void print_relations(FILE *f, const struct lineage *l)
+{
+	char text[LINEAGE_TEXT];
+
+	for (size_t i = 0; i < l->nevents && i < MAX_RELATIONS; i++) {
+		const struct lineage_event *e = &l->event[i];
+
+		fprintf(f, "# %s%.2f%% -> %.2f%%\n",
+			lineage_say(text, e->kind, l->function[e->function].id.name,
+				    l->function[e->other].id.name),
+			100 * e->base, 100 * e->head);
+	}
+	if (l->nevents > MAX_RELATIONS)
+		fprintf(f, "# and %zu more that were renamed, inlined or split (--json)\n",
+			l->nevents - MAX_RELATIONS);
+}
+
 static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_options *o, size_t rows)
 {
 	bool noise = d->design.deals.na == 1 && d->design.deals.nb == 1 && !diff_is_counted(d);
@@ -134,6 +154,7 @@ static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_opti
 	if (d->left_out)
 		fprintf(f, "# left out: %zu below %g %%, children included (--min-share)\n",
 			d->left_out, 100 * o->diff.min_share);
+	print_relations(f, &d->lineage);
 }
 
 /* -- JSON and CSV -------------------------------------------------------------------------- */
@@ -197,6 +218,17 @@ static void put_json_row(struct json_writer *w, const struct diff_row *r, const 
 	json_object_end(w);
 }
 
+static void put_json_relation(struct json_writer *w, const struct lineage *l,
+			      const struct lineage_event *e)
+{
+	json_line(w);
+	json_object_begin(w, NULL);
+	json_put(w, "kind", lineage_kind_name(e->kind), "function",
+		 l->function[e->function].id.name, "other", l->function[e->other].id.name);
+	put_json_pair(w, "self", e->base, e->head);
+	json_object_end(w);
+}
+
 static int print_json(FILE *f, const struct diff *d, const struct cmd_diff_options *o, size_t rows)
 {
 	const struct stats_deals *s = &d->design.deals;
@@ -214,6 +246,10 @@ static int print_json(FILE *f, const struct diff *d, const struct cmd_diff_optio
 	json_array_begin(&w, "rows");
 	for (size_t i = 0; i < rows; i++)
 		put_json_row(&w, &d->row[i], d, o->diff.stacks);
+	json_array_end(&w);
+	json_array_begin(&w, "relations");
+	for (size_t i = 0; i < d->lineage.nevents; i++)
+		put_json_relation(&w, &d->lineage, &d->lineage.event[i]);
 	json_array_end(&w);
 	return json_close(&w, f);
 }

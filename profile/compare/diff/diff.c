@@ -239,6 +239,22 @@ static int merge_parts(struct diff_private *v)
 	return ret;
 }
 
+/* -- renamed functions ------------------------------------------------------------------------- */
+
+#define LEAST_SHARE 0.005 /* of functions by samples: one with less may have none by chance */
+
+static int add_lineage(struct diff *d, const struct identity_names *names, double weight)
+{
+	const struct diff_private *v = d->priv;
+	const bool head = v->added >= d->design.nbase;
+	const double runs = head ? d->design.nhead : d->design.nbase;
+	cleanup_free uint32_t *id = calloc(names->set->nfuncs + 1, sizeof(*id));
+
+	return !id ? -ENOMEM
+		   : lineage_add_set(&d->lineage, head ? LINEAGE_HEAD : LINEAGE_BASE, names,
+				     1 / weight / runs, id);
+}
+
 /* -- interface -------------------------------------------------------------------------------- */
 
 int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struct diff_options *opt,
@@ -255,6 +271,7 @@ int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struc
 		return err_nomem(e);
 	}
 	d->priv = v;
+	lineage_init(&d->lineage);
 	v->opt = *opt;
 	v->nruns = na + nb;
 	v->key = TABLE_OF(struct diff_key, equal_key);
@@ -279,6 +296,7 @@ void diff_destroy(struct diff *d)
 	stats_design_deinit(&d->design);
 	table_deinit(&d->priv->key);
 	table_deinit(&d->priv->cloned);
+	lineage_deinit(&d->lineage);
 	texts_deinit(&d->priv->texts);
 	buf_deinit(&d->priv->text);
 	free(d->priv->share);
@@ -339,6 +357,8 @@ int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 	ret = identity_names_init(&names, s);
 	if (!ret)
 		ret = v->opt.stacks ? add_by_stack(v, &names) : add_by_symbol(v, &names);
+	if (!ret && !v->opt.stacks)
+		ret = add_lineage(d, &names, (double)run->weight);
 	identity_names_deinit(&names);
 	if (ret)
 		return err_set(e, ENOMEM, "out of memory after %zu rows", v->key.n);
@@ -427,6 +447,8 @@ int diff_finish(struct diff *d, struct err *e)
 		else
 			fill_row(d, &d->row[d->nrows++], &key[i], share);
 	}
+	if (lineage_find(&d->lineage, diff_is_counted(d) ? 0 : LEAST_SHARE) < 0)
+		return err_set(e, ENOMEM, "out of memory for %zu rows", d->nrows);
 	if (d->design.deals.deal && false_discoveries(d) < 0)
 		return err_set(e, ENOMEM, "out of memory for %zu rows", d->nrows);
 	qsort(d->row, d->nrows, sizeof(*d->row), compare_rows);

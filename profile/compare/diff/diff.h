@@ -9,6 +9,7 @@
 #define KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H
 
 #include "profile/analyse/stacks/identity.h"
+#include "profile/compare/diff/lineage.h"
 #include "profile/compare/stats/verdict.h"
 
 #define DIFF_UNNAMED IDENTITY_UNNAMED
@@ -44,6 +45,8 @@ struct diff {
 	struct diff_row *row; /* largest change first */
 	size_t nrows, left_out;
 	const struct diff_run *run; /* na + nb */
+	/* By symbol: functions that were renamed, inlined or split, in shares. Their rows are those of the names. */
+	struct lineage lineage;
 	struct stats_design design;
 	struct diff_private *priv;
 };

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,9 +131,8 @@ int lineage_add_call(struct lineage *l, enum lineage_side side, const struct lin
 }
 
 static int add_stack(struct lineage *l, enum lineage_side side, const struct identity_names *names,
-		     const struct stackset_stack *st, uint32_t *id)
+		     const struct stackset_stack *st, double weight, uint32_t *id)
 {
-	const double weight = (double)st->weight;
 	uint32_t caller = LINEAGE_NONE;
 
 	for (uint32_t k = st->n; k-- > 0;) {
@@ -159,14 +159,15 @@ static int add_stack(struct lineage *l, enum lineage_side side, const struct ide
 }
 
 int lineage_add_set(struct lineage *l, enum lineage_side side, const struct identity_names *names,
-		    uint32_t *id)
+		    double scale, uint32_t *id)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < names->set->nfuncs; i++)
 		id[i] = LINEAGE_NONE;
 	for (size_t i = 0; i < names->set->nstacks && !ret; i++)
-		ret = add_stack(l, side, names, &names->set->stack[i], id);
+		ret = add_stack(l, side, names, &names->set->stack[i],
+				scale * (double)names->set->stack[i].weight, id);
 	return ret;
 }
 
@@ -492,6 +493,7 @@ static int find_flows(struct search *x, enum lineage_side side)
 
 		if (e->self[side] >= x->min_share && e->self[side] > 0 &&
 		    !(e->children[1 - side] > 0) && e->caller != e->callee &&
+		    strcmp(x->l->function[e->callee].id.name, IDENTITY_UNNAMED) != 0 &&
 		    !is_only_of(x->l, e->callee, side) && !is_only_of(x->l, e->caller, side))
 			ret = add_flow(x, e->caller, e->callee, i, e->self[side]);
 	}
@@ -659,4 +661,29 @@ int lineage_find(struct lineage *l, double min_share)
 	free(x.callees.order);
 	free(x.flow);
 	return ret;
+}
+
+/* -- what is said of it ----------------------------------------------------------------------------------- */
+
+const char *lineage_say(char out[LINEAGE_TEXT], enum lineage_kind kind, const char *function,
+			const char *other)
+{
+	if (kind == LINEAGE_RENAMED)
+		snprintf(out, LINEAGE_TEXT,
+			 "%.150s went, %.150s came with its callers and callees (renamed): ",
+			 function, other);
+	else if (kind == LINEAGE_INLINED)
+		snprintf(out, LINEAGE_TEXT, "%.150s went into %.150s (inlined): together ",
+			 function, other);
+	else
+		snprintf(out, LINEAGE_TEXT, "%.150s came out of %.150s (split): together ",
+			 function, other);
+	return out;
+}
+
+const char *lineage_kind_name(enum lineage_kind kind)
+{
+	static const char *const name[] = { "renamed", "inlined", "split" };
+
+	return name[kind];
 }

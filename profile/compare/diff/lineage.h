@@ -75,11 +75,19 @@ struct lineage_call {
 int lineage_add_call(struct lineage *l, enum lineage_side side, const struct lineage_call *call);
 
 /*
- * Adds all stacks of a set, in the set's unit. id: room for a number of each of the set's functions; the mode of a
+ * Adds all stacks of a set: their weights times `scale`. id: room for a number of each of the set's functions; the mode of a
  * function is that of the first stack that it is in. Returns 0 or -ENOMEM.
  */
 int lineage_add_set(struct lineage *l, enum lineage_side side, const struct identity_names *names,
-		    uint32_t *id);
+		    double scale, uint32_t *id);
+
+#define LINEAGE_TEXT 400 /* bytes of a sentence about an event */
+
+/* "foo went, foo_renamed came with its callers and callees (renamed): ", for values to follow. Returns out, which it terminates. */
+const char *lineage_say(char out[LINEAGE_TEXT], enum lineage_kind kind, const char *function,
+			const char *other);
+/* Returns "renamed", "inlined" or "split". */
+const char *lineage_kind_name(enum lineage_kind kind);
 
 /* min_share: functions and calls with less on both sides are left alone, as chance may hide them. Returns 0 or -ENOMEM. */
 int lineage_find(struct lineage *l, double min_share);

@@ -764,7 +764,7 @@ static int exact_find_kin(struct gate_exact *x)
 	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++) {
 		x->kin[side] = calloc(x->set[side]->nfuncs + 1, sizeof(**x->kin));
 		ret = x->kin[side] ? lineage_add_set(&x->lineage, (enum lineage_side)side,
-						     &x->names[side], x->kin[side])
+						     &x->names[side], 1, x->kin[side])
 				   : -ENOMEM;
 	}
 	ret = ret ? ret : lineage_find(&x->lineage, 0);

@@ -341,21 +341,12 @@ void gate_say_relation(char *out, size_t size, const struct gate_report *r,
 		       const struct gate_relation *x)
 {
 	enum gate_rule_dimension d = r->exact ? GATE_RULE_COUNT : GATE_RULE_PART;
-	char base[GATE_CELL], head[GATE_CELL];
+	char base[GATE_CELL], head[GATE_CELL], text[LINEAGE_TEXT];
 
 	gate_say_value(base, sizeof(base), d, x->base);
 	gate_say_value(head, sizeof(head), d, x->head);
 	out[0] = '\0';
-	if (x->kind == LINEAGE_RENAMED)
-		say_add(out, size,
-			"%.150s went, %.150s came with its callers and callees (renamed): ",
-			x->function, x->other);
-	else if (x->kind == LINEAGE_INLINED)
-		say_add(out, size, "%.150s went into %.150s (inlined): together ", x->function,
-			x->other);
-	else
-		say_add(out, size, "%.150s came out of %.150s (split): together ", x->function,
-			x->other);
+	say_add(out, size, "%s", lineage_say(text, x->kind, x->function, x->other));
 	say_add(out, size, "%s -> %s", base, head);
 }
 

@@ -135,14 +135,13 @@ static void json_side(struct json_writer *w, const struct gate *g, enum gate_sid
 
 static void json_relations(struct json_writer *w, const struct gate_report *r)
 {
-	static const char *const kind[] = { "renamed", "inlined", "split" };
-
 	json_array_begin(w, "relations");
 	for (size_t i = 0; i < r->nrelations; i++) {
 		const struct gate_relation *x = &r->relation[i];
 
-		json_put_object(w, NULL, "kind", kind[x->kind], "function", x->function, "other",
-				x->other, "base", real(x->base), "head", real(x->head));
+		json_put_object(w, NULL, "kind", lineage_kind_name(x->kind), "function",
+				x->function, "other", x->other, "base", real(x->base), "head",
+				real(x->head));
 	}
 	json_array_end(w);
 }

@@ -185,6 +185,41 @@ static void test_runs(void **state)
 	diff_destroy(d);
 }
 
+/* leaf has another name in the head: the rows are those of the names, and the pair is named. */
+static void test_renamed(void **state)
+{
+	static struct stackset_func renamed[NFUNC];
+	struct stackset_stack stack[] = { STACK(leaf, STACKSET_USER, 300),
+					  STACK(main_only, STACKSET_USER, 700) };
+	struct stackset s = { .func = func,
+			      .frame = frame,
+			      .stack = stack,
+			      .nfuncs = NFUNC,
+			      .nframes = NFUNC,
+			      .nstacks = 2 };
+	const struct diff_options o = { .seed = 1 };
+	const struct lineage_event *e;
+	struct diff *d;
+
+	(void)state;
+	memcpy(renamed, func, sizeof(renamed));
+	renamed[LEAF].name = "leaf_renamed";
+	assert_int_equal(diff_create(&d, 1, 1, &o, NULL), 0);
+	assert_int_equal(diff_add(d, &s, NULL), 0);
+	s.func = renamed;
+	assert_int_equal(diff_add(d, &s, NULL), 0);
+	assert_int_equal(diff_finish(d, NULL), 0);
+	assert_int_equal(d->nrows, 3);
+	assert_int_equal(d->lineage.nevents, 1);
+	e = &d->lineage.event[0];
+	assert_int_equal(e->kind, LINEAGE_RENAMED);
+	assert_string_equal(d->lineage.function[e->function].id.name, "leaf");
+	assert_string_equal(d->lineage.function[e->other].id.name, "leaf_renamed");
+	near(e->base, 0.3);
+	near(e->head, 0.3);
+	diff_destroy(d);
+}
+
 static void test_misuse(void **state)
 {
 	struct diff_options o = { .no_idle = true };
@@ -215,7 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symbols), cmocka_unit_test(test_options),
 		cmocka_unit_test(test_stacks),	cmocka_unit_test(test_runs),
-		cmocka_unit_test(test_misuse),
+		cmocka_unit_test(test_misuse),	cmocka_unit_test(test_renamed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
