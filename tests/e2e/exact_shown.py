@@ -178,7 +178,9 @@ def gates():
     gate_formats.check_sarif("r.sarif", "rules.toml", {"leaf": ("pass", "none"), "others": ("pass", "none")}, [])
     gate_formats.check_markdown("r.md", 1, "PASS: 2 passed")
     text = gate_formats.read("r.github")
-    check(text.startswith("::notice ") and text.count("::notice") == text.count("\n") == 1, "github, A against A: " + text)
+    # That both sides are one run is said, and nothing else.
+    check(text.startswith("::warning title=kvmprof gate::c.data is a run of the base and of the head") and
+          text.count("::notice") == 1 and text.count("\n") == 2, "github, A against A: " + text)
     # One leaf of the guest works longer, and another is called as often as before.
     p = exact("--call-counts", "-q", "--append", "work=1 slow=left_leaf:500", "-o", "slow.data")
     check(p.status == 0, p.err)

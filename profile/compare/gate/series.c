@@ -204,6 +204,53 @@ static int function_steps(struct find *f, const struct gate_rule *r, struct seri
 	return ret;
 }
 
+/* -- shares that follow others ------------------------------------------------------------------- */
+
+#define FOLLOWS 0.35 /* of the change that a cause explains, at most, is left */
+
+/* Returns whether the step of one function's share is what the step of another one makes of it. */
+static bool follows(const struct gate_step *x, const struct gate_step *cause)
+{
+	double factor = (1 - cause->after) / (1 - cause->before);
+	double explained = (factor - 1) * x->before, own = x->after - factor * x->before;
+
+	/* A function with most of the weight may have changed itself. */
+	return cause->before < 0.5 && cause->after < 1 &&
+	       (x->after - x->before) * (cause->after - cause->before) < 0 &&
+	       fabs(own) <= FOLLOWS * fabs(explained);
+}
+
+static double size_of(const struct gate_step *x)
+{
+	return fabs(x->after - x->before);
+}
+
+/* Returns whether y may be why x came: a larger step, of another function, at about the same entry. */
+static bool may_cause(const struct gate_step *y, const struct gate_step *x)
+{
+	size_t apart = x->entry > y->entry ? x->entry - y->entry : y->entry - x->entry;
+
+	return y != x && y->name && y->rule == x->rule && apart <= GATE_SERIES_NEAR &&
+	       size_of(y) >= 0.999 * size_of(x) && follows(x, y);
+}
+
+static void find_causes(struct gate_series *s)
+{
+	for (size_t i = 0; i < s->nsteps; i++) {
+		struct gate_step *x = &s->step[i];
+		const struct gate_step *best = NULL;
+
+		for (size_t k = 0; k < s->nsteps && x->name; k++)
+			if (may_cause(&s->step[k], x) &&
+			    (!best || size_of(&s->step[k]) > size_of(best)))
+				best = &s->step[k];
+		if (!best)
+			continue;
+		x->because = best->name;
+		x->worse = false;
+	}
+}
+
 /* -- interface ----------------------------------------------------------------------------------- */
 
 static int compare_steps(const void *a, const void *b)
@@ -257,6 +304,7 @@ int gate_series_find(struct gate_series **out, const struct gate_history *h,
 	}
 	if (f.s->nsteps)
 		qsort(f.s->step, f.s->nsteps, sizeof(*f.s->step), compare_steps);
+	find_causes(f.s);
 	for (size_t i = 0; i < f.s->nsteps; i++) {
 		f.s->step[i].accepted = accepted_at(h, &f.s->step[i]);
 		f.s->failed |= f.s->step[i].worse && f.s->step[i].rule->fail &&
@@ -288,6 +336,8 @@ int gate_series_exit_status(const struct gate_series *s)
 
 static const char *word_of(const struct gate_series *s, const struct gate_step *x)
 {
+	if (x->because)
+		return "follows";
 	if (!x->worse)
 		return "better";
 	if (x->accepted)
@@ -326,6 +376,9 @@ static void text_step(struct buf *out, const struct gate_series *s, const struct
 	buf_printf(out, "%-9s  %-28s %12s %12s %15s  %-8.2g %s (%s)%s\n", word_of(s, x), name,
 		   before, after, change, x->p, at->label, at->time,
 		   x->entry + 1 == s->history->n ? ", the newest" : "");
+	if (x->because)
+		buf_printf(out, "%9s  because %s %s\n", "", x->because,
+			   x->after < x->before ? "grew" : "shrank");
 	if (x->accepted)
 		buf_printf(out, "%9s  accepted by %s: %s\n", "", x->accepted->by, x->accepted->why);
 }
@@ -384,6 +437,8 @@ int gate_series_write_json(struct buf *out, const struct gate_series *s, const c
 			 h->entry[x->entry]->label, "file", h->entry[x->entry]->file);
 		json_put(&w, "entry", x->entry, "before", json_short(10, x->before), "after",
 			 json_short(10, x->after), "p", json_short(10, x->p));
+		if (x->because)
+			json_str(&w, "because", x->because);
 		if (x->accepted)
 			json_put(&w, "accepted_by", x->accepted->by, "accepted_why",
 				 x->accepted->why);

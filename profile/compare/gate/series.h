@@ -26,6 +26,8 @@ struct gate_step {
 	double before, after, p;
 	bool worse;
 	const struct gate_acceptance *accepted; /* NULL: by nobody */
+	/* Function whose step made this share larger or smaller, as shares add up to one; NULL: the change is its own. */
+	const char *because;
 };
 
 struct gate_series {

@@ -287,6 +287,43 @@ static void the_entry_is_named(void **state)
 	end(&p);
 }
 
+/* A function that grew makes the share of the other one smaller, which is no improvement; and the other way round. */
+static void others_only_follow(void **state)
+{
+	(void)state;
+	for (unsigned int grew = 0; grew < 2; grew++) {
+		unsigned int follow = 0, own = 0;
+		struct gate_history *h;
+		struct gate_series *s;
+		struct place p;
+
+		begin(&p);
+		for (unsigned int i = 0; i < 20; i++)
+			record(&p, "c", i,
+			       (i < 10 ? 30000
+				: grew ? 42000
+				       : 21000) +
+				       i * 7 % 10 * 20,
+			       NULL);
+		h = load(&p, 0);
+		s = find(&p, h, 10);
+		for (size_t i = 0; i < s->nsteps; i++) {
+			const struct gate_step *x = &s->step[i];
+
+			if (!x->name)
+				continue;
+			own += !strcmp(x->name, "leaf") && !x->because && x->worse == (bool)grew;
+			follow += !strcmp(x->name, "rest") && !x->worse && x->because &&
+				  !strcmp(x->because, "leaf");
+		}
+		assert_int_equal(own, 1);
+		assert_int_equal(follow, 1);
+		gate_series_destroy(s);
+		gate_history_destroy(h);
+		end(&p);
+	}
+}
+
 /* The same steps, which somebody accepts: with the commit itself, and one entry later. */
 static void accepted_steps_do_not_fail(void **state)
 {
@@ -391,6 +428,7 @@ int main(void)
 		cmocka_unit_test(broken_files_are_told),
 		cmocka_unit_test(labels_are_checked),
 		cmocka_unit_test(the_entry_is_named),
+		cmocka_unit_test(others_only_follow),
 		cmocka_unit_test(accepted_steps_do_not_fail),
 		cmocka_unit_test(acceptances_are_checked),
 		cmocka_unit_test(small_and_short_are_quiet),
