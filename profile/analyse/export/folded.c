@@ -34,8 +34,9 @@ struct folded_folded {
 	struct export_labels *labels;
 	struct export_tree *tree; /* its labels are indexes of text; the outermost is the comm */
 	struct texts texts;
-	struct table text;  /* const char *, as printed: each once */
-	uint32_t *of_label; /* indexes of text */
+	struct table text; /* const char *, as printed: each once */
+	uint32_t *
+		of_label; /* indexes of text; two of each label: of an unknown DSO's in the kernel the second */
 	uint32_t *of_task;
 	uint32_t *path; /* of a line, innermost first */
 	size_t deepest;
@@ -71,11 +72,12 @@ static bool ends_in_mark(const char *text)
 	       text[n - 1] == ']';
 }
 
-static const char *mark_of(const struct folded_folded *f, const struct export_label *l)
+/* `kernel`: it was recorded in the kernel, whatever it belongs to. */
+static const char *mark_of(const struct folded_folded *f, const struct export_label *l, bool kernel)
 {
 	if (f->opt->tidy || f->opt->no_marks)
 		return "";
-	if (stackset_kind_in_kernel(l->kind))
+	if (stackset_kind_in_kernel(l->kind) || (l->kind == STACKSET_KIND_UNKNOWN && kernel))
 		return "_[k]";
 	return l->kind == STACKSET_KIND_JIT ? "_[j]" : ends_in_mark(l->text) ? "_[i]" : "";
 }
@@ -148,7 +150,7 @@ static int tidy_all(struct folded_folded *f, const struct stackset *s)
 	int ret = 0;
 
 	f->text = TABLE_OF(const char *, equal_text);
-	f->of_label = calloc(nlabels + 1, sizeof(*f->of_label));
+	f->of_label = calloc(2 * nlabels + 2, sizeof(*f->of_label));
 	f->of_task = calloc(s->ntasks + 1, sizeof(*f->of_task));
 	if (!f->of_label || !f->of_task)
 		return -ENOMEM;
@@ -158,8 +160,10 @@ static int tidy_all(struct folded_folded *f, const struct stackset *s)
 
 		if (is_doubled(f, s, l) && asprintf(&doubled, "[%s]", l->text) < 0)
 			return -ENOMEM;
-		ret = text_index(f, doubled ? doubled : l->text,
-				 &(struct around){ false, "", mark_of(f, l) }, &f->of_label[i]);
+		for (unsigned int kernel = 0; kernel < 2 && !ret; kernel++)
+			ret = text_index(f, doubled ? doubled : l->text,
+					 &(struct around){ false, "", mark_of(f, l, kernel) },
+					 &f->of_label[2 * i + kernel]);
 	}
 	for (size_t i = 0; !ret && i < s->ntasks; i++) {
 		const struct stackset_task *t = &s->task[i];
@@ -176,7 +180,16 @@ static int tidy_all(struct folded_folded *f, const struct stackset *s)
 	return ret;
 }
 
-static int add_stack(struct folded_folded *f, const struct stackset_stack *st)
+/* Returns whether the frame of the i-th of n labels, outermost first, was recorded in the kernel. A frame has one or two. */
+static bool in_kernel(const struct stackset *s, const struct stackset_stack *st, size_t i, size_t n)
+{
+	size_t frame = st->n - 1 - i / (n / st->n);
+
+	return s->func[s->frame[st->frame[frame]].func].kernel;
+}
+
+static int add_stack(struct folded_folded *f, const struct stackset *s,
+		     const struct stackset_stack *st)
 {
 	const uint32_t *label;
 	size_t n = export_stack_labels(f->labels, st, &label);
@@ -185,7 +198,8 @@ static int add_stack(struct folded_folded *f, const struct stackset_stack *st)
 	int ret = export_tree_add(f->tree, EXPORT_ROOT, f->of_task[st->task], &node);
 
 	for (size_t i = 0; !ret && i < n; i++)
-		ret = export_tree_add(f->tree, node, f->of_label[label[i]], &node);
+		ret = export_tree_add(f->tree, node,
+				      f->of_label[2 * label[i] + in_kernel(s, st, i, n)], &node);
 	if (ret)
 		return ret;
 	if (n + 1 > f->deepest)
@@ -226,7 +240,7 @@ EXPORT_WRITER(folded)
 	if (!ret && (!f.tree || tidy_all(&f, s) < 0))
 		ret = err_nomem(e);
 	for (size_t i = 0; !ret && i < s->nstacks; i++)
-		if (add_stack(&f, &s->stack[i]) < 0)
+		if (add_stack(&f, s, &s->stack[i]) < 0)
 			ret = err_set(e, ENOMEM, "out of memory after %zu stacks", i);
 	if (!ret) {
 		f.path = calloc(f.deepest + 1, sizeof(*f.path));

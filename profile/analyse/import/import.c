@@ -60,6 +60,7 @@ struct import_func {
 	const char *name; /* NULL: known by its address */
 	uint64_t addr;	  /* if it is placed: where it begins in its DSO */
 	uint32_t dso;	  /* NO_DSO */
+	uint32_t told;	  /* bytes, as the text says; 0: it does not */
 	uint32_t size;	  /* bytes; more than the largest offset seen */
 	uint64_t place;	  /* address given to it */
 	bool kernel, placed;
@@ -131,7 +132,7 @@ static bool equal_func(const void *a, const void *b, const void *ctx)
 
 	(void)ctx;
 	return x->name == y->name && x->addr == y->addr && x->dso == y->dso &&
-	       x->kernel == y->kernel && x->placed == y->placed;
+	       x->kernel == y->kernel && x->placed == y->placed && x->told == y->told;
 }
 
 static bool equal_task(const void *a, const void *b, const void *ctx)
@@ -178,9 +179,24 @@ static struct import_text module_text(struct import_text t)
 		t.len = (size_t)(end - t.s);
 	if (t.len > 2 && t.s[0] == '[' && t.s[t.len - 1] == ']')
 		t = (struct import_text){ t.s + 1, t.len - 2 };
-	if (t.len >= PROFILE_MODULE_NAME)
-		t.len = PROFILE_MODULE_NAME - 1;
 	return t;
+}
+
+/* Returns a name that a module may have, as perf puts it in brackets; NULL: no memory. */
+static const char *keep_module(struct import *i, struct import_text t, bool coded)
+{
+	char raw[3 * PROFILE_MODULE_NAME], name[PROFILE_MODULE_NAME];
+	size_t n = t.len < sizeof(raw) - 1 ? t.len : sizeof(raw) - 1;
+
+	if (coded)
+		n = coded_read(raw, sizeof(raw) - 1, t.s, t.len);
+	else
+		memcpy(raw, t.s, n);
+	for (size_t k = 0; k < n; k++)
+		raw[k] = raw[k] && raw[k] != ']' && raw[k] != '/' ? raw[k] : '?';
+	raw[n] = '\0';
+	utf8_clean(name, sizeof(name), *raw ? raw : "?");
+	return texts_add(&i->texts, name);
 }
 
 static bool is_unknown(struct import_text t)
@@ -195,6 +211,9 @@ static int dso_of(struct import *i, const struct import_frame *f, bool kernel, u
 	bool fresh;
 
 	*out = NO_DSO;
+	/* A mark of folded text, not the name of a module. */
+	if (kernel && import_equals(t, IMPORT_JIT_DSO))
+		t = (struct import_text){ 0 };
 	if (is_unknown(t) && !f->name.len)
 		return 0;
 	if (kernel &&
@@ -205,7 +224,7 @@ static int dso_of(struct import *i, const struct import_frame *f, bool kernel, u
 	} else if (kernel) {
 		like.place = PLACE_MODULE;
 		like.len = 0;
-		like.name = import_keep(i, module_text(t), PROFILE_MODULE_NAME - 1, f->dso_coded);
+		like.name = keep_module(i, module_text(t), f->dso_coded);
 	} else if (is_unknown(t)) {
 		like.name = texts_add(&i->texts, IMPORT_USER_DSO);
 	} else {
@@ -247,7 +266,8 @@ static bool in_reach(struct import *i, uint32_t dso, const struct import_frame *
 static int func_of(struct import *i, const struct import_frame *f, bool kernel,
 		   struct import_row_frame *out)
 {
-	struct import_func like = { .kernel = kernel };
+	struct import_func like = { .kernel = kernel,
+				    .told = f->size <= IMPORT_MAX_OFFSET ? (uint32_t)f->size : 0 };
 	uint32_t off = f->off < IMPORT_MAX_OFFSET ? (uint32_t)f->off : IMPORT_MAX_OFFSET;
 	struct import_func *func;
 	bool fresh;
@@ -265,13 +285,14 @@ static int func_of(struct import *i, const struct import_frame *f, bool kernel,
 		like.addr = f->addr;
 	if ((f->name.len && !like.name) ||
 	    table_add(&i->func,
-		      table_mix((uintptr_t)like.name ^ like.addr, (uint64_t)like.dso << 1 | kernel),
+		      table_mix((uintptr_t)like.name ^ like.addr ^ like.told,
+				(uint64_t)like.dso << 1 | kernel),
 		      &like, &out->func, &fresh) < 0)
 		return -ENOMEM;
 	func = (struct import_func *)i->func.item + out->func;
 	out->off = f->name.len ? off : 0;
-	if (f->size > out->off && f->size <= IMPORT_MAX_OFFSET && f->size > func->size)
-		func->size = (uint32_t)f->size;
+	if (like.told > func->size)
+		func->size = like.told;
 	if (out->off >= func->size)
 		func->size = (out->off + 16u) & ~15u;
 	i->moved += f->placed && !like.placed && like.dso != NO_DSO;

@@ -3,10 +3,10 @@
  * import: a profile out of stacks that came as text.
  *
  * Samples are collected (the parsers' import_fn is import_add), then written through
- * a sink. Addresses are made up: each function, known by its name, its DSO and
- * whether it is the kernel's, gets a place of its own, as long as its size or the largest offset
- * seen in it, unless the text says where it is in its DSO. Kernel functions go to kallsyms, those of modules where modules lie, and
- * each user DSO becomes an ELF file of names. Texts are copied. One thread.
+ * a sink. Addresses are made up: each function, known by its name, its DSO,
+ * the size that the text says and whether it is the kernel's, gets a place of its own, as long as its size or the largest
+ * offset seen in it, unless the text says where it is in its DSO. Kernel functions go to kallsyms, those of modules where
+ * modules lie, and each user DSO becomes an ELF file of names. Texts are copied. One thread.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_IMPORT_IMPORT_H
 #define KVMPROF_PROFILE_ANALYSE_IMPORT_IMPORT_H

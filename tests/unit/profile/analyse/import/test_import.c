@@ -370,6 +370,11 @@ static void test_folded_profile(void **state)
 	assert_int_equal(set->weight, 1000001);
 	assert_true(set->weight_is_ns);
 	has("main+0([kernel.kallsyms])", "sh", STACKSET_KERNEL, 1000000);
+	/* Code without a file has no file, unless it is the kernel's. */
+	make("sh;main;compiled_[j] 3\nsh;main_[k];compiled_[j] 4\n", true,
+	     (struct import_options){ .counts = true }, &facts);
+	has("compiled+0([jit]) main+0(imported)", "sh", STACKSET_USER, 3);
+	has("compiled+0([kernel.kallsyms]) main+0([kernel.kallsyms])", "sh", STACKSET_KERNEL, 4);
 }
 
 static void test_script_profile(void **state)
