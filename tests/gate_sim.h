@@ -119,7 +119,7 @@ struct sim_counts {
 };
 
 /* -1 for a failure, which is printed. */
-static int sim_gates(struct sim *s, const struct stats_rule *rule, unsigned int n, bool pairs,
+static inline int sim_gates(struct sim *s, const struct stats_rule *rule, unsigned int n, bool pairs,
 		     unsigned int gates, struct sim_counts *out)
 {
 	double base[STATS_MAX_RUNS], head[STATS_MAX_RUNS];
@@ -148,7 +148,7 @@ static int sim_gates(struct sim *s, const struct stats_rule *rule, unsigned int 
 }
 
 /* Wilson's interval of k of n at a confidence of 0 to 1. */
-static void sim_wilson(double k, double n, double confidence, double *lo, double *hi)
+static inline void sim_wilson(double k, double n, double confidence, double *lo, double *hi)
 {
 	double z = stats_t_quantile((1 + confidence) / 2, 1e9), p = k / n;
 	double centre = (p + z * z / (2 * n)) / (1 + z * z / n);

@@ -366,6 +366,22 @@ static int diff_print(const struct diff *d, const struct cmd_diff_options *o, st
 	return outfile_write(o->output ? o->output : "-", text, len, e);
 }
 
+/* Warns of runs that are there twice: intervals and q take them for further evidence. */
+static void tell_copies(const struct diff *d, const struct cmd_diff_options *o)
+{
+	for (unsigned int i = 0; i < o->base.n + o->head.n; i++) {
+		const struct cmd_runs *side = i < o->base.n ? &o->base : &o->head;
+		const unsigned int copy_of = d->run[i].copy_of;
+
+		if (copy_of)
+			fprintf(stderr,
+				"kvmprof: warning: %s is %s again (all samples are equal): a run "
+				"counts once, make another one\n",
+				side->path[i < o->base.n ? i : i - o->base.n],
+				side->path[copy_of - 1]);
+	}
+}
+
 static int diff_compare(const struct cmd_diff_options *o, struct err *e)
 {
 	struct first_run first = { 0 };
@@ -377,6 +393,8 @@ static int diff_compare(const struct cmd_diff_options *o, struct err *e)
 	for (unsigned int i = 0; i < o->head.n && !ret; i++)
 		ret = diff_add_run(d, o->head.path[i], o, &first, e);
 	ret = ret ? ret : diff_finish(d, e);
+	if (!ret)
+		tell_copies(d, o);
 	ret = ret ? ret : diff_print(d, o, e);
 	diff_destroy(d);
 	free(first.totals);

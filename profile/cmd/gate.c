@@ -9,7 +9,7 @@
 #include "profile/compare/gate/exact.h"
 #include "profile/compare/gate/say.h"
 #include "profile/compare/gate/write_json.h"
-#include "profile/compare/gate/series.h"
+#include "profile/compare/gate/series_write.h"
 
 #include <errno.h>
 #include <float.h>
@@ -26,7 +26,7 @@ struct gate_options {
 	const struct gate_format *format;
 	struct gate_outputs outputs;
 	struct gate_eval_options eval;
-	const char *history, *label;
+	const char *history, *label, *html;
 	struct gate_acceptance accept[GATE_HISTORY_ACCEPTED];
 	unsigned int naccept;
 	const char *by, *why;
@@ -93,6 +93,11 @@ static int gate_show_history(const struct gate_options *o, const struct gate_rul
 	if (!ret)
 		ret = b.failed ? err_nomem(e)
 			       : outfile_write(o->output ? o->output : "-", b.data, b.len, e);
+	if (!ret && o->html) {
+		b.len = 0;
+		ret = gate_series_write_html(&b, s, o->history, e);
+		ret = ret ? ret : outfile_write(o->html, b.data, b.len, e);
+	}
 	buf_deinit(&b);
 	gate_series_destroy(s);
 	gate_history_destroy(h);
@@ -296,6 +301,8 @@ static const struct option_row rows[] = {
 	  OPTION_WHOLE(last, 1, STATS_HISTORY_MAX, "a number of entries") },
 	{ "recent", 0, "N", "a change for the worse in the newest N fails (default: 5)",
 	  OPTION_WHOLE(recent, 0, STATS_HISTORY_MAX, "a number of entries") },
+	{ "html", 0, "FILE", "of the history: a page with a graph of each series and its steps",
+	  OPTION_TEXT(html) },
 	OPTION_HELP,
 	{ 0 },
 };
@@ -336,6 +343,8 @@ static int gate_check_options(struct gate_options *o, struct err *e)
 		 (o->outputs.n || o->outputs.flamegraph ||
 		  (o->format->write != gate_write_text && o->format->write != gate_write_json)))
 		wrong = "--history is told as --format text or json";
+	else if (!o->history && o->html)
+		wrong = "--html is a page of the history: it needs --history DIR";
 	else if (!o->history && !o->side[GATE_BASE].n)
 		wrong = "needs runs of the base: --base FILE...";
 	else if (!o->history && !o->side[GATE_HEAD].n)

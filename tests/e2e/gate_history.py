@@ -82,10 +82,20 @@ check(changes("a", "--last", "5")[0] == 3, "a short history is inconclusive")
 p = e2e.kvmprof("gate", "-c", RULES, "--history", "a")
 check("left_leaf" in p.out and "c11 (2026-11-11T12:00:00Z)" in p.out, "text: " + p.out)
 
+# The page of it, by itself, and a history that is too short for any change.
+p = e2e.kvmprof("gate", "-c", RULES, "--history", "a", "--html", "page.html")
+with open("page.html", encoding="utf-8") as f:
+    page = f.read()
+check(p.status == 0 and page.startswith("<!DOCTYPE html>") and page.count("<svg ") == page.count("<h2 ") > 2 and
+      ">left_leaf</a>" in page and "c11" in page and "<script" not in page and "://" not in page, "page: " + page[:300])
+p = e2e.kvmprof("gate", "-c", RULES, "--history", "a", "--last", "9")
+check(p.status == 3 and "INCONCLUSIVE" in p.out and "too short" in p.out, "nine entries: %d %s" % (p.status, p.out))
+
 for argv, says in ((["--history", "missing"], "missing: cannot read"), (["--history", "a", "--record"], "--label"),
                    (["--history", "a", "--record", "--label", "x"], "needs runs"),
                    (["--history", "a", "--head", "x"], "--record only"),
                    (["--history", "a", "-f", "junit"], "text or json"),
+                   (["--base", "x", "--head", "x", "--html", "y"], "--html is a page of the history"),
                    (["--history", "a", "--record", "--label", "x", "--head", "missing"], "missing: "),
                    (["--history", RULES, "--record", "--label", "x", "--head", "run-c1-0"], RULES)):
     p = e2e.kvmprof("gate", *argv)

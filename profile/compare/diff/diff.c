@@ -314,18 +314,15 @@ bool diff_is_counted(const struct diff *d)
 	return true;
 }
 
-/* Refuses a run that its side has already: a copy of a run is no further evidence. */
-static int check_fresh(const struct diff *d, const struct diff_run *run, struct err *e)
+/* Returns the number of the run of the same side that this one is a copy of; 0: none. */
+static unsigned int copy_of(const struct diff *d, const struct diff_run *run)
 {
 	const struct diff_private *v = d->priv;
 	const unsigned int from = v->added < d->design.nbase ? 0 : d->design.nbase;
 
 	for (unsigned int i = from; i < v->added && !run->counted; i++)
 		if (v->run[i].contents == run->contents)
-			return err_set(e, EINVAL,
-				       "it is run %u of the same side again (all samples are "
-				       "equal): a run counts once, make another one",
-				       i - from + 1);
+			return i - from + 1;
 	return 0;
 }
 
@@ -341,8 +338,7 @@ int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 	run = &v->run[v->added];
 	run->counted = s->counted;
 	run->contents = comparable_contents(s);
-	if (check_fresh(d, run, e))
-		return -EINVAL;
+	run->copy_of = copy_of(d, run);
 	run->guest = texts_add(&v->texts, s->guest ? s->guest : "");
 	if (!run->guest)
 		return err_nomem(e);

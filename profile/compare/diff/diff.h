@@ -39,6 +39,8 @@ struct diff_run {
 	bool counted;		  /* weights are exact: nothing was sampled */
 	const char *guest;	  /* stackset.guest */
 	uint64_t contents;	  /* comparable_contents() */
+	/* The run of the same side, from 1 on, whose samples these are, too: no evidence. 0: none. Exact counts repeat. */
+	unsigned int copy_of;
 };
 
 struct diff {
@@ -58,10 +60,7 @@ int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struc
 		struct err *e);
 void diff_destroy(struct diff *d);
 
-/*
- * The next run, base runs first; s may go afterwards. -ENODATA: nothing in it counts. -EINVAL: the side has this run
- * already, in this file or in another one. Exact counts repeat, and may be equal.
- */
+/* The next run, base runs first; s may go afterwards. -ENODATA: nothing in it counts. */
 int diff_add(struct diff *d, const struct stackset *s, struct err *e);
 
 /* When all na + nb are in. */

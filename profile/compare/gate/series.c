@@ -3,8 +3,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/json.h"
-#include "profile/compare/gate/say.h"
 
 #include <errno.h>
 #include <math.h>
@@ -24,7 +22,7 @@ struct find {
 	struct gate_series *s;
 	const struct gate_rules *rules;
 	uint64_t seed;
-	size_t cap; /* of s->step */
+	size_t cap, lines_cap; /* of s->step and s->line */
 	struct err *e;
 };
 
@@ -64,40 +62,182 @@ static bool is_large(const struct gate_rule *r, double before, double change)
 	return fabs(change) >= bar;
 }
 
-/* of: the series that are looked at for the same rule; each has its part of alpha. */
-static int find_steps(struct find *f, const struct series_line *l, const struct gate_step *like,
-		      size_t of)
+/* Which change of a series is judged, against which level. */
+struct level {
+	double value;
+	size_t at; /* its first value */
+};
+
+/* The levels since the last step: the lowest and the highest are what a creeping change is measured by. */
+struct levels {
+	struct level last, low, high;
+};
+
+static void restart(struct levels *l, const struct level *now)
 {
-	struct stats_change change[STATS_CHANGES_MAX];
-	struct stats_change_options opt = {
+	l->last = l->low = l->high = *now;
+}
+
+/*
+ * Judges the change to the level `now`. Returns whether it is a step: by itself, or because smaller ones have added up;
+ * then *from is the level that it is measured by.
+ */
+static bool is_step(const struct gate_rule *r, const struct levels *l, const struct level *now,
+		    struct level *from, bool *crept)
+{
+	*from = l->last;
+	*crept = false;
+	if (is_large(r, from->value, now->value - from->value))
+		return true;
+	*from = now->value > l->last.value ? l->low : l->high;
+	*crept = true;
+	return is_large(r, from->value, now->value - from->value);
+}
+
+static void follow(struct levels *l, const struct level *now)
+{
+	l->last = *now;
+	if (now->value < l->low.value)
+		l->low = *now;
+	if (now->value > l->high.value)
+		l->high = *now;
+}
+
+/* Calls found() for each step of a series; a value other than 0 ends it and is returned. */
+static int each_step(const struct gate_line *l,
+		     int (*found)(void *ctx, const struct gate_line *l, const struct gate_step *x,
+				  size_t at),
+		     void *ctx)
+{
+	struct levels levels;
+	int ret = 0;
+
+	if (l->nchanges)
+		restart(&levels, &(struct level){ l->change[0].before, 0 });
+	for (size_t i = 0; i < l->nchanges && !ret; i++) {
+		const struct stats_change *c = &l->change[i];
+		const struct level now = { c->after, c->at };
+		struct level from;
+		bool crept;
+
+		/* A change of spread alone may lie between; then this is the level beside it. */
+		levels.last.value = c->before;
+		if (!is_step(l->rule, &levels, &now, &from, &crept)) {
+			follow(&levels, &now);
+			continue;
+		}
+		const struct gate_step step = {
+			.rule = l->rule,
+			.name = l->name,
+			.dso = l->dso,
+			.mode = l->mode,
+			.entry = l->entry[c->at],
+			.before = from.value,
+			.after = now.value,
+			.p = c->p,
+			.worse = l->rule->worse == STATS_EITHER ||
+				 (l->rule->worse == STATS_LOWER ? now.value < from.value
+								: now.value > from.value),
+			.crept = crept,
+			.from = l->entry[from.at],
+		};
+
+		ret = found(ctx, l, &step, c->at);
+		restart(&levels, &now);
+	}
+	return ret;
+}
+
+/* of: the series that are looked at for the same rule; each has its part of alpha. */
+static struct stats_change_options options_for(const struct find *f, size_t of)
+{
+	return (struct stats_change_options){
 		.alpha = fmin(STATS_CHANGE_ALPHA, GATE_SERIES_ALPHA / (double)of),
 		.shuffles = (unsigned int)fmin(SHUFFLES_MAX, STATS_CHANGE_SHUFFLES * (double)of),
 		.seed = f->seed,
+		.levels = true,
+		.dependent = true,
 	};
-	size_t n = 0;
+}
+
+/* A look at a series as it was some entries ago. */
+struct series_look {
+	struct find *f;
+	const struct stats_change_options *opt;
+	size_t near; /* the value at which a step is looked for */
+	bool seen;
+};
+
+static int is_near(void *ctx, const struct gate_line *l, const struct gate_step *x, size_t at)
+{
+	struct series_look *look = ctx;
+
+	(void)l;
+	(void)x;
+	look->seen |= at + GATE_SERIES_NEAR >= look->near && at <= look->near + GATE_SERIES_NEAR;
+	return 0;
+}
+
+/* Whether a step at value `at` could be seen GATE_SERIES_LOOKS entries ago. */
+static int was_seen(struct series_look *look, const struct gate_line *l, size_t at)
+{
+	struct gate_line before = *l;
 	int ret;
 
+	look->near = at;
+	look->seen = false;
+	before.n = l->n > GATE_SERIES_LOOKS ? l->n - GATE_SERIES_LOOKS : 0;
+	if (before.n < 2 * STATS_CHANGE_SEGMENT)
+		return 0;
+	ret = stats_changes(before.value, before.n, look->opt, before.change, &before.nchanges,
+			    look->f->e);
+	return ret ? ret : each_step(&before, is_near, look);
+}
+
+static int keep_step(void *ctx, const struct gate_line *l, const struct gate_step *x, size_t at)
+{
+	struct series_look *look = ctx;
+	struct gate_step step = *x;
+	int ret = 0;
+
+	if (step.worse && step.rule->fail) {
+		ret = was_seen(look, l, at);
+		step.fresh = !look->seen;
+	}
+	return ret ? ret : add_step(look->f, &step);
+}
+
+static int find_steps(struct find *f, const struct series_line *l, const struct gate_step *like,
+		      size_t of)
+{
+	const struct stats_change_options opt = options_for(f, of);
+	struct series_look look = { .f = f, .opt = &opt };
+	struct gate_line *line;
+	int ret;
+
+	if (ARRAY_ROOM(f->s->line, f->s->nseries, f->lines_cap))
+		return no_memory(f);
+	line = &f->s->line[f->s->nseries];
+	*line = (struct gate_line){ .rule = like->rule,
+				    .name = like->name,
+				    .dso = like->dso,
+				    .mode = like->mode,
+				    .value = calloc(l->n + 1, sizeof(*line->value)),
+				    .entry = calloc(l->n + 1, sizeof(*line->entry)),
+				    .n = l->n };
 	f->s->nseries++;
-	if (l->n < 2 * STATS_CHANGE_SEGMENT) {
-		f->s->ntooshort++;
+	if (!line->value || !line->entry)
+		return no_memory(f);
+	memcpy(line->value, l->value, l->n * sizeof(*l->value));
+	memcpy(line->entry, l->entry, l->n * sizeof(*l->entry));
+	line->blind = !stats_change_is_possible(l->n, opt.alpha);
+	if (line->blind) {
+		f->s->nblind++;
+		f->s->unsure |= like->rule->fail;
 		return 0;
 	}
-	ret = stats_changes(l->value, l->n, &opt, change, &n, f->e);
-	for (size_t i = 0; i < n && !ret; i++) {
-		struct gate_step step = *like;
-		double diff = change[i].after - change[i].before;
-
-		if (!is_large(like->rule, change[i].before, diff))
-			continue;
-		step.entry = l->entry[change[i].at];
-		step.before = change[i].before;
-		step.after = change[i].after;
-		step.p = change[i].p;
-		step.worse = like->rule->worse == STATS_EITHER ||
-			     (like->rule->worse == STATS_LOWER ? diff < 0 : diff > 0);
-		ret = add_step(f, &step);
-	}
-	return ret;
+	ret = stats_changes(line->value, line->n, &opt, line->change, &line->nchanges, f->e);
+	return ret ? ret : each_step(line, keep_step, &look);
 }
 
 static int number_steps(struct find *f, const struct gate_rule *r, struct series_line *l)
@@ -307,8 +447,7 @@ int gate_series_find(struct gate_series **out, const struct gate_history *h,
 	find_causes(f.s);
 	for (size_t i = 0; i < f.s->nsteps; i++) {
 		f.s->step[i].accepted = accepted_at(h, &f.s->step[i]);
-		f.s->failed |= f.s->step[i].worse && f.s->step[i].rule->fail &&
-			       !f.s->step[i].accepted && f.s->step[i].entry + recent >= h->n;
+		f.s->failed |= !strcmp(gate_step_word(f.s, &f.s->step[i]), "fail");
 	}
 	if (ret)
 		gate_series_destroy(f.s);
@@ -321,6 +460,11 @@ void gate_series_destroy(struct gate_series *s)
 {
 	if (!s)
 		return;
+	for (size_t i = 0; i < s->nseries; i++) {
+		free(s->line[i].value);
+		free(s->line[i].entry);
+	}
+	free(s->line);
 	free(s->step);
 	free(s);
 }
@@ -329,12 +473,10 @@ int gate_series_exit_status(const struct gate_series *s)
 {
 	if (s->failed)
 		return 1;
-	return s->ntooshort == s->nseries ? 3 : 0;
+	return s->unsure || s->nblind == s->nseries ? 3 : 0;
 }
 
-/* -- output ----------------------------------------------------------------------------------------- */
-
-static const char *word_of(const struct gate_series *s, const struct gate_step *x)
+const char *gate_step_word(const struct gate_series *s, const struct gate_step *x)
 {
 	if (x->because)
 		return "follows";
@@ -344,108 +486,5 @@ static const char *word_of(const struct gate_series *s, const struct gate_step *
 		return "accepted";
 	if (!x->rule->fail)
 		return "warn";
-	return x->entry + s->recent >= s->history->n ? "fail" : "older";
-}
-
-static void say_name(char *out, size_t size, const struct gate_step *x)
-{
-	const struct gate_finding f = { .name = x->name, .dso = x->dso, .mode = x->mode };
-
-	if (x->name)
-		gate_say_function(out, size, &f);
-	else
-		snprintf(out, size, "%s", x->rule->name);
-}
-
-static void text_step(struct buf *out, const struct gate_series *s, const struct gate_step *x)
-{
-	const struct gate_history_entry *at = s->history->entry[x->entry];
-	enum gate_rule_dimension d = x->name ? GATE_RULE_PART : gate_rule_dimension(x->rule);
-	const struct stats_rule stats = gate_rule_stats(x->rule, x->before, 0);
-	char name[256], before[GATE_CELL], after[GATE_CELL], change[GATE_CELL];
-	double diff = x->after - x->before;
-
-	say_name(name, sizeof(name), x);
-	gate_say_value(before, sizeof(before), d, x->before);
-	gate_say_value(after, sizeof(after), d, x->after);
-	gate_say_effect(change, sizeof(change), &stats, d,
-			stats.unit == STATS_RELATIVE ? diff / x->before
-			: stats.unit == STATS_POINTS ? 100 * diff
-						     : diff,
-			GATE_EFFECT_IS_CHANGE);
-	buf_printf(out, "%-9s  %-28s %12s %12s %15s  %-8.2g %s (%s)%s\n", word_of(s, x), name,
-		   before, after, change, x->p, at->label, at->time,
-		   x->entry + 1 == s->history->n ? ", the newest" : "");
-	if (x->because)
-		buf_printf(out, "%9s  because %s %s\n", "", x->because,
-			   x->after < x->before ? "grew" : "shrank");
-	if (x->accepted)
-		buf_printf(out, "%9s  accepted by %s: %s\n", "", x->accepted->by, x->accepted->why);
-}
-
-int gate_series_write_text(struct buf *out, const struct gate_series *s, const char *dir,
-			   struct err *e)
-{
-	const struct gate_history *h = s->history;
-
-	buf_printf(out, "# history %s: %zu entr%s", dir, h->n, h->n == 1 ? "y" : "ies");
-	if (h->n)
-		buf_printf(out, ", %s (%s) to %s (%s)", h->entry[0]->label, h->entry[0]->time,
-			   h->entry[h->n - 1]->label, h->entry[h->n - 1]->time);
-	buf_printf(out, "\n");
-	if (s->ntooshort)
-		buf_printf(out,
-			   "# %zu of %zu series are too short: a change can be seen from %u values "
-			   "on\n",
-			   s->ntooshort, s->nseries, 2 * STATS_CHANGE_SEGMENT);
-	if (s->nsteps)
-		buf_printf(out, "#\n%-9s  %-28s %12s %12s %15s  %-8s %s\n", "# Verdict", "Metric",
-			   "Before", "After", "Change", "p", "Since");
-	for (size_t i = 0; i < s->nsteps; i++)
-		text_step(out, s, &s->step[i]);
-	if (!s->nsteps)
-		buf_printf(out, "# no change of level in %zu series\n", s->nseries - s->ntooshort);
-	return out->failed ? err_set(e, ENOMEM, "out of memory for the report") : 0;
-}
-
-int gate_series_write_json(struct buf *out, const struct gate_series *s, const char *dir,
-			   struct err *e)
-{
-	const struct gate_history *h = s->history;
-	struct json_writer w;
-
-	json_begin(&w, out);
-	json_object_begin(&w, NULL);
-	json_put(&w, "version", 1u, "history", dir, "exit_status",
-		 (unsigned int)gate_series_exit_status(s), "series", s->nseries, "too_short",
-		 s->ntooshort);
-	json_array_begin(&w, "entries");
-	for (size_t i = 0; i < h->n; i++) {
-		json_line(&w);
-		json_put_object(&w, NULL, "file", h->entry[i]->file, "time", h->entry[i]->time,
-				"label", h->entry[i]->label, "runs", h->entry[i]->runs);
-	}
-	json_array_end(&w);
-	json_array_begin(&w, "changes");
-	for (size_t i = 0; i < s->nsteps; i++) {
-		const struct gate_step *x = &s->step[i];
-
-		json_line(&w);
-		json_object_begin(&w, NULL);
-		json_put(&w, "verdict", word_of(s, x), "rule", x->rule->name, "measures",
-			 x->rule->key, "function", x->name, "dso", x->dso, "mode", x->mode, "label",
-			 h->entry[x->entry]->label, "file", h->entry[x->entry]->file);
-		json_put(&w, "entry", x->entry, "before", json_short(10, x->before), "after",
-			 json_short(10, x->after), "p", json_short(10, x->p));
-		if (x->because)
-			json_str(&w, "because", x->because);
-		if (x->accepted)
-			json_put(&w, "accepted_by", x->accepted->by, "accepted_why",
-				 x->accepted->why);
-		json_object_end(&w);
-	}
-	json_array_end(&w);
-	json_object_end(&w);
-	buf_u8(out, '\n');
-	return out->failed ? err_set(e, ENOMEM, "out of memory for the report") : 0;
+	return s->recent && (x->fresh || x->entry + s->recent >= s->history->n) ? "fail" : "older";
 }

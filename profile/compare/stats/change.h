@@ -4,7 +4,8 @@
  *
  * E-divisive (Matteson and James 2014, with the segment's end as MongoDB's performance team uses
  * it): the split of a segment with the largest energy distance |a - b| between its parts is
- * compared with the largest after shuffling within segments; significant ones split again.
+ * compared with the largest after shuffling the segment; the parts of a significant one are judged in the same way,
+ * each by itself.
  * Finds changes of level, spread and shape. Values of a history are means of a commit's
  * runs; the order is that of commits.
  *
@@ -15,6 +16,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +31,12 @@ struct stats_change_options {
 	unsigned int shuffles; /* 0: STATS_CHANGE_SHUFFLES; 99 to 9999 */
 	double min_effect;     /* relative; smaller steps between means are left out; 0: none */
 	uint64_t seed;	       /* 0: STATS_SEED */
+	/*
+	 * Only changes of level, neither of spread nor of shape alone. Segments stay as they are: `before' and `after' are
+	 * of those that meet at the change.
+	 */
+	bool levels;
+	bool dependent; /* values may depend on the one before, as an AR(1) does */
 };
 
 struct stats_change {
@@ -45,5 +53,14 @@ struct stats_change {
  */
 int stats_changes(const double *v, size_t nvalues, const struct stats_change_options *opt,
 		  struct stats_change out[STATS_CHANGES_MAX], size_t *n, struct err *e);
+
+/*
+ * Returns the least p that a change between `left` and `right` values can have, whatever its size: few values have few
+ * arrangements. 1: a part is shorter than a segment.
+ */
+double stats_change_least_p(size_t left, size_t right);
+
+/* Returns whether any change, wherever and of whatever size, could be found in n values. */
+bool stats_change_is_possible(size_t n, double alpha);
 
 #endif

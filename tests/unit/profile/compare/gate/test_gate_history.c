@@ -8,7 +8,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "profile/compare/gate/series.h"
+#include "profile/compare/gate/series_write.h"
+#include "profile/compare/stats/deals.h"
 #include "tests/unit/stackset_fixture.h"
 
 #include <errno.h>
@@ -419,6 +420,207 @@ static void small_and_short_are_quiet(void **state)
 	end(&p);
 }
 
+/* -- series ---------------------------------------------------------------------------------- */
+
+#define MOST 120u
+
+/* A history in memory of one time, in which value i is v[i]. */
+static struct gate_history *of_values(const double *v, size_t n)
+{
+	static struct gate_history_value value[MOST];
+	static struct gate_history_entry entry[MOST];
+	static struct gate_history_entry *pointer[MOST];
+	static struct gate_history h;
+	static char file[] = "file";
+
+	for (size_t i = 0; i < n; i++) {
+		value[i] = (struct gate_history_value){ .name = "time", .mean = v[i], .runs = 1 };
+		entry[i] = (struct gate_history_entry){
+			.file = file, .runs = 1, .value = &value[i], .nvalues = 1
+		};
+		snprintf(entry[i].label, sizeof(entry[i].label), "c%zu<&>", i);
+		snprintf(entry[i].time, sizeof(entry[i].time), "2026-11-01T00:00:00Z");
+		pointer[i] = &entry[i];
+	}
+	h = (struct gate_history){ .entry = pointer, .n = n };
+	return &h;
+}
+
+static struct gate_series *judge(const struct gate_rules *rules, const double *v, size_t n)
+{
+	struct gate_series *s = NULL;
+	struct err e = { 0 };
+
+	assert_int_equal(gate_series_find(&s, of_values(v, n), rules, GATE_SERIES_RECENT, 0, &e),
+			 0);
+	return s;
+}
+
+static double wobble(size_t i)
+{
+	uint64_t random = 77 + i;
+
+	return (double)(stats_random(&random) >> 40) / (1 << 24) - 0.5;
+}
+
+#define TIME_RULE "[[rule]]\nmetric = \"time\"\nthreshold = \"2 %\"\n"
+
+/* Where no change of any size could be found, the history does not pass. */
+static void too_few_are_inconclusive(void **state)
+{
+	struct gate_rules *rules = rules_of(TIME_RULE);
+	double v[MOST];
+
+	(void)state;
+	for (size_t i = 0; i < MOST; i++)
+		v[i] = 1e9 + 1e6 * wobble(i);
+	for (size_t n = 1; n <= 14; n++) {
+		struct gate_series *s = judge(rules, v, n);
+
+		assert_int_equal(gate_series_exit_status(s), n < GATE_SERIES_LEAST ? 3 : 0);
+		assert_int_equal(s->nblind, n < GATE_SERIES_LEAST);
+		gate_series_destroy(s);
+	}
+	gate_rules_destroy(rules);
+	/* Nor does it if that is so of one rule of level fail; of a warning it may. */
+	for (int warns = 0; warns < 2; warns++) {
+		struct gate_series *s;
+
+		rules = rules_of(
+			warns ? TIME_RULE "[[rule]]\nmetric = \"exits\"\nthreshold = \"2 %\"\n"
+					  "level = \"warn\"\n"
+			      : TIME_RULE "[[rule]]\nmetric = \"exits\"\nthreshold = \"2 %\"\n");
+		s = judge(rules, v, 40);
+		assert_int_equal(gate_series_exit_status(s), warns ? 0 : 3);
+		gate_series_destroy(s);
+		gate_rules_destroy(rules);
+	}
+}
+
+/* A change among the first entries is seen late; then it fails, however old it is, but not for ever. */
+static void an_early_change_fails_once(void **state)
+{
+	struct gate_rules *rules = rules_of(TIME_RULE);
+
+	(void)state;
+	for (size_t at = 3; at <= 8; at += 5) {
+		unsigned int failed = 0;
+		double v[MOST];
+
+		for (size_t i = 0; i < MOST; i++)
+			v[i] = (1e9 + 1e6 * wobble(i)) * (i >= at ? 1.3 : 1);
+		for (size_t n = at + 3; n <= at + 22; n++) {
+			struct gate_series *s = judge(rules, v, n);
+
+			failed += gate_series_exit_status(s) == 1;
+			if (n == at + 22)
+				assert_int_equal(gate_series_exit_status(s), 0);
+			gate_series_destroy(s);
+		}
+		assert_true(failed >= 2);
+	}
+	gate_rules_destroy(rules);
+}
+
+/* Four steps of 1.2 %, a drift, and two of 1.2 %: each is more than 2 % in the end. */
+static void what_creeps_is_found(void **state)
+{
+	struct gate_rules *rules = rules_of(TIME_RULE);
+
+	(void)state;
+	for (int how = 0; how < 4; how++) {
+		struct gate_series *s;
+		double v[MOST];
+		bool crept = false;
+
+		for (size_t i = 0; i < MOST; i++) {
+			double by = how == 0   ? 0.012 * (double)(i / 25)
+				    : how == 1 ? 0.06 * (double)i / MOST
+				    : how == 2 ? 0.012 * (double)(i / 45)
+					       : 0.012 * (double)(i / 70);
+
+			v[i] = 1e9 * (1 + by) + 4e6 * wobble(i);
+		}
+		s = judge(rules, v, MOST);
+		/* One step of 1.2 % is below the threshold. */
+		assert_int_equal(s->nsteps > 0, how < 3);
+		for (size_t i = 0; i < s->nsteps; i++) {
+			crept |= s->step[i].crept;
+			assert_true(s->step[i].worse && s->step[i].from < s->step[i].entry);
+			assert_true(s->step[i].after > 1.02 * s->step[i].before);
+		}
+		assert_int_equal(crept, how < 3);
+		assert_true(s->line[0].nchanges >= (how == 3 ? 1 : 2));
+		gate_series_destroy(s);
+	}
+	gate_rules_destroy(rules);
+}
+
+/* Up by less than the threshold and down again is nothing; down and up by more than it is both. */
+static void what_returns_is_no_creeping(void **state)
+{
+	struct gate_rules *rules = rules_of(TIME_RULE);
+	struct gate_series *s;
+	double v[MOST];
+
+	(void)state;
+	for (size_t i = 0; i < MOST; i++)
+		v[i] = 1e9 * (i / 30 % 2 ? 1.015 : 1) + 4e6 * wobble(i);
+	s = judge(rules, v, MOST);
+	assert_int_equal(s->nsteps, 0);
+	assert_int_equal(s->line[0].nchanges, 3);
+	gate_series_destroy(s);
+	for (size_t i = 0; i < MOST; i++)
+		v[i] = 1e9 * (i < 40 || i >= 80 ? 1 : 0.96) + 4e6 * wobble(i);
+	s = judge(rules, v, MOST);
+	assert_int_equal(s->nsteps, 2);
+	/* Newest first. */
+	assert_true(s->step[0].worse && s->step[0].entry == 80 && !s->step[0].crept);
+	assert_true(!s->step[1].worse && s->step[1].entry == 40);
+	gate_series_destroy(s);
+	gate_rules_destroy(rules);
+}
+
+static void the_page_has_the_steps(void **state)
+{
+	struct gate_rules *rules = rules_of(TIME_RULE);
+	struct gate_series *s;
+	double v[MOST];
+	struct err e = { 0 };
+	struct buf b;
+	const char *text;
+
+	(void)state;
+	for (size_t i = 0; i < MOST; i++)
+		v[i] = 1e9 * (i < 40 ? 1 : 1.05) + 4e6 * wobble(i);
+	s = judge(rules, v, MOST);
+	buf_init(&b);
+	assert_int_equal(gate_series_write_html(&b, s, "a<b>", &e), 0);
+	buf_u8(&b, 0);
+	text = (const char *)b.data;
+	assert_non_null(strstr(text, "<title>History a&lt;b&gt;</title>"));
+	assert_non_null(
+		strstr(text, "<td class=\"older v\">older</td><td><a href=\"#g0\">time</a>"));
+	assert_non_null(strstr(text, "c40&lt;&amp;&gt; +"));
+	assert_null(strstr(text, "<&>"));
+	assert_null(strstr(text, "http"));
+	assert_null(strstr(text, "<script"));
+	buf_deinit(&b);
+	gate_series_destroy(s);
+	/* One value, and none: graphs without a scale of their own. */
+	for (size_t n = 0; n < 2; n++) {
+		s = judge(rules, v, n);
+		buf_init(&b);
+		assert_int_equal(gate_series_write_html(&b, s, "x", &e), 0);
+		buf_u8(&b, 0);
+		assert_null(strstr((const char *)b.data, "nan"));
+		assert_null(strstr((const char *)b.data, "inf"));
+		buf_deinit(&b);
+		gate_series_destroy(s);
+	}
+	gate_rules_destroy(rules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +634,11 @@ int main(void)
 		cmocka_unit_test(accepted_steps_do_not_fail),
 		cmocka_unit_test(acceptances_are_checked),
 		cmocka_unit_test(small_and_short_are_quiet),
+		cmocka_unit_test(too_few_are_inconclusive),
+		cmocka_unit_test(an_early_change_fails_once),
+		cmocka_unit_test(what_creeps_is_found),
+		cmocka_unit_test(what_returns_is_no_creeping),
+		cmocka_unit_test(the_page_has_the_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

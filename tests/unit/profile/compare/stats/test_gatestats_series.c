@@ -105,6 +105,124 @@ static void test_changes(void **state)
 	assert_int_equal(changes(v, 5, &o, c), 0);
 }
 
+static const struct stats_change_options of_levels = { .levels = true, .dependent = true };
+
+/* Roughly normal, sd 1. */
+static double noise(uint64_t *state)
+{
+	double sum = -6;
+
+	for (unsigned int i = 0; i < 12; i++)
+		sum += (double)(stats_random(state) >> 11) * 0x1p-53;
+	return sum;
+}
+
+/* 100 values, a step of 3 at 30; from 60 on the host is noisy. */
+static void test_noise_hides_nothing(void **state)
+{
+	struct stats_change c[STATS_CHANGES_MAX];
+	double v[100];
+	uint64_t random = 5;
+
+	(void)state;
+	for (unsigned int k = 0; k < 20; k++) {
+		size_t n, at30 = 0, at60 = 0;
+
+		for (unsigned int i = 0; i < 100; i++)
+			v[i] = 100 + (i >= 30) * 3 + noise(&random) * (i < 60 ? 0.1 : 15);
+		n = changes(v, 100, &of_levels, c);
+		for (size_t i = 0; i < n; i++) {
+			at30 += c[i].at == 30;
+			at60 += c[i].at > 35;
+		}
+		assert_int_equal(at30, 1);
+		near(round(c[0].before), 100);
+		near(round(c[0].after), 103);
+		/* The mean of so noisy a part is no level of its own, but in one of a hundred. */
+		assert_true(at60 <= 1);
+	}
+	/* Without the option a change of spread is a change. */
+	for (unsigned int i = 0; i < 100; i++)
+		v[i] = 100 + noise(&random) * (i < 60 ? 0.1 : 15);
+	assert_int_equal(changes(v, 100, &(struct stats_change_options){ 0 }, c), 1);
+	assert_int_equal(changes(v, 100, &of_levels, c), 0);
+}
+
+/* Each value has 0.8 of the one before: without the option most such series have changes. */
+static void test_dependent_values(void **state)
+{
+	const struct stats_change_options plain = { 0 };
+	struct stats_change c[STATS_CHANGES_MAX];
+	unsigned int found = 0, alarms = 0, steps = 0;
+	double v[100], last = 0;
+	uint64_t random = 11;
+
+	(void)state;
+	for (unsigned int round = 0; round < 40; round++) {
+		for (unsigned int i = 0; i < 100; i++) {
+			last = 0.8 * last + 0.6 * noise(&random);
+			v[i] = 100 + last;
+		}
+		alarms += changes(v, 100, &plain, c) > 0;
+		found += changes(v, 100, &of_levels, c) > 0;
+		for (unsigned int i = 60; i < 100; i++)
+			v[i] += 12;
+		steps += changes(v, 100, &of_levels, c) > 0 && c[0].at >= 58 && c[0].at <= 62;
+	}
+	assert_true(alarms > 25);
+	assert_true(found <= 5);
+	assert_true(steps >= 36);
+}
+
+/* The option costs little where values are independent. */
+static void test_independent_values(void **state)
+{
+	struct stats_change c[STATS_CHANGES_MAX];
+	unsigned int steps = 0, alarms = 0;
+	double v[100];
+	uint64_t random = 23;
+
+	(void)state;
+	for (unsigned int round = 0; round < 40; round++) {
+		for (unsigned int i = 0; i < 100; i++)
+			v[i] = 100 + noise(&random);
+		alarms += changes(v, 100, &of_levels, c) > 0;
+		for (unsigned int i = 60; i < 100; i++)
+			v[i] += 3;
+		steps += changes(v, 100, &of_levels, c) > 0 && c[0].at >= 58 && c[0].at <= 62;
+	}
+	assert_true(alarms <= 2);
+	assert_true(steps >= 37);
+}
+
+/* Of n values the arrangements are few, and no size of a change makes up for that. */
+static void test_least_p(void **state)
+{
+	struct stats_change c[STATS_CHANGES_MAX];
+	double v[16];
+
+	(void)state;
+	near(stats_change_least_p(3, 3), 0.1);
+	near(stats_change_least_p(3, 9), 2.0 / 220);
+	near(stats_change_least_p(5, 5), 2.0 / 252);
+	near(stats_change_least_p(2, 90), 1);
+	assert_false(stats_change_is_possible(9, 0.01));
+	assert_true(stats_change_is_possible(10, 0.01));
+	assert_false(stats_change_is_possible(11, 0.0025));
+	assert_true(stats_change_is_possible(12, 0.0025));
+	for (size_t n = 6; n <= 13; n++)
+		for (size_t right = 3; right + 3 <= n; right++) {
+			size_t found;
+
+			for (size_t i = 0; i < n; i++)
+				v[i] = 100 + wobble((unsigned int)i) + (i + right >= n ? 1000 : 0);
+			found = changes(v, n, &of_levels, c);
+			assert_int_equal(found, stats_change_least_p(n - right, right) <= 0.01);
+			if (found)
+				assert_int_equal(c[0].at, n - right);
+		}
+}
+
 static void test_changes_refused(void **state)
 {
 	static double v[STATS_HISTORY_MAX + 1];
@@ -129,8 +247,9 @@ static void test_changes_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_changes_refused),
+		cmocka_unit_test(test_changes),		 cmocka_unit_test(test_noise_hides_nothing),
+		cmocka_unit_test(test_dependent_values), cmocka_unit_test(test_independent_values),
+		cmocka_unit_test(test_least_p),		 cmocka_unit_test(test_changes_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
