@@ -81,6 +81,7 @@ struct vm_config {
 	struct net_config net; /* net0 */
 	bool rng;	       /* a virtio-rng */
 	bool virtio_console;   /* hvc0, which goes where the serial line goes */
+	bool reboots; /* a reset of the guest starts it anew: vm_boot_again(); else it ends the machine */
 	bool slow_tick;	       /* VMM-side PIT with a floor on its period (interpreting hosts) */
 	struct vm_event event[VM_MAX_EVENTS];
 	unsigned int nevents; /* 0: no sampling */

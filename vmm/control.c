@@ -97,6 +97,16 @@ void vm_pause_ask(struct vm *vm)
 	vm->ops->wake(vm);
 }
 
+void vm_reset_ask(struct vm *vm, const struct vcpu *v)
+{
+	if (!vm->boot) {
+		machine_end(vm, VM_END_RESET, v, NULL, NULL);
+		return;
+	}
+	atomic_store(&vm->reset_due, true);
+	vm_pause_ask(vm);
+}
+
 void vm_pause_enter(struct vcpu *v)
 {
 	if (atomic_load_explicit(&v->vm->pause.asked, memory_order_relaxed))

@@ -52,5 +52,7 @@ void vm_pause_enter(struct vcpu *v);
 void vm_pause_stand(struct vcpu *v);
 /* Ask for a pause without waiting for it; any thread. */
 void vm_pause_ask(struct vm *vm);
+/* The guest has reset itself, on vCPU v if that is known: the end, unless the machine starts anew (vm_config.reboots). */
+void vm_reset_ask(struct vm *vm, const struct vcpu *v);
 
 #endif

@@ -131,6 +131,9 @@ struct vm {
 	struct pit pit;
 	bool have_pit;
 	atomic_bool stop;
+	struct snapshot_boot
+		*boot;	       /* the machine before its first instruction; NULL: a reset ends it */
+	atomic_bool reset_due; /* the guest has reset itself, and vm_boot_again() follows */
 	atomic_uint_fast64_t slide; /* of the kernel; valid when slide_known */
 	atomic_bool slide_known;
 	struct capture_task_plan

@@ -182,10 +182,10 @@ static void vcpu_handle_exit(struct vcpu *v)
 		exit_shutdown(v);
 		return;
 	case KVM_EXIT_SYSTEM_EVENT:
-		machine_end(v->vm,
-			    run->system_event.type == KVM_SYSTEM_EVENT_SHUTDOWN ? VM_END_POWEROFF
-										: VM_END_RESET,
-			    v, NULL, NULL);
+		if (run->system_event.type == KVM_SYSTEM_EVENT_SHUTDOWN)
+			machine_end(v->vm, VM_END_POWEROFF, v, NULL, NULL);
+		else
+			vm_reset_ask(v->vm, v);
 		return;
 	case KVM_EXIT_INTR:
 	case KVM_EXIT_IRQ_WINDOW_OPEN:

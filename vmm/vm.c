@@ -38,8 +38,10 @@
 
 static void power_end(void *ctx, enum dev_end how)
 {
-	machine_end(ctx, how == DEV_END_POWEROFF ? VM_END_POWEROFF : VM_END_RESET, NULL, NULL,
-		    NULL);
+	if (how == DEV_END_POWEROFF)
+		machine_end(ctx, VM_END_POWEROFF, NULL, NULL, NULL);
+	else
+		vm_reset_ask(ctx, NULL);
 }
 
 static void guest_exits(void *ctx, uint32_t status)
@@ -262,6 +264,7 @@ static void own_destroy(struct vm *vm)
 	if (vm->fd >= 0)
 		close(vm->fd);
 	gmem_alloc_free(&vm->mem);
+	snapshot_boot_free(vm->boot);
 	serial_deinit(&vm->serial);
 	pci_deinit(&vm->pci);
 	platform_deinit(&vm->platform);
@@ -384,7 +387,8 @@ static int create_parts(struct vm *vm, struct err *e)
 	for (unsigned int i = 0; i < cfg->nevents; i++)
 		for (unsigned int k = 0; cfg->event[i].kind == VM_EVENT_HOST && k < vm->nvcpus; k++)
 			source_host_prepare(&vm->vcpu[k]);
-	return cfg->snapshot ? snapshot_restore(vm, cfg->snapshot, e) : load_kernel(vm, e);
+	ret = cfg->snapshot ? snapshot_restore(vm, cfg->snapshot, e) : load_kernel(vm, e);
+	return ret || !cfg->reboots ? ret : snapshot_boot_keep(&vm->boot, vm, e);
 }
 
 int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
@@ -432,6 +436,33 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 int vm_start(struct vm *vm, struct err *e)
 {
 	return vm->ops->start(vm, e);
+}
+
+bool vm_reset_is_due(const struct vm *vm)
+{
+	return atomic_load(&((struct vm *)vm)->reset_due);
+}
+
+/* What is remembered of a vCPU's registers is of the kernel before. */
+static void forget_registers(struct vcpu *v)
+{
+	v->kernel_gs = v->swapped_gs = v->swapped_ns = v->lstar = 0;
+	atomic_store(&v->dead_looks, 0);
+	v->run->kvm_dirty_regs = 0;
+}
+
+int vm_boot_again(struct vm *vm, struct err *e)
+{
+	int ret = vm_pause(vm, e);
+
+	if (ret)
+		return ret;
+	ret = snapshot_boot_again(vm->boot, vm, e);
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		forget_registers(&vm->vcpu[i]);
+	atomic_store(&vm->reset_due, false);
+	vm_resume(vm);
+	return ret;
 }
 
 int vm_end_fd(const struct vm *vm)

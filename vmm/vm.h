@@ -36,6 +36,14 @@ int vm_end_fd(const struct vm *vm);
 void vm_join(struct vm *vm);
 
 /*
+ * With vm_config.reboots: returns whether the guest has reset itself and waits to be started again. Then vm_boot_again() makes memory, vCPUs and
+ * devices what they were before the first instruction, and lets the vCPUs go on. Returns 0; -ECANCELED: the machine has ended
+ * meanwhile; or another -errno, after which it must be ended. One thread, which is none of the machine's.
+ */
+bool vm_reset_is_due(const struct vm *vm);
+int vm_boot_again(struct vm *vm, struct err *e);
+
+/*
  * Of a machine out of a snapshot: by how many ms its TSC has gone on, or back, since it was
  * saved, where KVM can't set it (quirks.h, tsc_fixed); else 0.
  */

@@ -154,6 +154,13 @@ check(boots <= seen + 1 and seen <= boots + 1, "%d boots, %d kernels in the prof
 slides = judge_all("reboot, gdbstub", "reboot.data", [second] * seen, known)
 check(len(set(slides)) == len(slides), "the kernels were at the same place: %s" % slides)
 
+p = e2e.kvmprof("run", "--engine", "exact", new, "--initrd", small, "-m", "256M", "--reboot", "--append",
+                "work=1 next=reboot", "--duration", "60", "--no-buildid-cache", "-o", "resets.data", timeout=400)
+if "not here" not in p.err and "needs QEMU" not in p.err:
+    boots = p.out.count("epoch: Linux " + second)
+    check(p.status == 0 and boots >= 2, "exact --reboot: status %d, %d boots: %s" % (p.status, boots, p.err))
+    judge_all("reboot, exact", "resets.data", [second] * boots, known)
+
 p = e2e.kvmprof("run", "--engine", "exact", old, "--initrd", large, "-m", "512M", "--append", "work=1 next=kexec panic=-1",
                 "--duration", "300", "--no-buildid-cache", "-o", "exact.data", timeout=400)
 if "not here" in p.err or "needs QEMU" in p.err:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# tests: beside, 5 s
+# tests: beside, 10 s
 # tests: svm, at most 300 s
 """The ways `kvmprof run` can be ended and what becomes of its output."""
 
@@ -49,6 +49,24 @@ def signalled(number, name):
     complete(path, 50)
 
 
+def reboots():
+    """With --reboot a reset begins anew: memory, vCPUs and devices are as after power-on."""
+    boot = e2e.Boot("--reboot", "-o", "reboots.data", "--append", "seconds=1")
+    until = e2e.time.monotonic() + 120
+    while boot.text().count("demo: start") < 3 and e2e.time.monotonic() < until and boot.process.poll() is None:
+        e2e.time.sleep(0.05)
+    boot.process.send_signal(signal.SIGINT)
+    boot.wait(20)
+    starts, done = boot.text().count("demo: start"), boot.text().count("demo: done")
+    check(boot.status == 0 and "interrupted" in boot.err, "--reboot: status %d: %s" % (boot.status, boot.err))
+    check(starts >= 3 and done >= 2, "--reboot: %d boots, %d of them ended: %s" % (starts, done, boot.err))
+    check("failures" not in boot.text(), "--reboot: the guest is not as after power-on: " + boot.text()[-600:])
+    say("--reboot: %d boots" % starts)
+    complete("reboots.data", 100)
+    p = e2e.kvmprof("run", "--reboot", "--exec", "true", "bzImage")
+    check(p.status == 2 and "--reboot" in p.err, "--reboot --exec: status %d: %s" % (p.status, p.err))
+
+
 def old_is_kept():
     for i in range(3):
         p = e2e.kvmprof("run", "-q", "--duration", "0.%d" % (i + 2), "-o", "kept.data", *LONG)
@@ -94,6 +112,7 @@ e2e.need_kvm()
 duration()
 signalled(signal.SIGINT, "sigint")
 signalled(signal.SIGTERM, "sigterm")
+reboots()
 old_is_kept()
 output_refused()
 closed_stdout()

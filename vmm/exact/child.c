@@ -155,7 +155,8 @@ static void args_machine(struct args *a, const struct child *c, const struct exa
 	args_add(a, "-nodefaults");
 	args_add(a, "-display");
 	args_add(a, "none");
-	args_add(a, "-no-reboot");
+	if (!cfg->reboots)
+		args_add(a, "-no-reboot");
 	args_add(a, "-machine");
 	args_add(a, c->ndisks ? "pc,hpet=off,memory-backend=ram,nvdimm=on"
 			      : "pc,hpet=off,memory-backend=ram");

@@ -100,6 +100,7 @@ struct exact_config {
 	const struct disk *disk[EXACT_MAX_DISKS];
 	unsigned int ndisks;
 	uint64_t period;		 /* instructions */
+	bool reboots;			 /* a reset of the guest does not end the machine */
 	bool strict;			 /* samples are exactly a period apart */
 	bool counts;			 /* of every instruction, by calling context */
 	const struct exact_trace *trace; /* NULL: none. Not with counts */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/snapshot/snapshot_vm.h"
 
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "base/limits.h"
 #include "vmm/layout.h"
 #include "vmm/machine.h"
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <x86intrin.h>
 
 /* -- parts that are KVM's ------------------------------------------------------------- */
@@ -418,4 +421,147 @@ int snapshot_configure(const struct snapshot *s, struct vm_config *cfg, struct e
 	cfg->rng = m.rng;
 	cfg->virtio_console = m.virtio_console;
 	return 0;
+}
+
+/* -- a reset ---------------------------------------------------------------------------- */
+
+/* Pages of guest memory that are not zero. */
+struct boot_run {
+	uint64_t gpa, len;
+	uint8_t *bytes;
+};
+
+struct snapshot_boot {
+	struct buf part[PLACED_MAX];
+	struct boot_run *run;
+	size_t n, cap;
+};
+
+#define BOOT_PAGE 4096u
+
+static bool is_zero(const uint8_t *page)
+{
+	return !page[0] && !memcmp(page, page + 1, BOOT_PAGE - 1);
+}
+
+/* Adds a page to the last run, or begins another one. */
+static int keep_page(struct snapshot_boot *b, uint64_t gpa, const uint8_t *page, struct err *e)
+{
+	struct boot_run *r = b->n ? &b->run[b->n - 1] : NULL;
+	uint8_t *bytes;
+
+	if (!r || r->gpa + r->len != gpa) {
+		if (ARRAY_ROOM(b->run, b->n, b->cap))
+			return err_nomem(e);
+		r = &b->run[b->n++];
+		*r = (struct boot_run){ .gpa = gpa };
+	}
+	/* In steps that double: most pages of an image follow each other. */
+	if (!(r->len & (r->len - 1)) || !r->len) {
+		bytes = realloc(r->bytes, r->len ? 2 * r->len : BOOT_PAGE);
+		if (!bytes)
+			return err_nomem(e);
+		r->bytes = bytes;
+	}
+	memcpy(r->bytes + r->len, page, BOOT_PAGE);
+	r->len += BOOT_PAGE;
+	return 0;
+}
+
+/* What no loader has touched is not resident, and zero. */
+static int keep_region(struct snapshot_boot *b, const struct gmem_region *r, struct err *e)
+{
+	const size_t pages = r->size / BOOT_PAGE;
+	cleanup_free uint8_t *resident = malloc(pages);
+	int ret = 0;
+
+	if (!resident)
+		return err_nomem(e);
+	if (mincore(r->host, pages * BOOT_PAGE, resident) < 0)
+		memset(resident, 1, pages);
+	for (size_t i = 0; i < pages && !ret; i++) {
+		const uint8_t *page = (const uint8_t *)r->host + i * BOOT_PAGE;
+
+		if ((resident[i] & 1) && !is_zero(page))
+			ret = keep_page(b, r->gpa + i * BOOT_PAGE, page, e);
+	}
+	return ret;
+}
+
+int snapshot_boot_keep(struct snapshot_boot **out, struct vm *vm, struct err *e)
+{
+	struct snapshot_boot *b = calloc(1, sizeof(*b));
+	struct snapshot_vm_parts parts;
+	int ret = b ? 0 : err_nomem(e);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < PLACED_MAX; i++)
+		buf_init(&b->part[i]);
+	list_parts(vm, &parts);
+	for (unsigned int i = 0; !ret && i < parts.n; i++) {
+		ret = parts.at[i].part->save(parts.at[i].what, &b->part[i], e);
+		if (!ret && b->part[i].failed)
+			ret = err_nomem(e);
+	}
+	for (unsigned int i = 0; !ret && i < vm->mem.n; i++)
+		ret = keep_region(b, &vm->mem.region[i], e);
+	if (ret)
+		snapshot_boot_free(b);
+	else
+		*out = b;
+	return ret;
+}
+
+/* As after power-on: zero, but for what the loader puts there. */
+static int restore_boot_memory(const struct snapshot_boot *b, struct vm *vm, struct err *e)
+{
+	for (unsigned int i = 0; i < vm->mem.n; i++) {
+		const struct gmem_region *r = &vm->mem.region[i];
+
+		if (madvise(r->host, r->size, MADV_DONTNEED) < 0)
+			memset(r->host, 0, r->size);
+	}
+	for (size_t i = 0; i < b->n; i++)
+		if (gmem_write(&vm->mem, b->run[i].gpa, b->run[i].bytes, b->run[i].len) < 0)
+			return err_set(e, EFAULT, "a reset: guest memory cannot be written");
+	return 0;
+}
+
+int snapshot_boot_again(const struct snapshot_boot *b, struct vm *vm, struct err *e)
+{
+	struct snapshot_vm_parts parts;
+	struct buf ended;
+	int ret;
+
+	/* Requests that are under way end, and what they would have interrupted is gone. */
+	buf_init(&ended);
+	devices_virtio_hold(vm, true);
+	ret = devices_virtio_save(vm, &ended, e);
+	buf_deinit(&ended);
+	ret = ret ? ret : restore_boot_memory(b, vm, e);
+	list_parts(vm, &parts);
+	for (unsigned int i = 0; !ret && i < parts.n; i++) {
+		struct cursor in;
+
+		/* Time goes on for the guest, as on hardware. */
+		if (parts.at[i].part == &part_clock || parts.at[i].part == &part_tsc)
+			continue;
+		cursor_init(&in, b->part[i].data, b->part[i].len);
+		ret = parts.at[i].part->restore(parts.at[i].what, &in, e);
+	}
+	devices_virtio_hold(vm, false);
+	return ret;
+}
+
+void snapshot_boot_free(struct snapshot_boot *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < PLACED_MAX; i++)
+		buf_deinit(&b->part[i]);
+	for (size_t i = 0; i < b->n; i++)
+		free(b->run[i].bytes);
+	free(b->run);
+	free(b);
 }

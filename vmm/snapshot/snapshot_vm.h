@@ -28,6 +28,15 @@ struct snapshot_machine {
 };
 int snapshot_machine_parse(struct snapshot_machine *out, struct cursor *in, struct err *e);
 
+/* A machine before its first instruction, kept in this process: what a reset goes back to. */
+struct snapshot_boot;
+
+/* Keeps the machine as it is. Memory: a copy of the pages that a loader has written. Returns 0 or -errno; *out is the caller's. */
+int snapshot_boot_keep(struct snapshot_boot **out, struct vm *vm, struct err *e);
+/* Makes a machine whose vCPUs are paused what it was. Requests to devices that are under way end before that. */
+int snapshot_boot_again(const struct snapshot_boot *b, struct vm *vm, struct err *e);
+void snapshot_boot_free(struct snapshot_boot *b); /* NULL is fine */
+
 /* A machine that was created as the snapshot says, and has not run, becomes it. */
 int snapshot_restore(struct vm *vm, const struct snapshot *s, struct err *e);
 

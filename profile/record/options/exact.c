@@ -33,9 +33,9 @@ static const char *const takes[] = {
 	"engine", "repeat", "call-counts", "boot", "memory", "vcpus", "initrd", "kernel", "root",
 	"append", "cmdline", "disk", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
 	/* when, what and how */
-	"duration", "delay", "samples", "start-on", "stop-on", "mark", "start-at", "stop-at",
-	"mark-at", "event", "count", "stack-size", "max-stack", "no-jitter", "cpu", "symbols",
-	"guest-root", "debuginfo",
+	"duration", "reboot", "delay", "samples", "start-on", "stop-on", "mark", "start-at",
+	"stop-at", "mark-at", "event", "count", "stack-size", "max-stack", "no-jitter", "cpu",
+	"symbols", "guest-root", "debuginfo",
 	/* results */
 	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help"

@@ -89,7 +89,8 @@ const struct option_row run_kernel_rows[] = {
 			 " multiboot2 or pvh") },
 	{ "entry", 0, "0xADDRESS", "enter a kernel directly at this physical or linked address",
 	  OPTION_CALL_AT(parse_entry, entry, "a physical address such as 0x100000") },
-	{ "module", 0, "FILE[=ARGS]", "a module for a multiboot (1, 2) or PVH kernel; may be repeated",
+	{ "module", 0, "FILE[=ARGS]",
+	  "a module for a multiboot (1, 2) or PVH kernel; may be repeated",
 	  OPTION_CALL(parse_module, "FILE or FILE=ARGUMENTS, 16 times at most") },
 	{ 0 },
 };

@@ -134,6 +134,10 @@ const struct option_row run_option_rows[] = {
 	  "the guest's first instruction or from where sampling begins",
 	  OPTION_SECONDS(duration_s, 0.001, 1e7,
 			 "seconds, more than 0, or a time such as 500ms, 90s, 5m or 1h") },
+	{ "reboot", 0, NULL,
+	  "go on when the guest resets itself (default: that is the\n"
+	  "end); each boot begins anew, as after power-on",
+	  OPTION_PUT(reboot, true) },
 	{ "delay", 0, "SECONDS", "begin to sample after that long",
 	  OPTION_SECONDS(delay_s, 0, 1e7, "seconds, or a time such as 500ms, 90s, 5m or 1h") },
 	{ "samples", 0, "N", "stop after N samples",
@@ -365,6 +369,9 @@ int run_options_check_machine(const struct run_options *o)
 	char why[RUN_DEMO_WHY];
 	const char *demo = run_options_demo_check(o, why, sizeof(why));
 
+	if (o->reboot && exec_wanted(&o->exec))
+		return run_options_wrong(o, "--exec ends by a reset of the guest: drop %s",
+					 "--reboot");
 	if (demo)
 		return run_options_wrong(o, "%s", demo);
 	if (exec)

@@ -330,14 +330,6 @@ static void name_instruction(struct stack *stack, const struct sample *s)
 		stack->ip[0] += s->exit_addr;
 }
 
-/* What is read of the guest to name a sample is so much younger than the sample. */
-static void count_delay(struct pipeline *p, const struct sample *s)
-{
-	const uint64_t now = vm_now_ns(p->vm);
-
-	hist_add(&p->stats.named_after, now > s->time_ns ? now - s->time_ns : 0);
-}
-
 static void process(struct pipeline *p, const struct sample *s)
 {
 	struct profile_sample out = {
@@ -362,7 +354,6 @@ static void process(struct pipeline *p, const struct sample *s)
 	}
 	if (p->opt.max_samples && p->stats.samples == p->opt.max_samples)
 		return;
-	count_delay(p, s);
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
 	merge_prefetch(p->merge);
 	if (s->reason != SAMPLE_OFFCPU) {
@@ -489,10 +480,19 @@ static bool is_of_kernel(struct pipeline *p, const struct sample *s)
 	return false;
 }
 
+/* What is read of the guest to name a sample is younger than the sample by this. Those that wait for the kernel to be found are named later still. */
+static void count_delay(struct pipeline *p, const struct sample *s)
+{
+	const uint64_t now = vm_now_ns(p->vm);
+
+	hist_add(&p->stats.named_after, now > s->time_ns ? now - s->time_ns : 0);
+}
+
 static void take_sample(struct pipeline *p, const struct sample *s)
 {
 	int ret;
 
+	count_delay(p, s);
 	if (!is_of_kernel(p, s))
 		return;
 	if (!guest_is_ready(p->guest, s, &ret, &p->err)) {

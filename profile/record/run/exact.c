@@ -277,6 +277,7 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 		.vcpus = s->vcpus,
 		.plan = target_capture_plan(&s->target, o->stack_size),
 		.ring_size = RING_SIZE,
+		.reboots = o->reboot,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.moment = exact_moment,

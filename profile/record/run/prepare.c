@@ -343,6 +343,7 @@ static int make_vm(struct run *r, struct err *e)
 		.numa_node = (unsigned int)o->numa_node,
 		.pin = o->npin ? o->pin : NULL,
 		.vcpus = s->vcpus,
+		.reboots = o->reboot,
 		.slow_tick = r->quirks.interpreted && o->tune && s->target.is_linux,
 		.plan = target_capture_plan(&s->target, o->stack_size),
 		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,

@@ -106,8 +106,9 @@ int run_sandbox_begin(struct run *r, struct err *e)
 	p->pagemap = o->mem;
 	p->gdb = o->gdb != NULL;
 	p->signals = o->engine == RUN_ENGINE_EXACT; /* QEMU was started before */
+	p->reboots = o->reboot && o->engine == RUN_ENGINE_KVM;
 	/* A changed period and a pause open counters again. */
-	p->counters = p->perfmon && (r->control || o->snapshot.save);
+	p->counters = p->perfmon && (r->control || o->snapshot.save || o->reboot);
 	for (const char *const *at = system_paths; *at; at++)
 		sandbox_plan_add(p, *at, SANDBOX_READ);
 	sandbox_plan_add(p, r->source.guest_root, SANDBOX_READ);

@@ -194,6 +194,18 @@ static void wait_for_any(struct pollfd *fds, nfds_t n, uint64_t ns)
 			fds[i].revents = 0;
 }
 
+/* The guest has reset itself, and goes on from where it began. */
+static void boot_again(struct run *r)
+{
+	struct err e = { 0 };
+	int ret = vm_boot_again(r->vm, &e);
+
+	if (!ret || ret == -ECANCELED)
+		return;
+	reporter_printf(r->opt->reporter, "kvmprof: the guest cannot boot again: %s\n", e.text);
+	vm_end(r->vm, VM_END_ERROR);
+}
+
 static void wait_for_end(struct run *r)
 {
 	struct pollfd fds[] = {
@@ -223,6 +235,8 @@ static void wait_for_end(struct run *r)
 		if (r->opt->engine == RUN_ENGINE_KVM)
 			run_panic_look(r, now);
 		run_panic_tell(r);
+		if (vm_reset_is_due(r->vm))
+			boot_again(r);
 		if (run_markers_snapshot_due(&r->markers, r->vm))
 			run_snapshot_take(&r->snapshot, &machine);
 		if (now >= deadline)

@@ -57,6 +57,8 @@
 #define CALL_WHEN(name, when, kinds) ENTRY(name, SANDBOX_ANY, 0, NULL, kinds, when)
 #define IOCTL(request, kinds) \
 	ENTRY(ioctl, SANDBOX_REQUEST, request, #request, kinds, SANDBOX_ALWAYS)
+#define IOCTL_WHEN(request, when, kinds) \
+	ENTRY(ioctl, SANDBOX_REQUEST, request, #request, kinds, when)
 #define SOCKET(family, kinds) ENTRY(socket, SANDBOX_FIRST, family, #family, kinds, SANDBOX_ALWAYS)
 #define FCNTL(command, kinds) ENTRY(fcntl, SANDBOX_SECOND, command, #command, kinds, SANDBOX_ALWAYS)
 #define FCNTL_WHEN(command, when, kinds) \
@@ -211,6 +213,21 @@ const struct sandbox_call sandbox_calls[] = {
 	IOCTL(KVM_GET_PIT2, MAIN),
 	IOCTL(KVM_GET_CLOCK, MAIN),
 	IOCTL(KVM_GET_DEVICE_ATTR, MAIN), /* the offset of a vCPU's TSC */
+
+	/* A reset: what a vCPU and the machine were before the first instruction. */
+	IOCTL_WHEN(KVM_SET_REGS, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_SREGS, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_CPUID2, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_MSRS, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_XSAVE, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_XCRS, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_DEBUGREGS, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_VCPU_EVENTS, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_MP_STATE, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_LAPIC, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_IRQCHIP, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_PIT2, SANDBOX_REBOOTS, MAIN),
+	IOCTL_WHEN(KVM_SET_GUEST_DEBUG, SANDBOX_REBOOTS, MAIN),
 
 	/* A person's terminal. */
 	IOCTL(TCGETS, MAIN | SLIRP),

@@ -36,6 +36,7 @@ enum sandbox_when {
 	SANDBOX_ALWAYS,
 	SANDBOX_QEMU,	  /* QEMU runs the guest: sandbox_plan.signals */
 	SANDBOX_GDB,	  /* a machine behind a gdbstub: sandbox_plan.gdb */
+	SANDBOX_REBOOTS,  /* a reset starts the guest anew: sandbox_plan.reboots */
 	SANDBOX_COUNTERS, /* vCPUs open counters again: sandbox_plan.counters */
 	SANDBOX_WHEN_MAX,
 };

@@ -185,6 +185,7 @@ void filter_prepare(enum filter_mode mode, const struct sandbox_plan *plan)
 			[SANDBOX_ALWAYS] = true,
 			[SANDBOX_QEMU] = plan->signals,
 			[SANDBOX_GDB] = plan->gdb,
+			[SANDBOX_REBOOTS] = plan->reboots,
 			[SANDBOX_COUNTERS] = plan->counters,
 		},
 		.pass = mode == FILTER_TELLS ? (uintptr_t)filter_syscall_after : 0,

@@ -63,7 +63,8 @@ struct sandbox_path {
 struct sandbox_plan {
 	enum sandbox_mode mode;
 	enum sandbox_scope scope;
-	bool network;  /* TCP: else neither connections nor ports */
+	bool network; /* TCP: else neither connections nor ports */
+	bool reboots; /* the main thread sets vCPUs and the machine to what they were before the first instruction */
 	bool counters; /* a vCPU's thread may open counters of itself again, once it runs */
 	bool perfmon;  /* CAP_PERFMON is needed, by a vCPU's thread that opens counters */
 	bool signals;  /* to a process that is no child of its domain, of which it has a pidfd */
