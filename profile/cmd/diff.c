@@ -110,8 +110,8 @@ static void print_relations(FILE *f, const struct lineage *l)
 		const struct lineage_event *e = &l->event[i];
 
 		fprintf(f, "# %s%.2f%% -> %.2f%%\n",
-			lineage_say(text, e->kind, l->function[e->function].id.name,
-				    l->function[e->other].id.name),
+			lineage_say(text, e->kind, lineage_name(l, e, e->function),
+				    lineage_name(l, e, e->other)),
 			100 * e->base, 100 * e->head);
 	}
 	if (l->nevents > MAX_RELATIONS)
@@ -223,8 +223,8 @@ static void put_json_relation(struct json_writer *w, const struct lineage *l,
 {
 	json_line(w);
 	json_object_begin(w, NULL);
-	json_put(w, "kind", lineage_kind_name(e->kind), "function",
-		 l->function[e->function].id.name, "other", l->function[e->other].id.name);
+	json_put(w, "kind", lineage_kind_name(e->kind), "function", lineage_name(l, e, e->function),
+		 "other", lineage_name(l, e, e->other));
 	put_json_pair(w, "self", e->base, e->head);
 	json_object_end(w);
 }

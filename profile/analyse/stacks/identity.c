@@ -144,7 +144,7 @@ void identity_names_deinit(struct identity_names *n)
 /* -- identities --------------------------------------------------------------------------------------------- */
 
 /* "[jit:123#2]" is "[jit]": the number is another one in each run. */
-static const char *identity_dso(const struct stackset_func *f)
+const char *identity_dso(const struct stackset_func *f)
 {
 	return !strncmp(f->dso, "[jit:", 5) ? "[jit]" : f->dso;
 }

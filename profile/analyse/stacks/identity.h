@@ -40,6 +40,9 @@ struct identity_names {
 int identity_names_init(struct identity_names *n, const struct stackset *s);
 void identity_names_deinit(struct identity_names *n);
 
+/* Returns the DSO that a function is compared by: JIT code is one, whatever its number. */
+const char *identity_dso(const struct stackset_func *f);
+
 /* Returns what function `func` (an index) is in this stack. */
 struct identity identity_of(const struct identity_names *n, const struct stackset_stack *stack,
 			    uint32_t func);

@@ -301,6 +301,13 @@ static double names_alike(const char *a, const char *b)
 	return (double)longest / (double)(la > lb ? la : lb);
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* Returns how much speaks for a rename, 0 to 1; 0: it was none. */
 static double rename_score(struct search *x, uint32_t went, uint32_t came)
 {
@@ -308,7 +315,8 @@ static double rename_score(struct search *x, uint32_t went, uint32_t came)
 	double wa = a->children[LINEAGE_BASE], wb = b->children[LINEAGE_HEAD];
 	double ratio = fmin(wa, wb) / fmax(wa, wb), names, callers, callees;
 
-	if (a->id.dso != b->id.dso || a->id.mode != b->id.mode || ratio < WEIGHT_NAMED)
+	if (strcmp(base_of(a->id.dso), base_of(b->id.dso)) != 0 || a->id.mode != b->id.mode ||
+	    ratio < WEIGHT_NAMED)
 		return 0;
 	callers = overlap_of(x, went, came, true);
 	if (callers < ALIKE)
@@ -352,7 +360,8 @@ static size_t list_only(const struct search *x, enum lineage_side side, uint32_t
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < x->l->nfunctions; i++)
-		if (is_only_of(x->l, i, side) && x->l->function[i].children[side] >= x->min_share &&
+		if (is_only_of(x->l, i, side) && x->l->function[i].same == LINEAGE_NONE &&
+		    x->l->function[i].children[side] >= x->min_share &&
 		    strcmp(x->l->function[i].id.name, IDENTITY_UNNAMED) != 0)
 			list[n++] = i;
 	if (n)
@@ -407,6 +416,64 @@ static int pair_round(struct search *x, const uint32_t *went, size_t nwent, cons
 	return 0;
 }
 
+/* Adds to the event of two files, one for all of their functions. */
+static int add_moved(struct lineage *l, uint32_t went, uint32_t came)
+{
+	const struct lineage_function *a = &l->function[went], *b = &l->function[came];
+	struct lineage_event e = { LINEAGE_MOVED, went, came, 0, 0 }, *at = NULL;
+
+	for (size_t i = 0; i < l->nevents && !at; i++)
+		if (l->function[l->event[i].function].id.dso == a->id.dso &&
+		    l->function[l->event[i].other].id.dso == b->id.dso)
+			at = &l->event[i];
+	if (!at && add_event(l, &e))
+		return -ENOMEM;
+	at = at ? at : &l->event[l->nevents - 1];
+	at->base += a->self[LINEAGE_BASE];
+	at->head += b->self[LINEAGE_HEAD];
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b, void *ctx)
+{
+	const struct lineage_function *f = ctx;
+	const struct identity *x = &f[*(const uint32_t *)a].id, *y = &f[*(const uint32_t *)b].id;
+	int c = strcmp(x->name, y->name);
+
+	c = c ? c : strcmp(base_of(x->dso), base_of(y->dso));
+	c = c ? c : (int)x->mode - (int)y->mode;
+	return c ? c : strcmp(x->dso, y->dso);
+}
+
+/* Pairs functions whose file has another directory. */
+static int find_moved_files(struct search *x)
+{
+	cleanup_free uint32_t *list = calloc(x->l->nfunctions + 1, sizeof(*list));
+	struct lineage_function *f = x->l->function;
+	size_t n = 0;
+	int ret = list ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < x->l->nfunctions && !ret; i++)
+		if (f[i].id.dso[0] == '/' &&
+		    (is_only_of(x->l, i, LINEAGE_BASE) || is_only_of(x->l, i, LINEAGE_HEAD)))
+			list[n++] = i;
+	if (n)
+		qsort_r(list, n, sizeof(*list), compare_names, f);
+	for (size_t i = 0; i + 1 < n && !ret; i++) {
+		const uint32_t a = list[i], b = list[i + 1];
+		const bool first_went = is_only_of(x->l, a, LINEAGE_BASE);
+
+		if (f[a].same != LINEAGE_NONE || strcmp(f[a].id.name, f[b].id.name) != 0 ||
+		    strcmp(base_of(f[a].id.dso), base_of(f[b].id.dso)) != 0 ||
+		    f[a].id.mode != f[b].id.mode || first_went == is_only_of(x->l, b, LINEAGE_BASE))
+			continue;
+		f[a].same = b;
+		f[b].same = a;
+		ret = add_moved(x->l, first_went ? a : b, first_went ? b : a);
+	}
+	return ret;
+}
+
 static int find_renamed(struct search *x)
 {
 	cleanup_free uint32_t *went = calloc(x->l->nfunctions + 1, sizeof(*went));
@@ -416,6 +483,8 @@ static int find_renamed(struct search *x)
 	int ret = 0;
 
 	if (!went || !came)
+		return -ENOMEM;
+	if (find_moved_files(x))
 		return -ENOMEM;
 	nwent = list_only(x, LINEAGE_BASE, went);
 	ncame = list_only(x, LINEAGE_HEAD, came);
@@ -597,7 +666,7 @@ static void settle_events(struct lineage *l, const double *together)
 		struct lineage_event e = l->event[i];
 		const double amount = e.base, *more = together + e.other * LINEAGE_SIDES;
 
-		if (e.kind != LINEAGE_RENAMED) {
+		if (e.kind != LINEAGE_RENAMED && e.kind != LINEAGE_MOVED) {
 			e.base = self_of(l, e.other, LINEAGE_BASE) + more[LINEAGE_BASE];
 			e.head = self_of(l, e.other, LINEAGE_HEAD) + more[LINEAGE_HEAD];
 			if (amount < SHOWN * fmax(e.base, e.head))
@@ -665,6 +734,13 @@ int lineage_find(struct lineage *l, double min_share)
 
 /* -- what is said of it ----------------------------------------------------------------------------------- */
 
+const char *lineage_name(const struct lineage *l, const struct lineage_event *e, uint32_t function)
+{
+	const struct identity *id = &l->function[function].id;
+
+	return e->kind == LINEAGE_MOVED ? id->dso : id->name;
+}
+
 const char *lineage_say(char out[LINEAGE_TEXT], enum lineage_kind kind, const char *function,
 			const char *other)
 {
@@ -672,6 +748,10 @@ const char *lineage_say(char out[LINEAGE_TEXT], enum lineage_kind kind, const ch
 		snprintf(out, LINEAGE_TEXT,
 			 "%.150s went, %.150s came with its callers and callees (renamed): ",
 			 function, other);
+	else if (kind == LINEAGE_MOVED)
+		snprintf(out, LINEAGE_TEXT,
+			 "%.150s went, %.150s came (the same program in another place): ", function,
+			 other);
 	else if (kind == LINEAGE_INLINED)
 		snprintf(out, LINEAGE_TEXT, "%.150s went into %.150s (inlined): together ",
 			 function, other);
@@ -683,7 +763,7 @@ const char *lineage_say(char out[LINEAGE_TEXT], enum lineage_kind kind, const ch
 
 const char *lineage_kind_name(enum lineage_kind kind)
 {
-	static const char *const name[] = { "renamed", "inlined", "split" };
+	static const char *const name[] = { "renamed", "moved", "inlined", "split" };
 
 	return name[kind];
 }

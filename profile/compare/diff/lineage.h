@@ -6,6 +6,7 @@
  * split off from its caller. By names alone each of these is a function that grew and one that vanished. The calls tell:
  *
  *   renamed  another function came that has the same callers and calls the same functions, with about the same weight
+ *   moved    a function of the same name came in a file of the same name in another directory
  *   inlined  a caller's own weight grew by about what the function had below that caller, which calls it no longer
  *   split    a caller's own weight shrank by about what the function that came has below it
  *
@@ -26,7 +27,7 @@
 
 enum lineage_side { LINEAGE_BASE, LINEAGE_HEAD, LINEAGE_SIDES };
 
-enum lineage_kind { LINEAGE_RENAMED, LINEAGE_INLINED, LINEAGE_SPLIT };
+enum lineage_kind { LINEAGE_RENAMED, LINEAGE_MOVED, LINEAGE_INLINED, LINEAGE_SPLIT };
 
 struct lineage_function {
 	struct identity id; /* texts are the lineage's */
@@ -39,9 +40,9 @@ struct lineage_function {
 /* What became of a function. */
 struct lineage_event {
 	enum lineage_kind kind;
-	uint32_t function; /* renamed, inlined: that went; split: that came */
-	uint32_t other;	   /* renamed: that came; else the caller */
-	/* Shares of both by themselves. Of inlined and split functions: the caller with all that was inlined into it or split off. */
+	uint32_t function; /* renamed, moved, inlined: that went; split: that came */
+	uint32_t other;	   /* renamed, moved: that came; else the caller */
+	/* Shares of both by themselves; moved: of all functions of the two files. Of inlined and split functions: the caller with all that was inlined into it or split off. */
 	double base, head;
 };
 
@@ -83,10 +84,12 @@ int lineage_add_set(struct lineage *l, enum lineage_side side, const struct iden
 
 #define LINEAGE_TEXT 400 /* bytes of a sentence about an event */
 
+/* Returns what an event calls its function, or the other one: a name, or the DSO of functions that moved. */
+const char *lineage_name(const struct lineage *l, const struct lineage_event *e, uint32_t function);
 /* "foo went, foo_renamed came with its callers and callees (renamed): ", for values to follow. Returns out, which it terminates. */
 const char *lineage_say(char out[LINEAGE_TEXT], enum lineage_kind kind, const char *function,
 			const char *other);
-/* Returns "renamed", "inlined" or "split". */
+/* Returns "renamed", "moved", "inlined" or "split". */
 const char *lineage_kind_name(enum lineage_kind kind);
 
 /* min_share: functions and calls with less on both sides are left alone, as chance may hide them. Returns 0 or -ENOMEM. */

@@ -131,14 +131,15 @@ static bool exact_skips(const struct gate_exact *x, unsigned int side,
 				     x->kin[side][s->frame[st->frame[k]].func]));
 }
 
-/* Returns the name that the function has on the other side, NULL if it is the same. */
-static const char *exact_other_name(const struct gate_exact *x, unsigned int side, uint32_t func)
+/* Returns what the function is on the other side, NULL if it is the same. */
+static const struct identity *exact_other(const struct gate_exact *x, unsigned int side,
+					  uint32_t func)
 {
 	uint32_t kin = x->lineage.changes ? x->kin[side][func] : LINEAGE_NONE;
 
 	if (kin == LINEAGE_NONE || x->lineage.function[kin].same == LINEAGE_NONE)
 		return NULL;
-	return x->lineage.function[x->lineage.function[kin].same].id.name;
+	return &x->lineage.function[x->lineage.function[kin].same].id;
 }
 
 /* Returns whether a rule is about a function by any of its names. */
@@ -146,15 +147,15 @@ static bool exact_matches(const struct gate_exact *x, const struct gate_rule *r,
 			  uint32_t func)
 {
 	const struct stackset_func *f = &x->set[side]->func[func];
-	const char *other = exact_other_name(x, side, func);
+	const struct identity *other = exact_other(x, side, func);
 	/* A rule without a name is about all functions but some. */
-	const bool wanted = r->symbol || r->pattern;
+	const bool wanted = r->symbol || r->pattern || r->dso;
 	bool found = gate_rule_matches(r, x->names[side].name[func], f->dso);
 
 	if (found != wanted && f->named)
 		found = gate_rule_matches_function(r, f);
 	if (found != wanted && other)
-		found = gate_rule_matches(r, other, f->dso);
+		found = gate_rule_matches(r, other->name, other->dso);
 	return found;
 }
 
@@ -389,7 +390,7 @@ static int exact_name(struct gate_exact *x, const struct gate_rule *r, const str
 		f->dso = gate_run_keep(run, "");
 	} else {
 		const struct identity id = identity_of(&x->names[t->side], st, t->func);
-		const char *other = exact_other_name(x, t->side, t->func);
+		const struct identity *other = exact_other(x, t->side, t->func);
 
 		f->name = r->metric == GATE_RULE_INSN_STACKS ? exact_stack_name(x, t)
 							     : gate_run_keep(run, id.name);
@@ -397,7 +398,7 @@ static int exact_name(struct gate_exact *x, const struct gate_rule *r, const str
 		if (r->metric == GATE_RULE_INSN_FUNCTIONS && x->lineage.changes)
 			f->note = gate_kin_note(&x->lineage, run, x->kin[t->side][t->func]);
 		if (other && t->side == GATE_BASE && r->metric == GATE_RULE_INSN_FUNCTIONS)
-			f->name = gate_run_keep(run, other);
+			f->name = gate_run_keep(run, other->name);
 	}
 	if (r->metric == GATE_RULE_INSN_SYSCALLS && x->has_calls) {
 		char note[64];
@@ -749,7 +750,8 @@ static int exact_take_set(struct gate_exact *x, enum gate_side side,
 	if (!x->func_hash[side] || !x->weight[side] || ret)
 		return err_set(e, ENOMEM, "%s: out of memory", in->path);
 	for (size_t i = 0; i < s->nfuncs; i++)
-		x->func_hash[side][i] = exact_hash(x->names[side].name[i], s->func[i].dso);
+		x->func_hash[side][i] =
+			exact_hash(x->names[side].name[i], identity_dso(&s->func[i]));
 	if (in->entries && exact_add_calls(x, side, in->entries))
 		return err_set(e, ENOMEM, "%s: out of memory", in->path);
 	ret = gate_run_make(&run, in->path, s, x->gate->rules, e);
@@ -769,11 +771,10 @@ static int exact_find_kin(struct gate_exact *x)
 	}
 	ret = ret ? ret : lineage_find(&x->lineage, 0);
 	for (size_t i = 0; i < x->set[GATE_HEAD]->nfuncs && !ret; i++) {
-		const char *was = exact_other_name(x, GATE_HEAD, (uint32_t)i);
+		const struct identity *was = exact_other(x, GATE_HEAD, (uint32_t)i);
 
 		if (was)
-			x->func_hash[GATE_HEAD][i] =
-				exact_hash(was, x->set[GATE_HEAD]->func[i].dso);
+			x->func_hash[GATE_HEAD][i] = exact_hash(was->name, was->dso);
 	}
 	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++)
 		ret = exact_find_clones(x, side);

@@ -110,7 +110,8 @@ static int settle_symbols(struct change *x, struct gate_run *keep, size_t *n)
 		s.note = gate_kin_note(l, keep, x->number[i]);
 		if (f->same != LINEAGE_NONE && x->side == LINEAGE_BASE) {
 			s.name = gate_run_keep(keep, l->function[f->same].id.name);
-			if (!s.name)
+			s.dso = gate_run_keep(keep, l->function[f->same].id.dso);
+			if (!s.name || !s.dso)
 				return -ENOMEM;
 		}
 		x->symbol[(*n)++] = s;
@@ -183,7 +184,8 @@ const char *gate_kin_note(const struct lineage *l, struct gate_run *run, uint32_
 
 		if (e->kind == LINEAGE_RENAMED && (e->function == function || e->other == function))
 			was = l->function[e->function].id.name;
-		if (e->kind != LINEAGE_RENAMED && e->other == function && !with) {
+		if ((e->kind == LINEAGE_INLINED || e->kind == LINEAGE_SPLIT) &&
+		    e->other == function && !with) {
 			with = l->function[e->function].id.name;
 			how = e->kind == LINEAGE_INLINED ? "inlined" : "split off";
 		}
@@ -207,8 +209,8 @@ int gate_kin_report(struct gate_report *r, const struct lineage *l, struct gate_
 
 		*x = (struct gate_relation){
 			.kind = e->kind,
-			.function = gate_run_keep(run, l->function[e->function].id.name),
-			.other = gate_run_keep(run, l->function[e->other].id.name),
+			.function = gate_run_keep(run, lineage_name(l, e, e->function)),
+			.other = gate_run_keep(run, lineage_name(l, e, e->other)),
 			.base = e->base,
 			.head = e->head,
 		};

@@ -28,6 +28,9 @@ struct stack {
 
 #define MOST_STACKS 12u
 
+/* Of functions whose names begin with "prog". */
+static const char *program = "/build/base/p";
+
 static void make(struct fixture *f, const struct stack *st, unsigned int noise)
 {
 	fixture_init(f);
@@ -43,7 +46,9 @@ static void make(struct fixture *f, const struct stack *st, unsigned int noise)
 			for (size_t k = 0; k < f->set.nfuncs; k++)
 				known |= !strcmp(f->func[k].name, s);
 			if (!known)
-				fixture_func(f, strdup(s), KERNEL, STACKSET_KIND_KERNEL);
+				fixture_func(f, strdup(s), strncmp(s, "prog", 4) ? KERNEL : program,
+					     strncmp(s, "prog", 4) ? STACKSET_KIND_KERNEL
+								   : STACKSET_KIND_USER);
 		}
 		fixture_stack(f, 0, STACKSET_KERNEL,
 			      st[i].weight + (noise ? (noise * 7919 + i * 104729) % 101 : 0),
@@ -96,7 +101,9 @@ static struct gating exact(const struct stack *base, const struct stack *head)
 	struct gating x = { 0 };
 	struct err e = { 0 };
 
+	program = "/build/base/p";
 	make(&b, base, 0);
+	program = "/build/head/p";
 	make(&h, head, 0);
 	b.set.event = h.set.event = "instructions";
 	b.set.weight_is_ns = h.set.weight_is_ns = false;
@@ -126,6 +133,7 @@ static struct gating sampled(const struct stack *base, const struct stack *head)
 	for (unsigned int i = 0; i < 2 * RUNS; i++) {
 		struct gate_run *run = NULL;
 
+		program = i % 2 ? "/build/head/p" : "/build/base/p";
 		make(&f, i % 2 ? head : base, i + 1);
 		if (gate_run_make(&run, "run", &f.set, x.rules, &e) ||
 		    gate_add_run(x.g, i % 2 ? GATE_HEAD : GATE_BASE, run, &e))
@@ -262,6 +270,21 @@ static void test_split(void **state)
 	same(base, tree, LINEAGE_SPLIT, "left_leaf", "tree");
 }
 
+/* Both sides were built in directories of their own. */
+static void test_moved(void **state)
+{
+	static const struct stack both[MOST_STACKS] = { { "prog_main", 100000 },
+							{ "prog_main prog_leaf", 250000 },
+							{ "prog_main read", 150000 } };
+	static const struct stack grew[MOST_STACKS] = { { "prog_main", 100000 },
+							{ "prog_main prog_leaf", 300000 },
+							{ "prog_main read", 150000 } };
+
+	(void)state;
+	same(both, both, LINEAGE_MOVED, "/build/base/p", "/build/head/p");
+	differ(both, grew, "prog_leaf");
+}
+
 static void test_growth_fails(void **state)
 {
 	static const struct stack renamed[MOST_STACKS] = { { "main tree", 100000 },
@@ -337,9 +360,9 @@ static void test_reports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_renamed), cmocka_unit_test(test_inlined),
-		cmocka_unit_test(test_split),	cmocka_unit_test(test_growth_fails),
-		cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_renamed),	     cmocka_unit_test(test_inlined),
+		cmocka_unit_test(test_split),	     cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_growth_fails), cmocka_unit_test(test_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
