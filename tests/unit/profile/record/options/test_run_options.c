@@ -514,7 +514,7 @@ static void beside_a_snapshot(void **state)
 		"kernel", "root",	    "append",	   "cmdline", "no-tune", "virtio",
 		"rng",	  "virtio-console", "writable",	   "domain",  "connect", "exec",
 		"rootfs", "rootfs-as",	    "env",	   "cwd",     "modules", "modprobe",
-		"engine", "repeat",	    "call-counts",
+		"engine", "repeat",	    "call-counts", "reboot",
 	};
 	static const char *const wrong[][3] = {
 		{ "--kernel", "x", "--kernel" }, { "--module", "x", "--module" },
