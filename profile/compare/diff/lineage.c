@@ -14,6 +14,7 @@
 #define WEIGHT_ALIKE 0.5     /* the smaller of two weights, at least, of the larger */
 #define WEIGHT_NAMED 0.1     /* likewise of two whose names are similar */
 #define NAMES_ALIKE 0.6	     /* the longest text that they have in common, of the longer name */
+#define NAME_BYTES 80u	     /* of a name that are compared */
 #define MOST_CANDIDATES 600u /* of each side */
 #define ROOM \
 	2.0 /* weight that has moved, of what the caller gained: at most, and 1 / ROOM at least */
@@ -286,10 +287,8 @@ static double overlap_of(struct search *x, uint32_t went, uint32_t came, bool ca
 /* Returns how long the longest common text of two names is, as a part of the longer name. */
 static double names_alike(const char *a, const char *b)
 {
-	size_t la = strlen(a), lb = strlen(b), longest = 0;
+	size_t la = strnlen(a, NAME_BYTES), lb = strnlen(b, NAME_BYTES), longest = 0;
 
-	if (la > 200 || lb > 200)
-		return 0;
 	for (size_t i = 0; i < la; i++)
 		for (size_t k = 0; k < lb; k++) {
 			size_t n = 0;
