@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs a shell script on an emulated host that has SVM or VMX, with kvmprof in its PATH.
 
-    emulated-host.py [--vmx | --root] [--kernel SERIES] [--flavour full|rt] [--kvmprof FILE] [--program FILE]... [--file PATH=FILE]...
+    emulated-host.py [--vmx | --root] [--kernel SERIES] [--flavour full|rt] [--no-modules] [--kvmprof FILE] [--program FILE]... [--file PATH=FILE]...
                      [--qemu FILE] [--out DIR] [--progress FILE] [--memory MIB] [--limit SECONDS] [--keep DIR] SCRIPT
 
 So what kvmprof does under kvm_amd and kvm_intel can be tried where neither exists. The host
@@ -14,7 +14,7 @@ is Debian's cloud kernel with an initramfs: busybox, kvmprof, programs and their
 * --root: SVM, and this machine's own files below / (over 9P; what is written there is lost),
   so that all that runs here runs there. For SCRIPT it is this machine's sh then.
 
---kernel: Debian's of this series, such as 6.12; --flavour: not the cloud kernel. SCRIPT is for busybox's sh; - reads it from stdin. What it prints on stdout and stderr comes
+--kernel: Debian's of this series, such as 6.12; --flavour: not the cloud kernel; --no-modules: without KVM. SCRIPT is for busybox's sh; - reads it from stdin. What it prints on stdout and stderr comes
 on stdout, once it has ended; its status is the status. What it leaves in /out is copied to
 --out. What it writes to /dev/ttyS2 is in --progress at once (SVM only). Status 125: the host did not come to the end of it; then its console is on stderr.
 --limit is for the script, in the host's own seconds. --keep leaves the host's files in DIR.
@@ -90,10 +90,10 @@ class HostError(Exception):
 
 
 def fetched_kernel(wanted, *options):
-    """(vmlinuz, directory of modules) of Debian's kernel of this series, else of what apt has here."""
+    """(vmlinuz, directory of modules, which --host fetches) of Debian's kernel of this series, else of what apt has here."""
     said = ""
     for series in (wanted,) if wanted else ("6.1", "6.12"):
-        p = subprocess.run([os.path.join(TOP, "scripts", "fetch-debian-kernel.sh"), "--host",
+        p = subprocess.run([os.path.join(TOP, "scripts", "fetch-debian-kernel.sh"),
                             *options, series],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         if p.returncode == 0:
@@ -295,7 +295,8 @@ def unpack(args, path):
 
 
 def run(args, directory):
-    kernel, modules = fetched_kernel(args.kernel, *(["--full"] if args.root else ["--" + args.flavour] if args.flavour else []))
+    flavour = ["--full"] if args.root else ["--" + args.flavour] if args.flavour else []
+    kernel, modules = fetched_kernel(args.kernel, *([] if args.no_modules else ["--host"]), *flavour)
     if args.prepare:
         if args.vmx:
             fetched_bochs()
@@ -329,6 +330,7 @@ def main():
     parser.add_argument("--root", action="store_true")
     parser.add_argument("--kernel")
     parser.add_argument("--flavour", choices=("full", "rt"))
+    parser.add_argument("--no-modules", action="store_true")
     parser.add_argument("--kvmprof", default=os.path.join(TOP, "build", "kvmprof"))
     parser.add_argument("--program", action="append", default=[])
     parser.add_argument("--file", action="append", default=[])

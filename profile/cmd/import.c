@@ -318,6 +318,13 @@ static int import_text(const struct cmd_import_options *o, struct err *e)
 		return import_directory(o, e);
 	buf_init(&text);
 	ret = import_read_input(&text, o->input, e);
+	if (!ret &&
+	    import_begins((struct import_text){ (const char *)text.data, text.len }, "# image: "))
+		ret = err_set(
+			e, EISDIR,
+			"%s: is one file of a directory that `export -F iprof` made; name the "
+			"directory",
+			o->input);
 	form = ret || o->form ? o->form : import_guess_form(&text);
 	opt.counts = form != FORM_SCRIPT;
 	ret = ret ? ret : import_create(&i, &opt, e);

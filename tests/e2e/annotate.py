@@ -111,6 +111,16 @@ address = rows("demo.data", "right_leaf")["address"]
 check(rows("demo.data", hex(int(address, 16) + 7))["symbol"] == "right_leaf", "not found by address")
 p = annotate("demo.data", "leaf", status=1)
 check("right_leaf" in p.err and "no sample" in p.err, "a part of a name: " + p.err)
+# Each name of a function finds it; the one that is not weak is shown.
+with open("demo.data/kcore_dir/kallsyms") as f:
+    lines = f.read()
+shutil.copytree("demo.data", "other.data")
+with open("other.data/kcore_dir/kallsyms", "w") as f:
+    f.write(re.sub(r"(?m)^([0-9a-f]+) . right_leaf$", r"\1 W another_name\n\g<0>", lines))
+check(annotate("other.data", "another_name").out.replace("other.data", "demo.data") == annotate("demo.data", "right_leaf").out,
+      "right_leaf is not found by another name")
+p = e2e.kvmprof("report", "-i", "other.data", "--json", "--symbol", "^another_name$")
+check([r["symbol"] for r in json.loads(p.out)["symbols"]] == ["right_leaf"], "report --symbol another_name: " + p.out[:500])
 for wrong in ([], [""], ["a", "b"], ["-M", "masm", "x"], ["--nothing", "x"]):
     check(e2e.kvmprof("annotate", "-i", "demo.data", *wrong).status == 2, "wrong usage %s is accepted" % wrong)
 p = e2e.kvmprof("run", "-q", "--single-file", "-o", "one.data", "--append", "seconds=2")

@@ -368,7 +368,7 @@ def refuses_directories():
     write("prose.iprof/a.prof", "# image: /bin/a\nIt was a dark night\n")
     for argv, status, want in ((["none.iprof"], 1, ".prof"), (["fifo.iprof"], 1, "a.prof: is not a regular file"),
                                (["prose.iprof"], 1, "no counts"), (["--format", "iprof", "nasty.folded"], 1, "no directory"),
-                               (["--format", "kp", "none.iprof"], 1, "none.iprof")):
+                               (["prose.iprof/a.prof"], 1, "name the directory"), (["--format", "kp", "none.iprof"], 1, "none.iprof")):
         p = done(e2e.kvmprof("import", *argv, "-o", "bad.data"), " ".join(argv), status)
         check(want in p.err.strip().split("\n")[-1] and not os.path.exists("bad.data"), "import %s: %s" % (argv, p.err))
     # One file without a header, as other versions write them.

@@ -8,7 +8,7 @@
 
 The kernel boots on an emulated host, without KASLR, and its /proc/kallsyms is the truth. kvmprof reads the same code
 symbols out of the image, shows no function as a mark of the linker script, and finds each function by each of its
-names: `kvmprof symbols`, the kallsyms of a profile, and `report --symbol`."""
+names: `kvmprof symbols`, the kallsyms of a profile, `report --symbol` and `annotate`."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def by_itself():
     """The kernel's own table."""
     kind, series, *options = kernel.source.split(":")
     flavour = ["--flavour", options[0][2:]] if options else []
-    host = emulated.Host("--kernel", series, *flavour, limit=300)
+    host = emulated.Host("--kernel", series, "--no-modules", *flavour, limit=300)
     done = host.run("cat /proc/kallsyms >/out/kallsyms; uname -r")
     release = os.path.basename(image)[len("vmlinuz-"):]
     check(done.status == 0 and done.out.strip() == release, "the host runs %s, not %s" % (done.out, release))
@@ -82,6 +82,9 @@ def check_profile(shared):
                                        "-i", "k.data").out)["symbols"]
             got = {x["symbol"]: (x["self"], x["children"]) for x in r}
             check(got.get(here[0]) == shown[here[0]], "--symbol %s: %s, not %s" % (n, got, here[0]))
+            if shown[here[0]][0]:
+                p = e2e.kvmprof("annotate", "-i", "k.data", n)
+                check(p.status == 0 and here[0] in p.out, "annotate %s: %s" % (n, p.err))
             tried += 1
     return "%d names by report --symbol" % tried
 

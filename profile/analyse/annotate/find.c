@@ -37,8 +37,11 @@ static bool dso_matches(const char *dso, const char *wanted)
 static bool is_called(const struct annotate_find *f, const struct annotate_function *fn,
 		      const char *name)
 {
-	return !strcmp(fn->symbol->name, name) ||
-	       !strcmp(demangle_shown(f->display, fn->symbol, fn->kernel), name);
+	for (const struct symbol *s = fn->symbol; s; s = s->alias)
+		if (!strcmp(s->name, name) ||
+		    !strcmp(demangle_shown(f->display, s, fn->kernel), name))
+			return true;
+	return false;
 }
 
 /* Debug information of the file that a function is of. */
