@@ -152,6 +152,9 @@ check(boots >= 2, "the guest booted %d times: %s" % (boots, console[-800:]))
 seen = len([d for d in os.listdir("reboot.data") if d.startswith("epoch-")]) + 1
 check(boots <= seen + 1 and seen <= boots + 1, "%d boots, %d kernels in the profile" % (boots, seen))
 slides = judge_all("reboot, gdbstub", "reboot.data", [second] * seen, known)
+rows = e2e.kvmprof("report", "-i", "reboot.data", "--sort", "sym").out.split("\n")
+rows = [row.split()[-1] for row in rows if row and row[0] != "#"]
+check(rows.count("do_syscall_64") == 1, "the boots of one kernel have %d rows of a function" % rows.count("do_syscall_64"))
 check(len(set(slides)) == len(slides), "the kernels were at the same place: %s" % slides)
 
 p = e2e.kvmprof("run", "--engine", "exact", new, "--initrd", small, "-m", "256M", "--reboot", "--append",

@@ -33,10 +33,10 @@ static bool equal_dso(const void *a, const void *b, const void *ctx)
 
 	(void)ctx;
 	return x->kernel == y->kernel && x->id_len == y->id_len &&
-	       x->at_run_time == y->at_run_time && !strcmp(x->name, y->name) &&
-	       !memcmp(x->build_id, y->build_id, x->id_len) && x->inode.ino == y->inode.ino &&
-	       x->inode.generation == y->inode.generation && x->inode.major == y->inode.major &&
-	       x->inode.minor == y->inode.minor;
+	       x->at_run_time == y->at_run_time && x->shift == y->shift &&
+	       !strcmp(x->name, y->name) && !memcmp(x->build_id, y->build_id, x->id_len) &&
+	       x->inode.ino == y->inode.ino && x->inode.generation == y->inode.generation &&
+	       x->inode.major == y->inode.major && x->inode.minor == y->inode.minor;
 }
 
 struct names *names_create_live(void)
@@ -298,7 +298,8 @@ static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t add
 		out->dso = d->name;
 		out->map_start = m->addr;
 		if (d->at_run_time)
-			out->symbol = find_kernel_symbol(n, d->at_run_time, addr, &out->off);
+			out->symbol =
+				find_kernel_symbol(n, d->at_run_time, addr - d->shift, &out->off);
 		out->symbols = out->symbol ? d->at_run_time : NULL;
 		return;
 	}

@@ -32,7 +32,8 @@ struct names_dso {
 	size_t len;
 	struct userelf *elf; /* where its segments lie; its source is gone */
 	struct symtab *symbols;
-	const struct symtab *at_run_time; /* of a module; borrowed */
+	const struct symtab *at_run_time; /* of a module, or of a later kernel; borrowed */
+	uint64_t shift; /* of a later kernel: how far it lies from where at_run_time has it */
 };
 
 /* Functions that kallsyms gives to one module. */

@@ -101,13 +101,31 @@ static void identify(const struct perfdata *p, const struct perfdata_record *r, 
 	d->inode.generation = r->map.generation;
 }
 
+/* Returns whether the present kernel is the build that ran first. */
+static bool is_first_build(const struct names *n)
+{
+	const struct names_from_profile *first = n->from;
+
+	while (first->before)
+		first = first->before;
+	return first->profile->kernel_id_len &&
+	       first->profile->kernel_id_len == n->from->profile->kernel_id_len &&
+	       !memcmp(first->profile->kernel_id, n->from->profile->kernel_id,
+		       first->profile->kernel_id_len);
+}
+
 /* A later kernel lies where it was found to be, as a module does, for the frames of its own samples alone. */
 static int map_later_kernel(struct names *n, const struct perfdata_record *r, struct err *e)
 {
 	static char name[] = PERFDATA_KERNEL_DSO;
-	const struct names_dso d = { .name = name, .kernel = true, .at_run_time = n->from->kernel };
+	struct names_dso d = { .name = name, .kernel = true, .at_run_time = n->from->kernel };
 	struct mapping m = { .addr = r->map.addr };
 
+	/* The functions of a kernel that has booted again are those that it had the first time. */
+	if (is_first_build(n) && n->kernel) {
+		d.at_run_time = n->kernel;
+		d.shift = r->map.addr - n->kernel_start;
+	}
 	if (__builtin_add_overflow(r->map.addr, r->map.len, &m.end))
 		m.end = UINT64_MAX;
 	return names_add_map(n, r->pid, &m, &d, e);

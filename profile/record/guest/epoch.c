@@ -66,9 +66,11 @@ static bool has_registers(const struct sample *s)
 	return s->regs.cr0 != 0 && s->device < SAMPLE_PERHAPS_NESTED;
 }
 
-static bool is_proven(const struct epoch_mark *m, const struct sample *s)
+static bool is_proven(const struct epoch_mark *m, const struct gmem *mem, const struct sample *s)
 {
-	return s->time_ns < m->proven_ns || s->time_ns - m->proven_ns < EPOCH_PROOF_NS;
+	uint64_t holds = mem->is_virtual ? EPOCH_PROOF_SLOW_NS : EPOCH_PROOF_NS;
+
+	return s->time_ns < m->proven_ns || s->time_ns - m->proven_ns < holds;
 }
 
 enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const struct sample *s)
@@ -77,7 +79,7 @@ enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const
 	bool in_kernel = (s->regs.rip & KERNEL_HALF) && (s->regs.cs & 3) != 3, there;
 	uint64_t gpa;
 
-	if (!m->len || is_proven(m, s) || !has_registers(s))
+	if (!m->len || is_proven(m, mem, s) || !has_registers(s))
 		return EPOCH_SAME;
 	if (!(root.cr0 & CR0_PG))
 		return EPOCH_DOUBT;

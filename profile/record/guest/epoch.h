@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 #define EPOCH_PROOF_NS 5000000u
+/* Through a gdbstub each look stops the machine. */
+#define EPOCH_PROOF_SLOW_NS 20000000u
 #define EPOCH_MARK_BYTES 96u
 
 enum epoch_state {

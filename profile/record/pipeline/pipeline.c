@@ -449,11 +449,10 @@ static void next_kernel(struct pipeline *p, const struct sample *s)
 	epochs_release(&p->epochs, hold_doubtful, p);
 }
 
-/* Of a vCPU, with its registers: not of a task that waits, nor of a moment. */
+/* Of a vCPU, with its registers: not of a task that waits. */
 static bool has_state(const struct sample *s)
 {
-	return s->reason != SAMPLE_OFFCPU && s->reason != SAMPLE_CRASH &&
-	       s->reason != SAMPLE_MARKER;
+	return s->reason != SAMPLE_OFFCPU;
 }
 
 /* Returns whether the sample is of the kernel that is known, and those before it are, too. */
@@ -461,6 +460,9 @@ static bool is_of_kernel(struct pipeline *p, const struct sample *s)
 {
 	enum epoch_state state = has_state(s) ? guest_epoch(p->guest, s) : EPOCH_SAME;
 
+	/* Nothing comes after it, and KVM may have reset its registers. */
+	if (s->reason == SAMPLE_CRASH)
+		return true;
 	if (state == EPOCH_OTHER && epochs_have_room(&p->epochs)) {
 		next_kernel(p, s);
 		return true;
