@@ -3,6 +3,7 @@
 # tests: slow, at most 900 s: {debian}
 # tests: slow, at most 900 s: 6.12-any
 # tests: slow, at most 900 s: 6.12-rt
+# tests: slow, at most 900 s: 7
 # tests: not svm, disk
 """kernel_aliases.py KVMPROF SCRATCH KERNEL: the names of a Debian kernel of tests/kernels.table against its own.
 
