@@ -3,11 +3,12 @@
  * What `kvmprof gate --history` finds in simulated histories whose truth is known, and what it reports where nothing
  * changed.
  *
- *	make build/bench/bench_history && build/bench/bench_history [--quick | --series]
+ *	make build/bench/bench_history && build/bench/bench_history [--quick | --series | --changes] [WORDS]
  *
  * A history has one rule, a time with a threshold of 2 %. `worse` are histories in which a step for the worse is reported;
  * with a true step, `near` are those that have one at most three entries away from it. --series prints the histories
- * instead, a line each (scenario, first entry of the change or -1, values), for bench_history.py.
+ * instead, a line each (scenario, first entry of the change or -1, values), for bench_history.py. --changes reads series, a
+ * line of values each, and prints where their levels change. WORDS: only the histories that are called so.
  */
 #include "profile/compare/gate/series.h"
 #include "tests/gate_sim.h"
@@ -135,6 +136,7 @@ static bool row(const struct scenario *x, const struct gate_rules *rules, unsign
 	struct sim s = { .state = 7 };
 	unsigned int worse = 0, near = 0, failed = 0;
 	double v[ENTRIES_MOST], lo, hi;
+	char close[16] = "";
 
 	for (unsigned int k = 0; k < times; k++) {
 		struct gate_series *g;
@@ -152,11 +154,10 @@ static bool row(const struct scenario *x, const struct gate_rules *rules, unsign
 		gate_series_destroy(g);
 	}
 	sim_wilson(still ? worse : near, times, 0.999, &lo, &hi);
-	printf("%-40s %5u %7.1f %% %7s", x->name, times, 100.0 * worse / times, "");
 	if (!still)
-		printf("\b\b\b\b\b\b\b%5.1f %%", 100.0 * near / times);
-	printf(" %7.1f %%%s\n", 100.0 * failed / times,
-	       x->promised >= 0 && 100 * lo > x->promised ? "  above" : "");
+		snprintf(close, sizeof(close), "%.1f %%", 100.0 * near / times);
+	printf("%-40s %5u %7.1f %% %9s %7.1f %%%s\n", x->name, times, 100.0 * worse / times, close,
+	       100.0 * failed / times, x->promised >= 0 && 100 * lo > x->promised ? "  above" : "");
 	fflush(stdout);
 	return !(x->promised >= 0 && 100 * lo > x->promised);
 }
@@ -178,10 +179,38 @@ static void print_series(const struct scenario *x, unsigned int times)
 	}
 }
 
+static int print_changes(void)
+{
+	const struct stats_change_options opt = { .levels = true, .dependent = true };
+	static struct stats_change c[STATS_CHANGES_MAX];
+	static double v[STATS_HISTORY_MAX];
+	char *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+
+	while (!ret && getline(&line, &room, stdin) > 0) {
+		size_t n = 0, found = 0;
+		struct err e = { 0 };
+
+		for (char *at = line, *end; n < STATS_HISTORY_MAX; at = end + (*end == ';')) {
+			v[n] = strtod(at, &end);
+			if (end == at)
+				break;
+			n++;
+		}
+		ret = stats_changes(v, n, &opt, c, &found, &e);
+		for (size_t i = 0; i < found; i++)
+			printf("%s%zu", i ? ";" : "", c[i].at);
+		printf("%s\n", e.text);
+	}
+	free(line);
+	return ret ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const char text[] = "[[rule]]\nmetric = \"time\"\nthreshold = \"2 %\"\n";
-	const char *how = argc > 1 ? argv[1] : "";
+	const char *how = argc > 1 ? argv[1] : "", *words = argc > 2 ? argv[2] : "";
 	const unsigned int times = !strcmp(how, "--quick")    ? 60
 				   : !strcmp(how, "--series") ? 200
 							      : 1000;
@@ -189,13 +218,17 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 	bool kept = true;
 
+	if (!strcmp(how, "--changes"))
+		return print_changes();
 	if (gate_rules_parse(&rules, "rules", text, strlen(text), &e) < 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
 	if (strcmp(how, "--series"))
-		printf("%-40s %5s %9s %7s %9s\n", "history", "times", "worse", "near", "exit 1");
+		printf("%-40s %5s %9s %9s %9s\n", "history", "times", "worse", "near", "exit 1");
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+		if (!strstr(scenarios[i].name, words))
+			continue;
 		if (!strcmp(how, "--series"))
 			print_series(&scenarios[i], times);
 		else
