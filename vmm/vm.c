@@ -461,7 +461,9 @@ int vm_boot_again(struct vm *vm, struct err *e)
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
 		forget_registers(&vm->vcpu[i]);
 	atomic_store(&vm->reset_due, false);
-	vm_resume(vm);
+	/* Else they stand until the end. */
+	if (!ret)
+		vm_resume(vm);
 	return ret;
 }
 

@@ -409,7 +409,7 @@ def full_stdout():
                  ["annotate", "-i", "a", HOT], ["diff", "a", "b"], ["mem", "-i", "m"],
                  ["flamegraph", "-i", "a", "-o", "-"], ["export", "-F", "folded", "-i", "a", "-o", "-"],
                  ["export", "-F", "pprof", "-i", "a", "-o", "-"], ["archive", "-i", "a", "-o", "-"],
-                 ["gate", "--base", "a", "a", "--head", "b", "b"], ["scan", "."],
+                 ["gate", "--base", "a", "a2", "--head", "b", "b2"], ["scan", "."],
                  ["run", "-q", "-o", "-"] + SHORT):
         to_full_stdout(*argv)
 
@@ -423,11 +423,11 @@ def outputs():
             ("export", ["export", "-F", "folded", "-i", "a", "-o"]),
             ("export gz", ["export", "-F", "pprof", "-i", "a", "-o"]),
             ("scan", ["scan", ".", "-o"]),
-            ("gate text", ["gate", "--base", "a", "a", "--head", "b", "b", "-o"]),
-            ("gate md", ["gate", "--base", "a", "a", "--head", "b", "b", "--markdown"]),
-            ("gate junit", ["gate", "--base", "a", "a", "--head", "b", "b", "--junit"]),
-            ("gate sarif", ["gate", "--base", "a", "a", "--head", "b", "b", "--sarif"]),
-            ("gate picture", ["gate", "--base", "a", "a", "--head", "b", "b", "--flamegraph"]))
+            ("gate text", ["gate", "--base", "a", "a2", "--head", "b", "b2", "-o"]),
+            ("gate md", ["gate", "--base", "a", "a2", "--head", "b", "b2", "--markdown"]),
+            ("gate junit", ["gate", "--base", "a", "a2", "--head", "b", "b2", "--junit"]),
+            ("gate sarif", ["gate", "--base", "a", "a2", "--head", "b", "b2", "--sarif"]),
+            ("gate picture", ["gate", "--base", "a", "a2", "--head", "b", "b2", "--flamegraph"]))
 
 
 def full_files():
@@ -550,7 +550,8 @@ if e2e.EXTRA[:1] == ["sizes"]:
     if not new_namespace():
         e2e.skip("no mount namespace of its own: full disks were not tried")
     e2e.finish("%d disks" % full_everywhere())
-for name, more in (("a", []), ("b", []), ("m", ["--mem"])):
+# A gate takes no run twice.
+for name, more in (("a", []), ("b", []), ("a2", []), ("b2", []), ("m", ["--mem"])):
     done = e2e.kvmprof("run", *QUIET, "-o", name, *SHORT, *more)
     check(done.status == 0, "a profile to begin with: " + done.err)
 HOT = max(json.loads(e2e.kvmprof("report", "--json", "-i", "a").out)["symbols"],

@@ -345,15 +345,19 @@ static void make_machine(void)
 		NEED(!pthread_create(&vcpu[i].thread, NULL, vcpu_main, &vcpu[i]), "vCPU thread");
 }
 
+/* With less memory it would be no guest: vmm/attach/slots_kvm.c. */
+#define OTHER_MEMORY (1u << 20)
+
 /* Another machine of this process, in real mode, which halts for good. */
 static void *other_main(void *arg)
 {
 	static const uint8_t code[] = { 0xf4, 0xeb, 0xfd }; /* hlt; jmp to it */
-	struct kvm_userspace_memory_region region = { .memory_size = 4096 };
+	struct kvm_userspace_memory_region region = { .memory_size = OTHER_MEMORY };
 	int other = ioctl(kvm, KVM_CREATE_VM, 0), fd;
 	struct kvm_sregs s;
 	struct kvm_regs r = { .rflags = 2 };
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, OTHER_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
 
 	(void)arg;
 	NEED(other >= 0 && page != MAP_FAILED, "another machine");

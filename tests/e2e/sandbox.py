@@ -346,7 +346,7 @@ rare("instructions that KVM refuses, and single steps (vmm/pvm)", "vcpu", "KVM_S
      "KVM_SET_XCRS", "KVM_GET_XSAVE", "KVM_SET_XSAVE", "KVM_GET_VCPU_EVENTS", "KVM_SET_VCPU_EVENTS", "KVM_SET_MSRS")
 rare("a crash of a vCPU's thread (base/fault.c)", "vcpu", "rt_sigaction")
 rare("a guest that has kvm-clock is paused", "vcpu", "KVM_KVMCLOCK_CTRL")
-rare("a guest that resets itself, with --reboot", "main", "KVM_SET_REGS", "KVM_SET_SREGS", "KVM_SET_CPUID2", "KVM_SET_MSRS", "KVM_SET_XSAVE",
+rare("a guest that resets itself, with --reboot", "main", "KVM_SET_REGS", "KVM_SET_SREGS", "KVM_SET_MSRS", "KVM_SET_XSAVE",
      "KVM_SET_XCRS", "KVM_SET_DEBUGREGS", "KVM_SET_VCPU_EVENTS", "KVM_SET_MP_STATE", "KVM_SET_LAPIC", "KVM_SET_IRQCHIP", "KVM_SET_PIT2",
      "KVM_SET_GUEST_DEBUG")
 rare("hardware counters and tracepoints", "vcpu", "PERF_EVENT_IOC_DISABLE", "PERF_EVENT_IOC_ENABLE", "PERF_EVENT_IOC_REFRESH",

@@ -354,6 +354,8 @@ static int choose_machine(struct attach *a, struct err *e)
 
 	if (wanted <= 1 && !process_has_several(p))
 		return 0;
+	if (!a->slots.object && !wanted && process_drop_own_helper(p))
+		return 0;
 	if (!a->slots.object)
 		return err_set(e, ENOTSUP,
 			       "process %d (%s) runs several virtual machines, and only BPF tells "

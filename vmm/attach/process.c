@@ -174,6 +174,38 @@ bool process_has_several(const struct process *p)
 	return false;
 }
 
+static bool is_kvmprof(const struct process *p)
+{
+	char path[64], exe[PATH_MAX];
+	const char *name;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)p->pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return false;
+	exe[n] = '\0';
+	name = strrchr(exe, '/');
+	return name && !strcmp(name, "/kvmprof");
+}
+
+bool process_drop_own_helper(struct process *p)
+{
+	unsigned int n = 0;
+
+	if (!is_kvmprof(p))
+		return false;
+	qsort(p->vcpu, p->nvcpus, sizeof(p->vcpu[0]), by_id);
+	for (unsigned int i = 0; i < p->nvcpus; i++) {
+		if (!n || p->vcpu[n - 1].id != p->vcpu[i].id)
+			p->vcpu[n++] = p->vcpu[i];
+		else if (p->vcpu[i].fd > p->vcpu[n - 1].fd)
+			p->vcpu[n - 1] = p->vcpu[i];
+	}
+	p->nvcpus = n;
+	return n > 0;
+}
+
 void process_keep_machine(struct process *p, unsigned int machine)
 {
 	unsigned int n = 0;

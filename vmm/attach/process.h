@@ -76,6 +76,11 @@ void process_add_vcpu(struct process *p, unsigned int id, int fd);
 int process_check_vcpus(struct process *p, struct err *e);
 /* Returns whether two vCPUs have the same number: then the process runs several machines. */
 bool process_has_several(const struct process *p);
+/*
+ * Drops the vCPU of the helper machine that kvmprof has on hosts that interpret ring 0, if the process is kvmprof itself: of two vCPUs of
+ * one number the helper's was created first. Returns whether one machine is left. For where the machines cannot be told apart otherwise.
+ */
+bool process_drop_own_helper(struct process *p);
 /* Keeps the vCPUs of one machine (slots_number_machines()), in the order of their numbers. */
 void process_keep_machine(struct process *p, unsigned int machine);
 /* Returns the vCPU of a descriptor or of a copy of it, or NULL. */

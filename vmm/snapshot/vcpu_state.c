@@ -328,7 +328,8 @@ int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e)
 	ret = vcpu_state_parse(s, in, e);
 	if (ret)
 		return ret;
-	ret = set_cpuid(v, s, e);
+	/* After a reset it has run, and KVM refuses to be given the same once more. */
+	ret = v->vm->boot ? 0 : set_cpuid(v, s, e);
 	if (ret)
 		return ret;
 	ret = set_fixed(v, s, before_msrs, ARRAY_SIZE(before_msrs), e);

@@ -31,6 +31,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/skip.h"
+
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
@@ -477,7 +479,7 @@ static void a_missing_capability_is_called_by_its_name(void **state)
 
 	(void)state;
 	if (geteuid() != 0 || !process_may_trace())
-		skip();
+		SKIP("root with CAP_SYS_PTRACE is needed, and this is not root");
 	child = fork();
 	if (!child) {
 		struct err e = { 0 };
