@@ -149,7 +149,8 @@ def check_several():
         attach(vm, "--duration", 0.5, "--vm", 1)
         s = e2e.summary("at.data")
         check(s["samples"] > 0 and s["attach"]["vcpus"] == 1 and s["attach"]["memory_from"] == "kvm", "--vm 1: %s" % s["attach"])
-        check("left_leaf" in report(), "--vm 1: " + report())
+        # Which of its functions runs in this half of a second depends on the guest's slices.
+        check("_leaf" in report(), "--vm 1: " + report())
         p = attach(vm, "--duration", 0.3, "--vm", 2, status=1)
         check("64-bit" in p.err, "--vm 2, in real mode: " + p.err)
         p = attach(vm, "--vm", 3, status=1)
