@@ -168,7 +168,7 @@ check(ends["root"] - roots <= min(unmapped, 0.005 * sum(ends.values())),
       "%d stacks end at a root, by name only %d, in no mapping %d" % (ends["root"], roots, unmapped))
 # By call frame information, which all these programs and libraries have. While execve replaces a
 # program its stack is gone.
-named = sum(n for x, n in outer.items() if x not in ("[unknown]", "execve") and not x.startswith("[vmm]"))
+named = sum(n for x, n in outer.items() if x not in ("[unknown]", "execve", "__execve") and not x.startswith("[vmm]"))
 check(roots >= 0.97 * named, "only %d of %d user stacks reach a root: others end at %s" %
       (roots, named, outer.most_common(10)))
 if below_roots:  # a C library whose own functions have names

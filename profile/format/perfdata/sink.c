@@ -161,12 +161,6 @@ static int put_early(struct sink_perfdata *p, const struct profile_module **m, s
 	return ret;
 }
 
-static bool have_other_names(const struct profile_module *a, const struct profile_module *b)
-{
-	return strcmp(a->name, b->name) != 0 || !a->symbols != !b->symbols ||
-	       (a->symbols && symtab_count(a->symbols) != symtab_count(b->symbols));
-}
-
 /* Marks the modules whose place others had, too: perf has one list of names for all times. */
 static void mark_shared(struct sink_perfdata *p)
 {
@@ -175,7 +169,7 @@ static void mark_shared(struct sink_perfdata *p)
 			struct profile_module *a = &p->module[i], *b = &p->module[k];
 
 			if (a->addr < b->addr + b->len && b->addr < a->addr + a->len &&
-			    have_other_names(a, b))
+			    strcmp(a->name, b->name) != 0)
 				a->shared = b->shared = true;
 		}
 }
