@@ -298,6 +298,18 @@ def branches(perf):
     same_names(perf, "lbr.data", [["leaf", "cmp", "sorter", "main"]])
 
 
+def interrupted(perf):
+    """The kernel interrupted a function at its first byte: no call is in front of that, so it is not the function before."""
+    f, at = work_file(extra=perf_writer.CALLCHAIN)
+    first = at["cmp"] - 8
+    f.sample("kernel", 77, 0xffffffffff000000, [context("kernel"), 0xffffffffff000000, context("user"), first, at["sorter"]])
+    f.sample("user", 77, first, [context("user"), first, at["sorter"]])
+    f.write("interrupted.data")
+    same_names(perf, "interrupted.data", [["[unknown]", "cmp", "sorter"], ["cmp", "sorter"]])
+    functions = e2e.kvmprof("export", "-F", "folded", "-i", "interrupted.data", "-o", "-", "--buildid-dir", CACHE).out
+    check(functions.count("cmp") == 2 and "leaf" not in functions, "interrupted.data, folded: " + functions)
+
+
 def short_ids():
     """Ids of 8 and 16 bytes, in maps, in the table, and in an old perf's table, which has no lengths."""
     for kind, options in (("md5", "-Wl,--build-id=md5"), ("short", "-Wl,--build-id=0x0123456789abcdef")):
@@ -461,6 +473,7 @@ machines = [Perf(None)] if QUICK else [Perf(r) for r in RELEASES]
 count = matrix(machines)
 newest = machines[-1]
 say("written, as no PMU and no guest is here: modes of guests and hypervisors, deferred chains, LBR, unknown records")
+interrupted(None if QUICK else newest)
 guests()
 deferred(None if QUICK else newest)
 branches(None if QUICK else newest)

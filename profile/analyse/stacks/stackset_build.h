@@ -26,11 +26,11 @@ struct raw_stack {
 	uint32_t stack; /* what it became, or DROPPED */
 };
 
-/* An address of a space, of a stack's end or a caller's, and the frame that it is. */
+/* An address of a space, and the frame that it is; exact: it is looked up as it is, not as what a call returns to. */
 struct raw_addr {
 	uint64_t addr;
 	uint32_t space, frame;
-	bool kernel, innermost;
+	bool kernel, exact;
 	uint8_t owner; /* enum perfdata_owner */
 };
 

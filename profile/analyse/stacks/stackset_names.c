@@ -136,7 +136,7 @@ bool stackset_equal_addr(const void *a, const void *b, const void *ctx)
 
 	(void)ctx;
 	return x->addr == y->addr && x->space == y->space && x->kernel == y->kernel &&
-	       x->innermost == y->innermost && x->owner == y->owner;
+	       x->exact == y->exact && x->owner == y->owner;
 }
 
 int stackset_frame_of(struct stackset_build *b, struct names_view view,
@@ -146,7 +146,7 @@ int stackset_frame_of(struct stackset_build *b, struct names_view view,
 				 .space = f->kernel ? view.kernel : view.user,
 				 .kernel = f->kernel,
 				 .owner = f->owner,
-				 .innermost = f->innermost || b->in.p->ours };
+				 .exact = f->interrupted || b->in.p->ours };
 	struct stackset_frame frame = { 0 };
 	struct name name;
 	uint32_t index;
@@ -159,7 +159,7 @@ int stackset_frame_of(struct stackset_build *b, struct names_view view,
 		*out = ((struct raw_addr *)b->addr.item)[index].frame;
 		return 0;
 	}
-	frame.addr = names_lookup_frame(b->in.names, view, f, like.innermost, &name);
+	frame.addr = names_lookup_frame(b->in.names, view, f, like.exact, &name);
 	frame.off = name.symbol ? names_shown_off(&name) : 0;
 	frame.image = f->kernel ? frame.addr - name.map_start : frame.addr + name.to_file;
 	if (func_of(b, &name, f, frame.addr, &frame.func) < 0 ||

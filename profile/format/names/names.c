@@ -359,7 +359,7 @@ uint64_t names_lookup_frame(struct names *n, struct names_view view, const struc
 		[PERFDATA_HYPERVISOR] = "[hypervisor]",
 		[PERFDATA_NO_MODE] = UNKNOWN,
 	};
-	uint64_t addr = f->innermost || exact || !f->ip ? f->ip : f->ip - 1;
+	uint64_t addr = f->interrupted || exact || !f->ip ? f->ip : f->ip - 1;
 
 	if (f->owner != PERFDATA_RECORDED) {
 		*out = (struct name){ .dso = other[f->owner], .program = NAMES_NONE };

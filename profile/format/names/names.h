@@ -96,7 +96,8 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
 /*
  * The same of a frame. A caller is named by the byte in front of the address that its call returns
  * to, as a call may be its function's last instruction; an address of a retpoline's stack is the
- * function that is entered. exact: addresses lie in the calls already, as in our own files.
+ * function that is entered. A frame that was interrupted is named by its own address, which may be its function's first.
+ * exact: addresses lie in the calls already, as in our own files.
  * Code of another machine than the recorded one has no name: nothing that was mapped here is its code.
  * Returns the address that was looked up.
  */

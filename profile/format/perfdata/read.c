@@ -144,7 +144,7 @@ void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *
 	w->at = r->sample.chain;
 	w->left = r->sample.nr;
 	w->kernel = w->ip_kernel = r->kernel;
-	w->first = true;
+	w->first = w->entered = true;
 	w->owner = w->ip_owner = r->owner;
 	w->ip = r->sample.ip;
 }
@@ -158,6 +158,7 @@ static void walk_enter(struct perfdata_walk *w, uint64_t context)
 	bool guest = w->ip_owner == PERFDATA_GUEST_KERNEL || w->ip_owner == PERFDATA_GUEST_USER;
 
 	w->skip = false;
+	w->entered = true;
 	w->kernel = context == PERFDATA_CONTEXT_KERNEL && w->ip_owner == PERFDATA_RECORDED;
 	switch (context) {
 	case PERFDATA_CONTEXT_KERNEL:
@@ -195,15 +196,23 @@ bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
 		if (w->skip)
 			continue;
 		*f = (struct perfdata_frame){
-			.ip = ip, .kernel = w->kernel, .innermost = w->first, .owner = w->owner
+			.ip = ip,
+			.kernel = w->kernel,
+			.innermost = w->first,
+			.interrupted = w->entered,
+			.owner = w->owner
 		};
-		w->first = false;
+		w->first = w->entered = false;
 		return true;
 	}
 	/* No chain, or one of markers only: the kernel's unwinder can fail at its first frame. */
 	if (w->first) {
 		*f = (struct perfdata_frame){
-			.ip = w->ip, .kernel = w->ip_kernel, .innermost = true, .owner = w->ip_owner
+			.ip = w->ip,
+			.kernel = w->ip_kernel,
+			.innermost = true,
+			.interrupted = true,
+			.owner = w->ip_owner
 		};
 		w->first = false;
 		return true;

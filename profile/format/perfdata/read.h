@@ -214,7 +214,8 @@ struct perfdata_walk {
 	const uint8_t *at;
 	uint32_t left;
 	bool kernel, skip; /* of the next frame; skip: frames of a context that is unknown */
-	bool first;
+	bool first;	   /* the next frame is the sample's innermost */
+	bool entered;	   /* the next frame is its context's innermost */
 	uint8_t owner;	  /* enum perfdata_owner of the next frame */
 	uint64_t ip;	  /* the sample's own */
 	bool ip_kernel;	  /* where that lies, whatever the chain's markers say */
@@ -225,6 +226,11 @@ struct perfdata_frame {
 	uint64_t ip;
 	bool kernel;
 	bool innermost;
+	/*
+	 * It is the innermost of its context (kernel, user, guest): ip is the instruction that was interrupted, or that
+	 * follows a system call. The ip of every other frame is what a call returns to.
+	 */
+	bool interrupted;
 	uint8_t owner; /* enum perfdata_owner */
 };
 

@@ -129,6 +129,8 @@ static void round_trip(bool single)
 		assert_true(perfdata_walk_next(&w, &f));
 		assert_int_equal(f.kernel, i < 2);
 		assert_int_equal(f.innermost, i == 0);
+		/* No call is in front of what the user's code was interrupted at. */
+		assert_int_equal(f.interrupted, i == 0 || i == 2);
 		assert_int_equal(f.ip, mixed_ip[i] - (i > 0));
 	}
 	assert_false(perfdata_walk_next(&w, &f));
