@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The guard looks so often, and acts after so many looks in a row without a beat. */
+/* The guard looks so often, and acts after so many looks without a beat at which the tracer slept or was stopped. */
 #define LOOK_MS 100
 /* How often it looks whether there is a tracer yet: until then it is not bound. */
 #define BEGIN_MS 2
@@ -138,7 +138,7 @@ static void watch(int pipe_fd, const struct attach_guard_page *page)
 	const int stat_fd = wait_for_tracer(pipe_fd, page, process);
 	struct pollfd end = { .fd = pipe_fd, .events = POLLIN };
 	uint64_t seen = 0;
-	unsigned int looks = 0;
+	unsigned int looks = 0, asleep = 0;
 
 	if (pidfd < 0 || stat_fd < 0)
 		return;
@@ -150,12 +150,18 @@ static void watch(int pipe_fd, const struct attach_guard_page *page)
 		const pid_t tracer = atomic_load(&page->tracer);
 		char state;
 
-		looks = tracer && beats == seen ? looks + 1 : 0;
-		seen = beats;
-		if (looks < LOOKS)
+		if (!tracer || beats != seen) {
+			seen = beats;
+			looks = asleep = 0;
 			continue;
+		}
 		state = tracer_state(stat_fd);
-		if (!state || (state == 'R' && looks < LOOKS_RUNNABLE))
+		if (!state)
+			continue;
+		looks++;
+		asleep += state != 'R';
+		/* One look does not tell: a tracer that got no processor for a second may sleep just now. */
+		if (asleep < LOOKS && looks < LOOKS_RUNNABLE)
 			continue;
 		if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0)
 			say_that_it_was_killed(process);

@@ -2,10 +2,12 @@
 /*
  * attach_guard: a small process that releases the machine when the tracer's thread does not go on.
  *
- * A process gets no notice of SIGSTOP, nor of the cgroup freezer, and one that reads a page which never comes gets nothing at all. Threads
- * that it traces then stay stopped, or stop at their next signal. The tracer's thread counts beats in a page that it shares with the guard. When they
- * stop for a second the guard kills the tracer's process: the kernel detaches from all threads that it traced, and what they
- * waited in begins anew (tracer.h). The guard is in a session of its own, and leaves a cgroup (version 2) that could be frozen if it may.
+ * A process gets no notice of SIGSTOP, nor of the cgroup freezer, and one that reads a page which never comes gets nothing
+ * at all. Threads that it traces then stay stopped, or stop at their next signal. The tracer's thread counts beats in a page
+ * that it shares with the guard. When there is none for a second in which the thread sleeps, or for five in which it waits for
+ * a processor, the guard kills the tracer's process: the kernel detaches from all threads that it traced, and what they
+ * waited in begins anew (tracer.h). The guard is in a session of its own, and leaves a cgroup (version 2) that could be frozen
+ * if it may.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_GUARD_H
 #define KVMPROF_VMM_ATTACH_ATTACH_GUARD_H
