@@ -34,8 +34,9 @@ def what_is_left(out):
     check(len(left) <= 1 and all(f == out or f.startswith(out + ".tmp-") for f in left), "left: %s" % left)
     if not left:
         return None, None
-    if os.path.isdir(left[0]) and not os.path.exists(os.path.join(left[0], "data")):
-        return left[0], None    # killed before the file was made
+    data = os.path.join(left[0], "data")
+    if os.path.isdir(left[0]) and (not os.path.exists(data) or not os.path.getsize(data)):
+        return left[0], None    # killed before the file was made, or had its header
     p = e2e.kvmprof("report", "--json", "-i", left[0])
     # Killed before its first sample: that is an error of `report`, which says so. It is one of a temporary file alone, and
     # killed() checks that no sample is missed there.

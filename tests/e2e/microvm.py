@@ -69,10 +69,27 @@ class MicroVM:
             time.sleep(0.01)
         return text in self.text()
 
+    def schedstat(self):
+        """Of its first vCPU's thread: ns on a processor, and ns in which it waited for one."""
+        with open("/proc/%d/task/%d/schedstat" % (self.pid, self.stats()["tid"][0]), encoding="ascii") as f:
+            return [int(word) for word in f.read().split()[:2]]
+
     def cpu_ns(self):
         """Processor time of its first vCPU's thread."""
-        with open("/proc/%d/task/%d/schedstat" % (self.pid, self.stats()["tid"][0]), encoding="ascii") as f:
-            return int(f.read().split()[0])
+        return self.schedstat()[0]
+
+    def awake_ns(self):
+        """How long its first vCPU's thread has not slept."""
+        return sum(self.schedstat())
+
+    def has_vcpus(self, n, seconds=20):
+        """Waits until it has made so many vCPUs in all."""
+        until, made = time.monotonic() + seconds, 0
+        while made < n and self.alive() and time.monotonic() < until:
+            time.sleep(0.01)
+            links = (os.path.realpath(fd.path) for fd in os.scandir("/proc/%d/fd" % self.pid))
+            made = sum("kvm-vcpu" in link for link in links)
+        return made >= n
 
     def goes_on(self, seconds=20):
         before, until = self.cpu_ns(), time.monotonic() + seconds
