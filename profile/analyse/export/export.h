@@ -52,7 +52,7 @@ struct export_options {
 	bool tidy;	     /* folded: names as stackcollapse-perf.pl writes them */
 	bool no_marks;	     /* folded: nothing behind names */
 	bool count_samples;  /* weights are numbers of samples */
-	const char *version; /* of kvmprof */
+	const char *version; /* kvmprof's version */
 	uint64_t began_ns;   /* since 1970, of the first sample; 0: not said (pprof) */
 	/* Not all samples of the profile: what is told of its whole would be wrong. */
 	bool filtered;

@@ -38,7 +38,7 @@ struct folded_folded {
 	uint32_t *
 		of_label; /* indexes of text; two of each label: of an unknown DSO's in the kernel the second */
 	uint32_t *of_task;
-	uint32_t *path; /* of a line, innermost first */
+	uint32_t *path; /* the frames of one output line, innermost first */
 	size_t deepest;
 };
 
@@ -58,7 +58,7 @@ static void tidy(char *dst, const char *src, bool comm)
 	dst[n] = '\0';
 }
 
-/* What a text is, and what is printed with it. */
+/* Describes how one text is printed: comm selects the rules for a task's name; before and behind surround it. */
 struct around {
 	bool comm;
 	const char *before, *behind;

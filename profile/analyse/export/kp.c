@@ -43,7 +43,7 @@ struct kp {
 	struct export_labels *labels;
 	struct export_tree *tree; /* of frames, outermost first; below a stack's mode */
 	struct total *total;	  /* of labels; behind them of modes without a stack */
-	int ret;		  /* of writing names */
+	int ret;		  /* 0, or the first error of writing a name */
 };
 
 static const char *const without_stack[STACKSET_MODES] = { "(kernel)", "(usermode)", "(idle)",

@@ -70,7 +70,7 @@ static char *plain_text(const struct stackset_func *f)
 	return asprintf(&text, "[%s]", last_part(f->dso)) < 0 ? NULL : text;
 }
 
-/* The same with the offset of a frame. */
+/* Returns the text of f with the offset off; the caller frees it. NULL: no memory. */
 static char *offset_text(const struct stackset_func *f, uint64_t off)
 {
 	char *text;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of any text. symtab_add() cuts names, and marks that it did. */
+/* The longest text that is copied, in bytes. symtab_add() cuts longer names and marks them. */
 #define MAX_BYTES (SYMTAB_MAX_NAME + 8)
 
 /* Where things go. Text of kernel and modules lies where x86-64 has it. */
@@ -30,9 +30,11 @@
 #define USER_STEP 0x100000000u		   /* from DSO to DSO; the first is at one step */
 #define FILE_TEXT 0x1000u  /* offset and address in the file, of the first function */
 #define USER_LEAST 0x1000u /* addresses without a DSO are kept from here to USER_STEP, */
-#define NOWHERE_USER ((IMPORT_MAX_DSOS + 1) * (uint64_t)USER_STEP) /* of others, behind all DSOs */
-#define USER_FREE (NOWHERE_USER + USER_STEP)			   /* and from here on */
-#define USER_END 0x800000000000u				   /* to here */
+#define NOWHERE_USER             \
+	((IMPORT_MAX_DSOS + 1) * \
+	 (uint64_t)USER_STEP) /* other addresses without a DSO begin behind all DSOs */
+#define USER_FREE (NOWHERE_USER + USER_STEP) /* and from here on */
+#define USER_END 0x800000000000u	     /* to here */
 #define UNNAMED_GAP \
 	0x4000u /* no symbol without a size reaches so far beyond its page; perf lets it reach two */
 #define MODULE_GAP (2 * SYMTAB_MAX_GAP)
@@ -86,7 +88,7 @@ struct text_sample {
 
 #define NO_EVENT UINT8_MAX /* one more than a profile may have */
 
-/* What a process has got of a DSO already. */
+/* The set of DSOs that each process has mapped already. */
 struct import_mapped {
 	uint32_t pid, dso;
 };
@@ -108,7 +110,7 @@ struct import {
 	uint64_t other;			       /* samples of NO_EVENT */
 	unsigned int nevents;
 	int chosen;	    /* the one event that is written; -1: all are */
-	struct stack stack; /* of the sample that is written */
+	struct stack stack; /* the call chain of the sample that is being written */
 };
 
 /* -- collecting ---------------------------------------------------------------------------- */
@@ -369,7 +371,7 @@ int import_add(void *ctx, const struct import_sample *s)
 	out = &i->sample[i->nsamples];
 	*out = (struct text_sample){ .time_ns = s->time_ns, .weight = s->weight, .cpu = s->cpu };
 	out->first = i->nframes;
-	/* What a kernel frame returns to is the kernel, whatever the text says of it. */
+	/* A caller of a kernel frame is kernel code, even if the text marks it as user code. */
 	for (uint32_t k = 0; k < n; k++)
 		if (in_kernel(i, &s->frame[k]))
 			n_kernel = k + 1;

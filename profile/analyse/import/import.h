@@ -14,7 +14,7 @@
 #include "profile/analyse/import/parse.h"
 #include "profile/format/sink/sink.h"
 
-#define IMPORT_USER_DSO "imported" /* of user functions of which no DSO is told */
+#define IMPORT_USER_DSO "imported" /* the DSO of user functions for which the text names none */
 #define IMPORT_MAX_DSOS 16384u
 #define IMPORT_MAX_OFFSET (1u << 19) /* in a function; larger ones count as this */
 #define IMPORT_MAX_NAME 1000u	     /* characters of a DSO; longer ones are cut */

@@ -21,7 +21,7 @@ struct iprof_symbols {
 struct import_iprof {
 	struct iprof_symbols kernel; /* by image, then start */
 	struct iprof_symbols own;    /* those of the file that is read, by start */
-	struct import_text image;    /* of that file */
+	struct import_text image;    /* the image name in that file's name */
 	bool in_kernel;
 	struct import_sample sample;
 	struct import_frame frame;
@@ -181,7 +181,10 @@ void import_iprof_destroy(struct import_iprof *p)
 
 /* -- files --------------------------------------------------------------------------------- */
 
-/* What the file's name says: "NAME-0123456789abcdef.prof", with "-PID" in front of the dot for one process. */
+/*
+ * Parses the file's name, as in "NAME-0123456789abcdef.prof": NAME becomes the image, and the image's id is left out. The file
+ * of one process has "-PID" in front of the dot, which becomes the task.
+ */
 static void take_name(struct import_iprof *p, const char *file)
 {
 	struct import_text t = { file, strlen(file) };

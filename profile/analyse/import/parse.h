@@ -17,7 +17,8 @@
 #include <string.h>
 
 #define IMPORT_MAX_BYTES (4ull << 30)
-#define IMPORT_MAX_FRAMES 1024u /* of one stack; the outer ones are dropped */
+#define IMPORT_MAX_FRAMES \
+	1024u /* the most frames of one stack; outer frames beyond it are dropped */
 #define IMPORT_MAX_WEIGHT \
 	(1ull << 53) /* the largest count of a stack; larger ones are not counts of ours */
 #define IMPORT_MAX_PERIOD \
@@ -77,7 +78,7 @@ static inline bool import_hexadecimal(struct import_text t, uint64_t *out)
 	return t.len > 0 && t.len <= 16;
 }
 
-#define IMPORT_JIT_DSO "[jit]" /* of code that has no file */
+#define IMPORT_JIT_DSO "[jit]" /* the DSO of generated code, which has no file */
 
 struct import_frame {
 	struct import_text name; /* len 0: it has none */
