@@ -2,6 +2,7 @@
 #include "vmm/attach/attach_guard.h"
 
 #include "base/clock.h"
+#include "base/proc.h"
 #include "base/reporter.h"
 #include "base/thread.h"
 
@@ -18,13 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The guard looks so often, and acts after so many looks without a beat at which the tracer slept or was stopped. */
+/* Interval between two looks at the tracer. */
 #define LOOK_MS 100
 /* How often it looks whether there is a tracer yet: until then it is not bound. */
 #define BEGIN_MS 2
-#define LOOKS 10u
-/* A tracer that waits for a processor is only late: on a busy host it is given longer. */
-#define LOOKS_RUNNABLE 50u
 /* How long the end of the guard is waited for. */
 #define STOP_NS NSEC_PER_SEC
 #define STOP_NAP_NS 1000000
@@ -92,16 +90,23 @@ static void leave_cgroup(void)
 				return;
 }
 
-/* The state of the tracer's thread (proc(5), stat); 0: it has ended. */
+/* Returns the state of the tracer's thread (proc(5), stat), or 0 if the thread has ended. */
 static char tracer_state(int stat_fd)
 {
-	char text[512];
-	ssize_t n = pread(stat_fd, text, sizeof(text) - 1, 0);
-	const char *end;
+	char text[PROC_STAT_MAX];
+	const char *stat = proc_stat_of(stat_fd, text);
 
-	text[n > 0 ? n : 0] = 0;
-	end = strrchr(text, ')');
-	return end && end[1] ? end[2] : 0;
+	return stat ? *stat : 0;
+}
+
+bool attach_guard_look(struct attach_guard_looks *l, char state)
+{
+	/* The kernel has detached from all threads that an ended thread traced. */
+	if (!state || state == 'Z' || state == 'X')
+		return false;
+	l->all++;
+	l->asleep += state != 'R';
+	return l->asleep >= ATTACH_GUARD_LOOKS || l->all >= ATTACH_GUARD_LOOKS_RUNNABLE;
 }
 
 static void say_that_it_was_killed(pid_t process)
@@ -137,8 +142,8 @@ static void watch(int pipe_fd, const struct attach_guard_page *page)
 	const int pidfd = (int)syscall(SYS_pidfd_open, process, 0);
 	const int stat_fd = wait_for_tracer(pipe_fd, page, process);
 	struct pollfd end = { .fd = pipe_fd, .events = POLLIN };
+	struct attach_guard_looks looks = { 0 };
 	uint64_t seen = 0;
-	unsigned int looks = 0, asleep = 0;
 
 	if (pidfd < 0 || stat_fd < 0)
 		return;
@@ -147,21 +152,13 @@ static void watch(int pipe_fd, const struct attach_guard_page *page)
 	/* The end of the pipe is that of our parent, or it needs no guard any more. */
 	while (poll(&end, 1, LOOK_MS) == 0) {
 		const uint64_t beats = atomic_load(&page->beats);
-		const pid_t tracer = atomic_load(&page->tracer);
-		char state;
 
-		if (!tracer || beats != seen) {
+		if (!atomic_load(&page->tracer) || beats != seen) {
 			seen = beats;
-			looks = asleep = 0;
+			looks = (struct attach_guard_looks){ 0 };
 			continue;
 		}
-		state = tracer_state(stat_fd);
-		if (!state)
-			continue;
-		looks++;
-		asleep += state != 'R';
-		/* One look does not tell: a tracer that got no processor for a second may sleep just now. */
-		if (asleep < LOOKS && looks < LOOKS_RUNNABLE)
+		if (!attach_guard_look(&looks, tracer_state(stat_fd)))
 			continue;
 		if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0)
 			say_that_it_was_killed(process);
