@@ -8,19 +8,14 @@
 #include "vmm/capture/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* Periods: without a signal of the counter; and of sleep that was not seen. */
 #define ON_LOST 64u
 #define ASLEEP_MOST 256u
 
-/* A thread as its schedstat tells of it, ns: on a processor, and waiting for one (Documentation/scheduler/sched-stats.rst). */
+/* Times of a thread, ns: attach_look_times() reads those on a processor and waiting for one. */
 struct host_times {
 	uint64_t wall, ran, delay, stopped;
 };
@@ -28,7 +23,6 @@ struct host_times {
 struct attach_host {
 	struct counter counter;
 	struct tracer_own own; /* its signal */
-	int schedstat;	       /* descriptor of /proc/PID/task/TID/schedstat */
 	struct host_times seen, now;
 	uint64_t on_seen;	     /* part of seen.ran that samples stand for */
 	uint64_t asleep;	     /* time asleep whose cause is not known yet */
@@ -39,31 +33,16 @@ struct attach_host {
 		at; /* when its deadline came: HALTED, WAITING, STOPPED, IN_VMM; else UNTOLD */
 };
 
-static int open_proc(const struct attach *a, unsigned int i, const char *name)
+static void host_look(struct attach *a, unsigned int i, uint64_t now)
 {
-	char path[96];
+	struct host_times *t = &a->host[i].now;
+	struct attach_look_times thread;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)a->cfg.pid, (int)a->tracee[i].tid,
-		 name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* Its text as it is now; "": it can't be read. */
-static const char *read_proc(int fd, char *text, size_t size)
-{
-	ssize_t n = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
-
-	text[n > 0 ? n : 0] = 0;
-	return text;
-}
-
-static void host_look(struct attach_host *h, uint64_t now)
-{
-	char text[96];
-
-	h->now.wall = now;
-	(void)sscanf(read_proc(h->schedstat, text, sizeof(text)), "%" SCNu64 " %" SCNu64,
-		     &h->now.ran, &h->now.delay);
+	t->wall = now;
+	if (!attach_look_times(a, i, &thread))
+		return;
+	t->ran = thread.ran;
+	t->delay = thread.delay;
 }
 
 static int open_one(struct attach *a, unsigned int i, struct err *e)
@@ -79,8 +58,7 @@ static int open_one(struct attach *a, unsigned int i, struct err *e)
 	ret = ret ? ret
 		  : counter_open_on(&h->counter, t->tid, &a->cfg.event.counter, &rule, h->own.signo,
 				    &why);
-	h->schedstat = open_proc(a, i, "schedstat");
-	host_look(h, clock_mono_ns());
+	host_look(a, i, clock_mono_ns());
 	/* A kernel without CONFIG_SCHED_INFO has none, or noughts. */
 	if (!ret && !h->now.ran)
 		ret = err_set(&why, ENOTSUP,
@@ -99,8 +77,6 @@ int attach_host_open(struct attach *a, struct err *e)
 	a->host = calloc(a->ntracees, sizeof(*a->host));
 	if (!a->host)
 		return err_nomem(e);
-	for (unsigned int i = 0; i < a->ntracees; i++)
-		a->host[i].schedstat = -1;
 	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
 		ret = open_one(a, i, e);
 	return ret;
@@ -108,11 +84,8 @@ int attach_host_open(struct attach *a, struct err *e)
 
 void attach_host_close(struct attach *a)
 {
-	for (unsigned int i = 0; a->host && i < a->vm->nvcpus; i++) {
+	for (unsigned int i = 0; a->host && i < a->vm->nvcpus; i++)
 		counter_close(&a->host[i].counter);
-		if (a->host[i].schedstat >= 0)
-			close(a->host[i].schedstat);
-	}
 	free(a->host);
 	a->host = NULL;
 }
@@ -123,12 +96,13 @@ void attach_host_close(struct attach *a)
  * Of a thread that is held, and has no processor: the kernel's figures are up to date. held: for so long at most it has slept in its
  * stop, until we came.
  */
-static void account_off(struct attach_host *h, uint64_t now, uint64_t held)
+static void account_off(struct attach *a, unsigned int i, uint64_t now, uint64_t held)
 {
+	struct attach_host *h = &a->host[i];
 	const struct host_times *was = &h->seen, *is = &h->now;
 	uint64_t known, delay;
 
-	host_look(h, now);
+	host_look(a, i, now);
 	delay = is->delay - was->delay;
 	known = is->ran - was->ran + delay + is->stopped - was->stopped;
 	h->off[SAMPLE_RUNNABLE] += delay;
@@ -150,7 +124,7 @@ void attach_host_begin(struct attach *a, unsigned int i, uint64_t now)
 	struct attach_host *h = &a->host[i];
 	struct err ignored = { 0 };
 
-	host_look(h, now);
+	host_look(a, i, now);
 	h->seen = h->now;
 	h->on_seen = h->now.ran;
 	h->asleep = 0;
@@ -189,7 +163,7 @@ static bool is_due(struct attach *a, unsigned int i, enum attach_seen seen)
 	struct attach_host *h = &a->host[i];
 
 	h->at = asleep_at(a, i, seen);
-	host_look(h, clock_mono_ns());
+	host_look(a, i, clock_mono_ns());
 	if (h->at != SAMPLE_UNTOLD || h->asleep > ASLEEP_MOST * a->trigger[i].period_ns ||
 	    h->off[SAMPLE_RUNNABLE] + h->now.delay - h->seen.delay >=
 		    a->trigger[i].period_ns / SOURCE_HOST_PART)
@@ -254,7 +228,7 @@ static void account_asleep(struct attach *a, unsigned int i, enum sample_where w
 {
 	struct attach_host *h = &a->host[i];
 
-	account_off(h, clock_mono_ns(), 0);
+	account_off(a, i, clock_mono_ns(), 0);
 	h->off[where] += h->asleep;
 	h->asleep = 0;
 }
@@ -266,7 +240,7 @@ static bool look_away(struct attach *a, unsigned int i, uint32_t missed)
 
 	if (!attach_look_regs(a, i, &now))
 		return true;
-	account_off(h, clock_mono_ns(), 0);
+	account_off(a, i, clock_mono_ns(), 0);
 	if (h->at == SAMPLE_IN_VMM && attach_look_is_paused(a, i, &now, h->now.wall)) {
 		h->asleep = 0;
 		attach_look_leave(a, i, ATTACH_LEFT_PAUSED, 1 + missed);
@@ -347,7 +321,7 @@ void attach_host_take(struct attach *a, unsigned int i)
 	a->facts.by_ptrace++;
 	a->facts.in_vmm += place == TRACER_ELSEWHERE;
 	fresh = t->by_own && counter_chain(&h->counter, &v->stats.counter[0]);
-	account_off(h, now, fresh && now > h->counter.chain_ns ? now - h->counter.chain_ns : 0);
+	account_off(a, i, now, fresh && now > h->counter.chain_ns ? now - h->counter.chain_ns : 0);
 	if (t->by_own) {
 		if (fresh)
 			take_on(a, i, place, now);

@@ -63,15 +63,25 @@ static bool starts(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* How often the thread got a processor; UINT64_MAX: it is not known. */
-static uint64_t runs_of(const struct attach_look *l)
+bool attach_look_times(const struct attach *a, unsigned int i, struct attach_look_times *out)
 {
+	struct attach_look_times t;
 	char text[96];
-	uint64_t runs;
 
-	return sscanf(read_proc(l->schedstat, text, sizeof(text)), "%*u %*u %" SCNu64, &runs) == 1
-		       ? runs
-		       : UINT64_MAX;
+	if (sscanf(read_proc(a->look[i].schedstat, text, sizeof(text)),
+		   "%" SCNu64 " %" SCNu64 " %" SCNu64, &t.ran, &t.delay, &t.runs) != 3)
+		return false;
+	*out = t;
+	return true;
+}
+
+/* Returns how often the thread got a processor, or UINT64_MAX if that is not known. */
+static uint64_t runs_of(const struct attach *a, unsigned int i)
+{
+	struct attach_look_times t = { .runs = UINT64_MAX };
+
+	(void)attach_look_times(a, i, &t);
+	return t.runs;
 }
 
 enum attach_seen attach_look_at(const struct attach *a, unsigned int i)
@@ -110,10 +120,10 @@ static bool copy_page(const struct attach *a, unsigned int i, struct attach_regs
 
 bool attach_look_regs(const struct attach *a, unsigned int i, struct attach_regs *out)
 {
-	const uint64_t runs = runs_of(&a->look[i]);
+	const uint64_t runs = runs_of(a, i);
 
 	return copy_page(a, i, out) && attach_look_at(a, i) == ATTACH_SEEN_AWAY &&
-	       runs == runs_of(&a->look[i]);
+	       runs == runs_of(a, i);
 }
 
 bool attach_look_is_paused(struct attach *a, unsigned int i, const struct attach_regs *regs,
@@ -193,7 +203,7 @@ const struct attach_regs *attach_look_halted(struct attach *a, unsigned int i)
 	if (!l->kept)
 		return NULL;
 	attach_begin_reads(a, i);
-	runs = runs_of(l);
+	runs = runs_of(a, i);
 	/* After the stop the thread fell asleep anew. */
 	if (l->adopts && l->unstarted)
 		l->runs = runs;

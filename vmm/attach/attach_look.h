@@ -67,6 +67,15 @@ void attach_look_close(struct attach *a);
 
 enum attach_seen attach_look_at(const struct attach *a, unsigned int i);
 
+/* A thread as its schedstat shows it (Documentation/scheduler/sched-stats.rst). */
+struct attach_look_times {
+	uint64_t ran, delay; /* ns: on a processor, and waiting for one */
+	uint64_t runs;	     /* how often the thread got a processor */
+};
+
+/* Reads the times of vCPU i's thread. Returns false, and does not write *out, if they cannot be read. */
+bool attach_look_times(const struct attach *a, unsigned int i, struct attach_look_times *out);
+
 /* Notes what was seen at a deadline. attach_look_sample() does so itself. */
 void attach_look_note(struct attach *a, unsigned int i, enum attach_seen seen);
 
