@@ -195,13 +195,11 @@ static void op_join(struct vm *vm)
 bool attach_join_for(struct vm *vm, unsigned int ms)
 {
 	struct attach *a = vm->attached;
-	struct timespec end;
+	const uint64_t end = clock_mono_ns() + ms * UINT64_C(1000000);
+	const struct timespec until = { (time_t)(end / NSEC_PER_SEC), (long)(end % NSEC_PER_SEC) };
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_nsec += (long)(ms % 1000) * 1000000;
-	end.tv_sec += ms / 1000 + end.tv_nsec / 1000000000;
-	end.tv_nsec %= 1000000000;
-	if (a->started && pthread_timedjoin_np(a->thread, NULL, &end))
+	/* Not pthread_timedjoin_np(): the clock of the host may be set meanwhile. */
+	if (a->started && pthread_clockjoin_np(a->thread, NULL, CLOCK_MONOTONIC, &until))
 		return false;
 	a->started = false;
 	return true;

@@ -68,7 +68,7 @@ static int read_slowly(struct attach_reader *r, uint64_t host, void *dst, size_t
 		r->stuck = pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT &&
 			   r->phase == ATTACH_READER_ASKED;
 	ret = r->stuck ? -ENODATA : r->result;
-	if (!r->stuck)
+	if (!ret)
 		memcpy(dst, r->bytes, len);
 	pthread_mutex_unlock(&r->lock);
 	return ret;
