@@ -45,7 +45,7 @@
 
 struct look {
 	struct pipeline_job job;
-	struct guest *guest;
+	struct pipeline *pipeline;
 	int done; /* eventfd */
 	enum ps_stacks stacks;
 	json_t *tasks;
@@ -60,7 +60,7 @@ static void run_look(struct pipeline_job *job, const struct pipeline_stats *stat
 	uint64_t one = 1;
 
 	(void)stats;
-	l->ret = ps_json_look(l->guest, l->stacks, &l->tasks, &l->err);
+	l->ret = ps_json_look(pipeline_guest(l->pipeline), l->stacks, &l->tasks, &l->err);
 	(void)!write(l->done, &one, sizeof(one));
 }
 
@@ -143,7 +143,7 @@ static int looks(struct run *r, struct look *l, double interval_s, json_t **befo
 	int ret = 0;
 
 	l->stacks = PS_WITHOUT_STACKS;
-	l->guest = pipeline_guest(r->pipeline);
+	l->pipeline = r->pipeline;
 	if (interval_s > 0) {
 		ret = look_until_known(r, l, before, e);
 		ret = ret ? ret : nap(r, interval_s * 1e3, e);

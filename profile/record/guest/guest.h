@@ -78,6 +78,11 @@ void guest_destroy(struct guest *g);
  */
 bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct err *e);
 /*
+ * Returns whether the kernel was found only after it could not be read at first. The samples of kernel code that waited for it may
+ * be of the kernel before.
+ */
+bool guest_was_retried(const struct guest *g);
+/*
  * Returns whether a sample is of the kernel that was found. After EPOCH_OTHER nothing more may be asked of g than
  * guest_finish(), and guest_create_later() makes the guest that the sample and those after it are of.
  */

@@ -17,6 +17,9 @@
 #define EXACT_RETRY_NS 100000u
 /* An order to the process that takes the samples is carried out before this time has passed. */
 #define PLAN_SETTLE_NS 20000000u
+/* A kernel that is replaced while it is read cannot be read, but the next one can. A kernel without names never can. */
+#define READ_TRIES 4u
+#define READ_RETRY_NS 250000000u
 
 /*
  * Kernel text by the image's own mapping, all else as the kernel has it mapped. Where
@@ -405,23 +408,36 @@ int guest_begin(struct guest *g, bool known, struct err *e)
 	return ret || !known ? ret : create_tasks(g, e);
 }
 
-/* The kernel without its image: when its entry points are set its tables are all there. */
-static int read_live(struct guest *g, uint64_t inside, struct err *e)
+/*
+ * Reads the kernel without its image: when its entry points are set its tables are all there. Returns false if that
+ * failed and is to be tried again.
+ */
+static bool read_live(struct guest *g, const struct sample *s, uint64_t inside, int *ret,
+		      struct err *e)
 {
 	struct livekernel *l = NULL;
 	struct err why = { 0 };
-	int ret = livekernel_read(&l, &g->reader, inside, &why);
+	int read = livekernel_read(&l, &g->reader, inside, &why);
 
-	if (ret == -ENOMEM)
-		return err_nomem(e);
-	if (ret < 0) {
-		g->target->symbol_note = why;
-		return guest_begin(g, false, e);
+	if (read == -ENOMEM) {
+		*ret = err_nomem(e);
+		return true;
 	}
+	if (read < 0) {
+		g->target->symbol_note = why;
+		g->read_ns = s->time_ns;
+		/* A machine that this process starts has no kernel before its first one. */
+		if (++g->failed_reads < READ_TRIES && g->opt.runs)
+			return false;
+		*ret = guest_begin(g, false, e);
+		return true;
+	}
+	err_clear(&g->target->symbol_note);
 	target_take_live(g->target, l, &g->reader);
 	livekernel_destroy(l);
 	guest_set_late_plan(g);
-	return guest_begin(g, true, e);
+	*ret = guest_begin(g, true, e);
+	return true;
 }
 
 /* The target was moved to where g->slide says. */
@@ -477,7 +493,8 @@ static uint64_t fault_handler(const struct guest *g, const struct sample *s)
 static uint64_t address_inside(const struct guest *g, const struct sample *s)
 {
 	/* A kernel that has just begun has no IDT of its own, and LSTAR is still the one before it. */
-	if (g->later && s->regs.rip >= LIVEKERNEL_LOW && s->regs.rip < LIVEKERNEL_HIGH)
+	if ((g->later || g->failed_reads) && s->regs.rip >= LIVEKERNEL_LOW &&
+	    s->regs.rip < LIVEKERNEL_HIGH)
 		return s->regs.rip;
 	return g->opt.runs ? fault_handler(g, s) : s->lstar;
 }
@@ -496,16 +513,21 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 	if (g->target->live) {
 		uint64_t inside = address_inside(g, s);
 
-		if (!inside)
+		if (!inside ||
+		    (g->failed_reads && !clock_is_due(s->time_ns, g->read_ns, READ_RETRY_NS)))
 			return false;
-		*ret = read_live(g, inside, e);
-		return true;
+		return read_live(g, s, inside, ret, e);
 	}
 	kslide_solve(&g->slide, g->slide_ref, &g->reader, &cpu);
 	if (g->slide.status == KSLIDE_NOT_YET)
 		return false;
 	*ret = g->slide.status == KSLIDE_SOLVED ? move(g, e) : guest_begin(g, false, e);
 	return true;
+}
+
+bool guest_was_retried(const struct guest *g)
+{
+	return g->known && g->failed_reads;
 }
 
 int guest_give_up(struct guest *g, struct err *e)

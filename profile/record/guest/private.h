@@ -32,6 +32,8 @@ struct guest {
 	bool later; /* another kernel ran in this machine before */
 	uint64_t
 		plan_ns; /* of a later kernel: until then the task of a sample was read as that kernel's predecessor keeps it */
+	unsigned int failed_reads; /* of the kernel's tables, in the guest's memory */
+	uint64_t read_ns;	   /* the time of the sample at which the last of them failed */
 	struct epoch_mark mark;
 	const uint8_t *text; /* the kernel's, from text_va on, in this process; NULL: none */
 	uint64_t text_va, text_len;

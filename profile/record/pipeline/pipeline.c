@@ -503,7 +503,7 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 		ret = guest_give_up(p->guest, &p->err);
 	}
 	pipeline_fail(p, ret);
-	held_release(&p->held, process_held, p);
+	held_release(&p->held, guest_was_retried(p->guest) ? process_doubtful : process_held, p);
 	if (s->reason != SAMPLE_LOOK)
 		process(p, s);
 }

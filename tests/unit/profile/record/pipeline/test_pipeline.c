@@ -4,6 +4,7 @@
 #include "profile/record/pipeline/pipeline.h"
 
 #include "tests/unit/guest_fixture.h"
+#include "tests/unit/kallsyms_fixture.h"
 #include "tests/unit/kslide_fixture.h"
 #include "tests/unit/machine_fixture.h"
 #include "vmm/gmem_alloc.h"
@@ -15,6 +16,13 @@
 #include <cmocka.h>
 
 #define VCPUS 2u
+#define MS UINT64_C(1000000)
+
+/* A kernel that is being replaced, and the next one. */
+#define OLD_CR3 UINT64_C(0x8000)
+#define IDT UINT64_C(0x4000) /* from the start of the old kernel */
+#define NEXT_CR3 UINT64_C(0x1000)
+#define NEXT_PA UINT64_C(0x200000)
 
 /* What reaches the sink: how many, in which order, and where the kernel() was. */
 static struct {
@@ -78,6 +86,7 @@ static struct markers markers;
 static struct pipeline_options own;
 static uint8_t next_reason, next_event; /* of what put() makes */
 static uint64_t next_exit_addr, next_exit_ns;
+static uint64_t next_cr3; /* 0: the vCPU has no page tables */
 static uint8_t file[FIX_FILE];
 
 static int setup(void **state)
@@ -89,7 +98,7 @@ static int setup(void **state)
 	memset(&own, 0, sizeof(own));
 	next_reason = SAMPLE_TIMER;
 	next_event = 0;
-	next_exit_addr = next_exit_ns = 0;
+	next_exit_addr = next_exit_ns = next_cr3 = 0;
 	markers_init(&markers);
 	gf_sink_init(&seen.s);
 	seen.ops = *seen.s.sink.ops;
@@ -126,15 +135,19 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void start(bool moves)
+static void start_on(const struct guest_options *opt)
 {
-	const struct guest_options opt = { .moves = moves,
-					   .files = { .system_debug = "", .cache = "" } };
 	struct err e = { 0 };
 
-	if (pipeline_start(&pipeline, &(struct pipeline_parts){ &target, &vm, &seen.s.sink }, &opt,
+	if (pipeline_start(&pipeline, &(struct pipeline_parts){ &target, &vm, &seen.s.sink }, opt,
 			   &own, NULL, &e) < 0)
 		fail_msg("%s", e.text);
+}
+
+static void start(bool moves)
+{
+	start_on(&(struct guest_options){ .moves = moves,
+					  .files = { .system_debug = "", .cache = "" } });
 }
 
 /* A sample with so much stack; waits for room. */
@@ -157,6 +170,13 @@ static void put(unsigned int vcpu, uint64_t time_ns, uint64_t rip, uint32_t stac
 	s->weight = 1000;
 	s->regs.rip = rip;
 	s->regs.cs = 0x10;
+	if (next_cr3) {
+		s->regs.cr0 = UINT64_C(1) << 31;
+		s->regs.cr3 = next_cr3;
+		s->idt_base = KF_TEXT + IDT;
+		s->regs.cr4 = UINT64_C(1) << 5;
+		s->regs.efer = 0x500;
+	}
 	s->regs.gpr[GPR_RSP] = FIX_TEXT - 0x100000;
 	if (stack_len) {
 		s->nslices = 1;
@@ -209,6 +229,67 @@ static void no_more_can_be_held(void **state)
 	assert_int_equal(stats.samples, max + 500);
 	assert_int_equal(seen.samples, max + 500);
 	assert_int_equal(seen.before_kernel | seen.out_of_order, 0);
+}
+
+static void put_by_tables(uint64_t time_ns, uint64_t rip, uint64_t cr3)
+{
+	next_cr3 = cr3;
+	put(0, time_ns, rip, 64);
+	next_cr3 = 0;
+}
+
+/* Page tables that map the kernel's first 2 MiB to pa. */
+static void map_kernel(uint64_t cr3, uint64_t pa)
+{
+	const uint64_t entry[] = { (cr3 + 0x1000) | 7, (cr3 + 0x2000) | 7, pa | 0x87 };
+
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(gmem_write(&vm.mem,
+					    cr3 + i * 0x1000 + (KF_TEXT >> (39 - 9 * i) & 511) * 8,
+					    &entry[i], 8),
+				 0);
+}
+
+/* The old kernel has handlers, but no names any more. The next one is complete. */
+static void put_kernels(void)
+{
+	const uint32_t gate[] = { (KF_TEXT + 0x100) & 0xffff, (KF_TEXT + 0x100) & 0xffff0000,
+				  KF_TEXT >> 32 };
+	struct kf_places places;
+	struct buf image;
+
+	map_kernel(OLD_CR3, 0);
+	assert_int_equal(gmem_write(&vm.mem, IDT + 14 * 16, gate, sizeof(gate)), 0);
+	buf_init(&image);
+	kf_build(&kf_shapes[3], &image, &places);
+	map_kernel(NEXT_CR3, NEXT_PA);
+	assert_int_equal(gmem_write(&vm.mem, NEXT_PA, image.data, image.len), 0);
+	buf_deinit(&image);
+}
+
+/* What waited while the first kernel could not be read is not named by the next one. */
+static void first_read_fails(void **state)
+{
+	struct pipeline_stats stats;
+
+	(void)state;
+	target_close(&target);
+	target_open_running(&target, "guest");
+	put_kernels();
+	start_on(&(struct guest_options){ .runs = true,
+					  .files = { .system_debug = "", .cache = "" } });
+	put_by_tables(1000 * MS, KF_TEXT + 0x100, OLD_CR3);
+	put_by_tables(1100 * MS, KF_TEXT + 0x100, NEXT_CR3);
+	put_by_tables(1200 * MS, 0x100100, NEXT_CR3);
+	put_by_tables(1300 * MS, KF_TEXT + 0x100, NEXT_CR3);
+	put_by_tables(1301 * MS, KF_TEXT + 0x100, NEXT_CR3);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(stats.in_doubt, 2);
+	assert_int_equal(seen.lost, 2);
+	assert_int_equal(stats.samples, 3);
+	assert_int_equal(seen.samples, 3);
+	assert_int_equal(stats.unsymbolized, 1); /* that of the decompressor */
+	assert_string_equal(stats.kernel[0].release, "6.1.0-kf");
 }
 
 /* A decompressor that is interpreted takes many minutes: twenty of them have room. */
@@ -489,6 +570,7 @@ int main(void)
 		T(no_more_can_be_held),
 		T(a_long_decompression_is_held),
 		T(nothing_is_held_of_a_kernel_that_stays),
+		T(first_read_fails),
 		T(last_sample_of_each_vcpu),
 		T(samples_lost),
 		T(disk_that_is_full),
