@@ -39,6 +39,10 @@ static int add_epoch(struct sink_epochs *x, const char *dir, struct err *e)
 	struct sink *fresh = NULL;
 	int ret;
 
+	/* A run that is killed later loses nothing of the kernel before. */
+	ret = sink_forward_flush(&x->forward.sink, UINT64_MAX, e);
+	if (ret)
+		return ret;
 	if (asprintf(&path, "%s/" PERFDATA_EPOCH_DIR "%u", dir, x->n + 1) < 0) {
 		path = NULL;
 		return err_nomem(e);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static struct fx f;
 static char cache[128];
@@ -230,6 +231,23 @@ static void copy(void **state)
 	expect("copy", 3, by_kernel + 3, 1, true);
 }
 
+/* A run that is killed has lost nothing of the kernels before, and half a second of the present one. */
+static void killed(void **state)
+{
+	struct perfdata *p = NULL;
+	char path[200];
+
+	(void)state;
+	three_kernels("killed", false);
+	snprintf(path, sizeof(path), "%s.tmp-%d", fx_path(&f, "killed"), (int)getpid());
+	assert_int_equal(perfdata_open(&p, path, NULL), 0);
+	assert_int_equal(p->own.samples, 1);
+	assert_int_equal(p->next_epoch->own.samples, 2);
+	assert_int_equal(p->next_epoch->next_epoch->own.samples, 0);
+	perfdata_close(p);
+	fx_end(&f);
+}
+
 /* One file has room for one kernel: nothing of the others is in it, and that is counted. */
 static void single_file(void **state)
 {
@@ -273,6 +291,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(facts, setup, teardown),
 		cmocka_unit_test_setup_teardown(copy, setup, teardown),
+		cmocka_unit_test_setup_teardown(killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(single_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged, setup, teardown),
 	};
