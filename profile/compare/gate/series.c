@@ -22,7 +22,7 @@ struct find {
 	struct gate_series *s;
 	const struct gate_rules *rules;
 	uint64_t seed;
-	size_t cap, lines_cap; /* of s->step and s->line */
+	size_t cap, lines_cap; /* elements that s->step and s->line have room for */
 	struct err *e;
 };
 
@@ -178,7 +178,7 @@ static int is_near(void *ctx, const struct gate_line *l, const struct gate_step 
 	return 0;
 }
 
-/* Whether a step at value `at` could be seen GATE_SERIES_LOOKS entries ago. */
+/* Finds out whether a step at value `at` could be seen GATE_SERIES_LOOKS entries ago. Returns 0 or -errno. */
 static int was_seen(struct series_look *look, const struct gate_line *l, size_t at)
 {
 	struct gate_line before = *l;
@@ -346,7 +346,7 @@ static int function_steps(struct find *f, const struct gate_rule *r, struct seri
 
 /* -- shares that follow others ------------------------------------------------------------------- */
 
-#define FOLLOWS 0.35 /* of the change that a cause explains, at most, is left */
+#define FOLLOWS 0.35 /* most that a cause may leave of a change, as a part of what it explains */
 
 /* Returns whether the step of one function's share is what the step of another one makes of it. */
 static bool follows(const struct gate_step *x, const struct gate_step *cause)
@@ -365,13 +365,22 @@ static double size_of(const struct gate_step *x)
 	return fabs(x->after - x->before);
 }
 
-/* Returns whether y may be why x came: a larger step, of another function, at about the same entry. */
+/* Returns whether the step y is large enough to explain x, which is what it makes of x's share. */
+static bool explains(const struct gate_step *y, const struct gate_step *x)
+{
+	return size_of(y) >= 0.999 * size_of(x) && follows(x, y);
+}
+
+/*
+ * Returns whether y may be why x came: a larger step, of another function, at about the same entry. Two steps that explain
+ * each other, as where weight moved between two functions, explain nothing.
+ */
 static bool may_cause(const struct gate_step *y, const struct gate_step *x)
 {
 	size_t apart = x->entry > y->entry ? x->entry - y->entry : y->entry - x->entry;
 
 	return y != x && y->name && y->rule == x->rule && apart <= GATE_SERIES_NEAR &&
-	       size_of(y) >= 0.999 * size_of(x) && follows(x, y);
+	       explains(y, x) && !explains(x, y);
 }
 
 static void find_causes(struct gate_series *s)

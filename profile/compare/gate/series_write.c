@@ -132,7 +132,7 @@ int gate_series_write_json(struct buf *out, const struct gate_series *s, const c
 
 /* -- the page ---------------------------------------------------------------------------------- */
 
-/* Of a graph, in pixels. */
+/* The sizes of a graph, in pixels. */
 #define WIDTH 960.0
 #define HEIGHT 240.0
 #define LEFT 96.0
@@ -141,8 +141,7 @@ int gate_series_write_json(struct buf *out, const struct gate_series *s, const c
 #define BOTTOM 26.0
 #define TICKS 4u
 #define NAME_MAX 512u /* bytes of a name or label */
-#define MARK_ROWS \
-	2u /* of the labels of steps, in turn, so that neighbours do not lie on each other */
+#define MARK_ROWS 2u  /* rows of labels of steps, so that neighbours do not overlap */
 
 static const char page_style[] =
 	":root{color-scheme:light dark}"
@@ -170,7 +169,7 @@ struct graph {
 	const struct gate_series *s;
 	const struct gate_line *l;
 	enum gate_rule_dimension dimension;
-	double low, high; /* of the values that are drawn */
+	double low, high; /* bounds of the values that are drawn */
 };
 
 static double graph_x(const struct graph *g, double entry)
@@ -227,6 +226,15 @@ static void draw_grid(const struct graph *g)
 	buf_printf(g->out, "</text>\n");
 }
 
+/* Writes "LABEL (TIME)". Both come out of files. */
+static void write_entry(struct buf *out, const struct gate_history_entry *x)
+{
+	xml_quote(out, x->label, NAME_MAX);
+	buf_printf(out, " (");
+	xml_quote(out, x->time, sizeof(x->time));
+	buf_printf(out, ")");
+}
+
 static void draw_values(const struct graph *g)
 {
 	char text[GATE_CELL];
@@ -237,20 +245,18 @@ static void draw_values(const struct graph *g)
 			   graph_y(g, g->l->value[i]));
 	buf_printf(g->out, "\"/>\n");
 	for (size_t i = 0; i < g->l->n; i++) {
-		const struct gate_history_entry *at = g->s->history->entry[g->l->entry[i]];
-
 		gate_say_value(text, sizeof(text), g->dimension, g->l->value[i]);
 		buf_printf(g->out,
 			   "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"><title>",
 			   graph_x(g, (double)g->l->entry[i]), graph_y(g, g->l->value[i]));
-		xml_quote(g->out, at->label, NAME_MAX);
-		buf_printf(g->out, " (%s): ", at->time);
+		write_entry(g->out, g->s->history->entry[g->l->entry[i]]);
+		buf_printf(g->out, ": ");
 		xml_quote(g->out, text, sizeof(text));
 		buf_printf(g->out, "</title></circle>\n");
 	}
 }
 
-/* The means between changes of level. */
+/* Draws the means between changes of level. */
 static void draw_levels(const struct graph *g)
 {
 	const struct gate_line *l = g->l;
@@ -345,7 +351,7 @@ static void write_graph(struct buf *out, const struct gate_series *s, size_t i)
 	buf_printf(out, "</svg>\n");
 }
 
-/* Which graph the row of a step leads to. */
+/* Returns the number of the graph that the row of a step leads to. */
 static size_t graph_of(const struct gate_series *s, const struct gate_step *x)
 {
 	size_t i = 0;
@@ -373,7 +379,9 @@ static void write_row(struct buf *out, const struct gate_series *s, const struct
 	xml_quote(out, c.change, sizeof(c.change));
 	buf_printf(out, "</td><td class=\"n\">%.2g</td><td>", x->p);
 	xml_quote(out, at->label, NAME_MAX);
-	buf_printf(out, " <small>%s</small>", at->time);
+	buf_printf(out, " <small>");
+	xml_quote(out, at->time, sizeof(at->time));
+	buf_printf(out, "</small>");
 	if (x->crept) {
 		buf_printf(out, "<br><small>by several changes, each below the threshold, since ");
 		xml_quote(out, s->history->entry[x->from]->label, NAME_MAX);
@@ -413,10 +421,9 @@ static void write_head(struct buf *out, const struct gate_series *s, const char 
 		   word, h->n);
 	if (h->n) {
 		buf_printf(out, ", ");
-		xml_quote(out, h->entry[0]->label, NAME_MAX);
-		buf_printf(out, " (%s) to ", h->entry[0]->time);
-		xml_quote(out, h->entry[h->n - 1]->label, NAME_MAX);
-		buf_printf(out, " (%s)", h->entry[h->n - 1]->time);
+		write_entry(out, h->entry[0]);
+		buf_printf(out, " to ");
+		write_entry(out, h->entry[h->n - 1]);
 	}
 	buf_printf(out, "; %zu series", s->nseries);
 	if (s->nblind)
