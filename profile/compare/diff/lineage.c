@@ -10,19 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIKE 0.5 /* of callers, and of what is called: a renamed function has that in common */
-#define WEIGHT_ALIKE 0.5     /* the smaller of two weights, at least, of the larger */
-#define WEIGHT_NAMED 0.1     /* likewise of two whose names are similar */
-#define NAMES_ALIKE 0.6	     /* the longest text that they have in common, of the longer name */
-#define NAME_BYTES 80u	     /* of a name that are compared */
-#define MOST_CANDIDATES 600u /* of each side */
-#define ROOM \
-	2.0 /* weight that has moved, of what the caller gained: at most, and 1 / ROOM at least */
-#define LEAST_CALL 0.1 /* of a single call, of that gain */
-#define SHOWN 0.05     /* of what a caller and the function have together, for an event */
-#define RECURSION 64u  /* callers among which the function itself is looked for */
-#define ROUNDS 8u      /* functions that were renamed and call each other */
-#define DEPTH 8u       /* functions that were inlined into each other */
+#define ALIKE 0.5 /* least part of its callers, and of its callees, that a renamed function keeps */
+#define WEIGHT_ALIKE 0.5     /* least ratio of the two weights of a renamed function */
+#define WEIGHT_NAMED 0.1     /* likewise where the two names are similar */
+#define NAMES_ALIKE 0.6	     /* least part of the longer name that similar names have in common */
+#define NAME_BYTES 80u	     /* bytes of a name that are compared */
+#define MOST_CANDIDATES 600u /* functions of each side that may have been renamed */
+#define ROOM 2.0	     /* weight that moved: 1 / ROOM to ROOM times what the caller gained */
+#define LEAST_CALL 0.1	     /* least weight of a single call, as a part of that gain */
+#define SHOWN 0.05	     /* least weight of an event, as a part of what both functions have */
+#define RECURSION 64u	     /* callers among which the function itself is searched for */
+#define ROUNDS 8u	     /* functions that were renamed and call each other */
+#define DEPTH 8u	     /* functions that were inlined into each other */
 
 struct edge {
 	uint32_t caller, callee;
@@ -33,8 +32,7 @@ struct edge {
 /* Weight of a function below a surviving caller. */
 struct flow {
 	uint32_t caller, function;
-	uint32_t
-		edge; /* of a function that both sides have; LINEAGE_NONE: all of it went or came */
+	uint32_t edge; /* the call, where both sides have the function; else LINEAGE_NONE */
 	double amount;
 	bool accepted;
 };
@@ -49,14 +47,22 @@ struct adjacency {
 	uint32_t *first, *order;
 };
 
+/* Amounts of one function's weight, by the function where they have got to. */
+struct wave {
+	uint32_t *function; /* n functions whose amount is not 0 */
+	double *amount;	    /* for each function of the lineage */
+	size_t n;
+};
+
 struct search {
 	struct lineage *l;
 	struct edge *edge;
-	struct adjacency callers, callees; /* of a function */
-	double *mark;			   /* of each function, and the two buckets behind them */
+	struct adjacency callers, callees; /* calls by callee, and by caller */
+	double *mark;			   /* one for each function, and two buckets behind them */
 	double min_share;
 	struct flow *flow;
 	size_t nflows, flow_cap;
+	struct wave now, next, reached; /* empty but in spread() */
 };
 
 static bool equal_function(const void *a, const void *b, const void *ctx)
@@ -353,7 +359,7 @@ static int compare_weights(const void *a, const void *b, void *ctx)
 	return c ? c : strcmp(x->id.dso, y->id.dso);
 }
 
-/* The functions that only this side has, largest first. */
+/* Lists the functions that only this side has, largest first. Returns how many there are. */
 static size_t list_only(const struct search *x, enum lineage_side side, uint32_t *list)
 {
 	size_t n = 0;
@@ -521,28 +527,67 @@ static int add_flow(struct search *x, uint32_t caller, uint32_t function, uint32
 	return 0;
 }
 
-/* Where a function's weight goes if it and its callers that may be dissolved are. at: the function, or such a caller. */
-static int spread(struct search *x, enum lineage_side side, uint32_t function, uint32_t at,
-		  double amount, unsigned int depth)
+static void wave_add(struct wave *w, uint32_t function, double amount)
+{
+	if (!(w->amount[function] > 0))
+		w->function[w->n++] = function;
+	w->amount[function] += amount;
+}
+
+static void wave_clear(struct wave *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		w->amount[w->function[i]] = 0;
+	w->n = 0;
+}
+
+/*
+ * Moves an amount of a function's weight that lies at `at`, the function itself or one of its callers, to the callers of
+ * `at`: to `reached` where they survive, to `next` where they may be dissolved as well.
+ */
+static void pass_on(struct search *x, enum lineage_side side, uint32_t at, double amount, bool own)
 {
 	const struct adjacency *a = &x->callers;
 	double whole = 0;
-	int ret = 0;
 
 	for (uint32_t i = a->first[at]; i < a->first[at + 1]; i++)
-		whole += at == function ? x->edge[a->order[i]].self[side]
-					: x->edge[a->order[i]].children[side];
-	for (uint32_t i = a->first[at]; i < a->first[at + 1] && whole > 0 && !ret; i++) {
+		whole +=
+			own ? x->edge[a->order[i]].self[side] : x->edge[a->order[i]].children[side];
+	for (uint32_t i = a->first[at]; i < a->first[at + 1] && whole > 0; i++) {
 		const struct edge *e = &x->edge[a->order[i]];
-		double part = amount * (at == function ? e->self[side] : e->children[side]) / whole;
+		double part = amount * (own ? e->self[side] : e->children[side]) / whole;
 
 		if (!(part > 0) || e->caller == at)
 			continue;
-		if (!is_candidate(x, e->caller, side))
-			ret = add_flow(x, e->caller, function, LINEAGE_NONE, part);
-		else if (depth < DEPTH)
-			ret = spread(x, side, function, e->caller, part, depth + 1);
+		wave_add(is_candidate(x, e->caller, side) ? &x->next : &x->reached, e->caller,
+			 part);
 	}
+}
+
+/*
+ * Adds a flow to each surviving caller that a function's weight goes to if the function is dissolved, and so are those of
+ * its callers that may be. The weight moves up one level of callers at a time: paths are many more than functions.
+ */
+static int spread(struct search *x, enum lineage_side side, uint32_t function)
+{
+	int ret = 0;
+
+	wave_add(&x->now, function, x->l->function[function].self[side]);
+	for (unsigned int depth = 0; depth <= DEPTH && x->now.n; depth++) {
+		struct wave done = x->now;
+
+		for (size_t i = 0; i < done.n; i++)
+			pass_on(x, side, done.function[i], done.amount[done.function[i]],
+				done.function[i] == function);
+		wave_clear(&done);
+		x->now = x->next;
+		x->next = done;
+	}
+	for (size_t i = 0; i < x->reached.n && !ret; i++)
+		ret = add_flow(x, x->reached.function[i], function, LINEAGE_NONE,
+			       x->reached.amount[x->reached.function[i]]);
+	wave_clear(&x->now);
+	wave_clear(&x->reached);
 	return ret;
 }
 
@@ -554,7 +599,7 @@ static int find_flows(struct search *x, enum lineage_side side)
 	for (uint32_t i = 0; i < x->l->nfunctions && !ret; i++)
 		if (is_candidate(x, i, side) && x->l->function[i].self[side] > 0 &&
 		    x->l->function[i].self[side] >= x->min_share)
-			ret = spread(x, side, i, i, x->l->function[i].self[side], 0);
+			ret = spread(x, side, i);
 	/* Calls that only this side has, of functions that both have: inlined here, and not there. */
 	for (uint32_t i = 0; i < x->l->edges.n && !ret; i++) {
 		const struct edge *e = &x->edge[i];
@@ -707,7 +752,22 @@ static int compare_events(const void *a, const void *b)
 		return wx > wy ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	return x->function < y->function ? -1 : x->function > y->function;
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return x->other < y->other ? -1 : x->other > y->other;
+}
+
+static int wave_init(struct wave *w, size_t nfunctions)
+{
+	w->function = calloc(nfunctions + 1, sizeof(*w->function));
+	w->amount = calloc(nfunctions + 1, sizeof(*w->amount));
+	return w->function && w->amount ? 0 : -ENOMEM;
+}
+
+static void wave_deinit(struct wave *w)
+{
+	free(w->function);
+	free(w->amount);
 }
 
 int lineage_find(struct lineage *l, double min_share)
@@ -718,6 +778,9 @@ int lineage_find(struct lineage *l, double min_share)
 	x.mark = calloc(l->nfunctions + 2, sizeof(*x.mark));
 	ret = x.mark ? find_adjacency(&x, &x.callers, true) : -ENOMEM;
 	ret = ret ? ret : find_adjacency(&x, &x.callees, false);
+	ret = ret ? ret : wave_init(&x.now, l->nfunctions);
+	ret = ret ? ret : wave_init(&x.next, l->nfunctions);
+	ret = ret ? ret : wave_init(&x.reached, l->nfunctions);
 	ret = ret ? ret : find_renamed(&x);
 	ret = ret ? ret : find_moved(&x);
 	if (!ret && l->nevents)
@@ -728,10 +791,13 @@ int lineage_find(struct lineage *l, double min_share)
 	free(x.callees.first);
 	free(x.callees.order);
 	free(x.flow);
+	wave_deinit(&x.now);
+	wave_deinit(&x.next);
+	wave_deinit(&x.reached);
 	return ret;
 }
 
-/* -- what is said of it ----------------------------------------------------------------------------------- */
+/* -- texts ----------------------------------------------------------------------------------- */
 
 const char *lineage_name(const struct lineage *l, const struct lineage_event *e, uint32_t function)
 {

@@ -10,7 +10,7 @@
  *   inlined  a caller's own weight grew by about what the function had below that caller, which calls it no longer
  *   split    a caller's own weight shrank by about what the function that came has below it
  *
- * Use: lineage_function() gives each function a number, lineage_add() and lineage_add_edge() add up weights and calls of both sides, as shares
+ * Use: lineage_function() numbers the functions, lineage_add() and lineage_add_call() add up weights and calls of both sides, as shares
  * of the runs; lineage_find() decides. Then weights of dissolved functions and calls belong to the callers.
  *
  * Pure. One thread.
@@ -32,12 +32,11 @@ enum lineage_kind { LINEAGE_RENAMED, LINEAGE_MOVED, LINEAGE_INLINED, LINEAGE_SPL
 struct lineage_function {
 	struct identity id; /* texts are the lineage's */
 	double self[LINEAGE_SIDES], children[LINEAGE_SIDES];
-	uint32_t
-		same; /* the function of the other side that has another name; LINEAGE_NONE: no other */
+	uint32_t same;	/* the function under its name on the other side, or LINEAGE_NONE */
 	bool dissolved; /* it is on one side only, and its weight is its callers' */
 };
 
-/* What became of a function. */
+/* The fate of a function. */
 struct lineage_event {
 	enum lineage_kind kind;
 	uint32_t function; /* renamed, moved, inlined: that went; split: that came */
@@ -47,7 +46,7 @@ struct lineage_event {
 };
 
 struct lineage {
-	struct lineage_function *function; /* of `functions` */
+	struct lineage_function *function; /* the items of `functions` */
 	size_t nfunctions;
 	struct lineage_event *event; /* largest first */
 	size_t nevents, event_cap;
@@ -66,7 +65,7 @@ int lineage_function(struct lineage *l, const struct identity *id, uint32_t *out
 void lineage_add(struct lineage *l, enum lineage_side side, uint32_t function, double self,
 		 double children);
 
-/* What a function has directly below a caller. */
+/* The weight that a function has directly below a caller. */
 struct lineage_call {
 	uint32_t caller, callee;
 	double self, children;

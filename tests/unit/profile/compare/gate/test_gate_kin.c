@@ -28,7 +28,7 @@ struct stack {
 
 #define MOST_STACKS 12u
 
-/* Of functions whose names begin with "prog". */
+/* The DSO of functions whose names begin with "prog". */
 static const char *program = "/build/base/p";
 
 static void make(struct fixture *f, const struct stack *st, unsigned int noise)
@@ -259,6 +259,60 @@ static void test_inlined(void **state)
 	same(two, one, LINEAGE_INLINED, "left_leaf", "tree");
 }
 
+/* A function that was inlined into its caller by way of two others is told of once. */
+static void test_inlined_by_two_ways(void **state)
+{
+	static const struct stack base[MOST_STACKS] = {
+		{ "main tree left leaf", 150000 }, { "main tree right leaf", 150000 },
+		{ "main tree left", 10000 },	   { "main tree right", 10000 },
+		{ "main tree", 100000 },	   { "main other", 500000 }
+	};
+	static const struct stack head[MOST_STACKS] = { { "main tree", 420000 },
+							{ "main other", 500000 } };
+	struct gating x = exact(base, head);
+	unsigned int told = 0;
+
+	(void)state;
+	for (size_t i = 0; i < x.r->nrelations; i++)
+		told += !strcmp(x.r->relation[i].function, "leaf");
+	assert_int_equal(told, 1);
+	end(&x);
+	same(base, head, LINEAGE_INLINED, "leaf", "tree");
+}
+
+#define LAYERS 9u
+#define WIDTH 40u
+
+/* Where all functions went, each of which calls all of the next layer, there are 40^8 paths. */
+static void test_paths_are_not_walked(void **state)
+{
+	uint32_t number[LAYERS][WIDTH];
+	struct lineage l;
+
+	(void)state;
+	lineage_init(&l);
+	for (unsigned int i = 0; i < LAYERS; i++)
+		for (unsigned int k = 0; k < WIDTH; k++) {
+			char name[32];
+			const struct identity id = { name, "/bin/p", STACKSET_USER };
+
+			snprintf(name, sizeof(name), "f%u_%u", i, k);
+			assert_int_equal(lineage_function(&l, &id, &number[i][k]), 0);
+			lineage_add(&l, LINEAGE_BASE, number[i][k], 1, LAYERS - i);
+			for (unsigned int j = 0; i && j < WIDTH; j++)
+				assert_int_equal(
+					lineage_add_call(&l, LINEAGE_BASE,
+							 &(struct lineage_call){
+								 number[i - 1][j], number[i][k],
+								 1.0 / WIDTH,
+								 1.0 * (LAYERS - i) / WIDTH }),
+					0);
+		}
+	assert_int_equal(lineage_find(&l, 0), 0);
+	assert_int_equal(l.nevents, 0);
+	lineage_deinit(&l);
+}
+
 static void test_split(void **state)
 {
 	static const struct stack base[MOST_STACKS] = { { "main tree", 350000 },
@@ -360,9 +414,14 @@ static void test_reports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_renamed),	     cmocka_unit_test(test_inlined),
-		cmocka_unit_test(test_split),	     cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_growth_fails), cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_renamed),
+		cmocka_unit_test(test_inlined),
+		cmocka_unit_test(test_inlined_by_two_ways),
+		cmocka_unit_test(test_paths_are_not_walked),
+		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_growth_fails),
+		cmocka_unit_test(test_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
