@@ -26,11 +26,10 @@ struct diff_private {
 	struct diff_run *run;
 	struct texts texts;
 	struct table key;
-	struct table
-		cloned; /* of stacks: names that are those of clones in some run, as pointers */
-	double *share;	/* for each key nruns of self, then nruns of children */
+	struct table cloned; /* by stack: names that are those of clones in some run, as pointers */
+	double *share;	     /* for each key nruns of self, then nruns of children */
 	size_t share_cap;
-	struct buf text; /* of a stack */
+	struct buf text; /* a stack's name while it is made */
 };
 
 static bool equal_key(const void *a, const void *b, const void *ctx)
@@ -241,7 +240,7 @@ static int merge_parts(struct diff_private *v)
 
 /* -- renamed functions ------------------------------------------------------------------------- */
 
-#define LEAST_SHARE 0.005 /* of functions by samples: one with less may have none by chance */
+#define LEAST_SHARE 0.005 /* share below which a function may be without samples by chance */
 
 static int add_lineage(struct diff *d, const struct identity_names *names, double weight)
 {

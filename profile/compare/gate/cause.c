@@ -64,17 +64,7 @@ static int cause_factor(struct cause *c, const struct gate_finding *f, size_t n)
 	return 0;
 }
 
-/* Returns the variance of a mean of n values; infinite of one. */
-static double variance_of_mean(const double *v, unsigned int n)
-{
-	double mean = stats_mean(v, n), sum = 0;
-
-	for (unsigned int i = 0; i < n; i++)
-		sum += (v[i] - mean) * (v[i] - mean);
-	return n > 1 ? sum / (n - 1) / n : INFINITY;
-}
-
-/* What a share changed by beside the factor. */
+/* Returns what a share changed by beside the factor. */
 static double own_change(const struct cause *c, const struct gate_finding *f)
 {
 	return f->result.head - c->factor * f->result.base;
@@ -82,9 +72,9 @@ static double own_change(const struct cause *c, const struct gate_finding *f)
 
 static bool follows(const struct cause *c, const struct gate_finding *f)
 {
-	const unsigned int nbase = c->v->report->nbase;
-	double noise = sqrt(variance_of_mean(f->value, nbase) +
-			    variance_of_mean(f->value + nbase, c->v->report->nhead));
+	const unsigned int nbase = c->v->report->nbase, nhead = c->v->report->nhead;
+	double noise = sqrt(stats_variance(f->value, nbase) / nbase +
+			    stats_variance(f->value + nbase, nhead) / nhead);
 
 	return f->result.base > 0 &&
 	       fabs(own_change(c, f)) <=
@@ -133,7 +123,7 @@ static bool most_follow(const struct cause *c, const struct gate_finding *f, siz
 	return 2 * count > n && 2 * sum > all;
 }
 
-/* The threshold as a share. */
+/* Returns the threshold as a share. */
 static double threshold_of(const struct gate_finding *f)
 {
 	const double t = f->stats.min_effect;

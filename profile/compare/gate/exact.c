@@ -23,11 +23,11 @@
 struct tally {
 	uint64_t hash; /* of all that tells it from others */
 	double value[GATE_SIDE_MAX];
-	double calls[GATE_SIDE_MAX]; /* of a system call, where they are known */
+	double calls[GATE_SIDE_MAX]; /* entries of a system call, where they are known */
 	uint64_t stamp;		     /* the last stack that counted for it */
 	uint32_t side, stack, func;  /* where its name is found */
 	uint8_t mode;
-	enum phase phase; /* of GATE_RULE_INSN_PHASES */
+	enum phase phase; /* for GATE_RULE_INSN_PHASES */
 };
 
 struct gate_exact {
@@ -35,18 +35,16 @@ struct gate_exact {
 	struct gate_report *report;
 	const struct stackset *set[GATE_SIDE_MAX];
 	struct identity_names names[GATE_SIDE_MAX];
-	uint64_t *func_hash[GATE_SIDE_MAX]; /* of each function's name and DSO */
+	uint64_t *func_hash[GATE_SIDE_MAX]; /* for each function: hash of its name and DSO */
 	/* Hashes of functions that have clones on either side: their calls of each other are no frames. */
 	struct table cloned;
-	double whole[GATE_SIDE_MAX]; /* the engine's own count of instructions; NAN: none */
-	uint64_t *weight
-		[GATE_SIDE_MAX]; /* of each stack: all of it, or its part in the rule's phase */
-	uint8_t *work[GATE_SIDE_MAX]; /* of each stack, see work_find() */
+	double whole[GATE_SIDE_MAX];	 /* the engine's own count of instructions; NAN: none */
+	uint64_t *weight[GATE_SIDE_MAX]; /* for each stack: its part that the rule is about */
+	uint8_t *work[GATE_SIDE_MAX];	 /* for each stack, see work_find() */
 	struct lineage lineage;
-	uint32_t *kin
-		[GATE_SIDE_MAX]; /* of each function: its number in lineage; LINEAGE_NONE: in no stack */
+	uint32_t *kin[GATE_SIDE_MAX]; /* for each function: number in lineage, or LINEAGE_NONE */
 	struct table tally;
-	struct table calls; /* of system calls: tallies with their hashes and calls */
+	struct table calls; /* tallies of system calls, with their hashes and calls */
 	bool has_calls;	    /* both sides have counts of entries */
 	uint64_t stamps;
 };

@@ -44,7 +44,7 @@ void gate_destroy(struct gate *g);
  */
 int gate_add(struct gate *g, enum gate_side side, const char *path, const struct gate_run **out,
 	     struct err *e);
-/* The same of a run that was made already; the gate's from now on, also when it fails. It may be a copy. */
+/* Adds a run that was made already, which may be a copy. The gate owns it from now on, also on an error. */
 int gate_add_run(struct gate *g, enum gate_side side, struct gate_run *run, struct err *e);
 /*
  * Returns -EINVAL if the side has this run already, in whatever file: evidence is another run, not a copy of one.
@@ -63,7 +63,7 @@ struct gate_finding {
 	const char *name, *dso, *mode; /* of a function; else NULL */
 	const char *note;	       /* what to know of it: "10 -> 11 calls"; NULL: nothing */
 	bool explained;	   /* a share that changed because others did: `note` says which */
-	unsigned int rank; /* of findings of one verdict those with more come first */
+	unsigned int rank; /* findings of one verdict are in descending order of rank */
 	struct stats_result result;
 	struct stats_rule stats; /* what it was compared with */
 	/*
@@ -72,7 +72,7 @@ struct gate_finding {
 	 */
 	double seen;
 	struct stats_spread spread; /* between runs of a side; base 0 and sd 0: not known */
-	double *value;		    /* of each run, base first; NULL: not compared */
+	double *value;		    /* for each run, base first; NULL: not compared */
 };
 
 struct gate_outcome {
@@ -98,16 +98,15 @@ struct gate_work {
 /* The rule of level fail that needs most runs to be settled, where the gate is inconclusive for want of runs. */
 struct gate_noise {
 	const struct gate_outcome *outcome; /* NULL: noise is not the reason */
-	const struct gate_finding *finding; /* of it: the one that needs most */
+	const struct gate_finding *finding; /* the one of its findings that needs most runs */
 	unsigned int runs; /* a side, which would suffice; 0: more than STATS_MAX_RUNS */
 };
 
 /* A function that was renamed, inlined or split (profile/compare/diff/lineage.h). */
 struct gate_relation {
 	enum lineage_kind kind;
-	const char *function,
-		*other;	   /* renamed, inlined: that went; split: that came. And into, or out of */
-	double base, head; /* together by themselves: instructions, or shares */
+	const char *function, *other; /* as in struct lineage_event */
+	double base, head;	      /* together by themselves: instructions, or shares */
 };
 
 struct gate_report {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RELATIONS 50u /* of a report */
+#define RELATIONS 50u /* relations in a report */
 #define DEPTH 8u      /* functions that were inlined into each other */
 
 /* A run while its symbols change. */
@@ -19,7 +19,7 @@ struct change {
 	const struct gate_kin *kin;
 	const struct gate_run *run;
 	enum lineage_side side;
-	uint32_t *number; /* of each symbol in the lineage */
+	uint32_t *number; /* for each symbol: its number in the lineage */
 	struct gate_symbol *symbol;
 };
 
@@ -172,7 +172,7 @@ void gate_kin_deinit(struct gate_kin *k, unsigned int runs)
 	lineage_deinit(&k->lineage);
 }
 
-/* -- what is said of it ----------------------------------------------------------------------------------- */
+/* -- reports ----------------------------------------------------------------------------------- */
 
 const char *gate_kin_note(const struct lineage *l, struct gate_run *run, uint32_t function)
 {

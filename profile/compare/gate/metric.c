@@ -361,7 +361,7 @@ int gate_measure(const struct gate_source *src, const struct gate_rule *r, doubl
 	case GATE_RULE_COUNTER:
 		*out = counter_of(src, r, why);
 		break;
-	case GATE_RULE_INSNS: /* of a history; gates of one run a side are exact.h's */
+	case GATE_RULE_INSNS: /* for a history; exact.h judges one run a side */
 		ret = measure_instructions(src, r, out, why);
 		break;
 	default: /* families have no number of their own */

@@ -36,7 +36,7 @@ struct gate_source {
 	const struct stackset *set;
 	const struct json_t *totals; /* NULL: none */
 	struct phases phases;
-	const uint8_t *work; /* of each stack, see work_find() */
+	const uint8_t *work; /* for each stack, see work_find() */
 	double weight;	     /* that shares are of */
 	struct gate_counting counting;
 };

@@ -13,11 +13,10 @@ struct gate {
 	unsigned int n[GATE_SIDE_MAX];
 };
 
-/* What runs have where functions were renamed, inlined or split (kin.c). */
+/* The symbols of the runs after functions that were renamed, inlined or split became one (kin.c). */
 struct gate_kin {
 	struct lineage lineage;
-	struct gate_symbol **
-		symbol; /* of each run, base first; NULL: there is none such, and those of the run count */
+	struct gate_symbol **symbol; /* for each run, base first; NULL: those of the run count */
 	size_t *nsymbols;
 };
 
@@ -25,7 +24,7 @@ struct gate_eval {
 	const struct gate *gate;
 	struct gate_report *report;
 	double error_rate;
-	unsigned int units;	    /* of Holm's procedure */
+	unsigned int units;	    /* hypotheses of Holm's procedure */
 	struct stats_layout layout; /* alpha and resamples are set for each design */
 	struct stats_design plain;  /* for comparisons that are one of `units` */
 	uint64_t at[GATE_SIDE_MAX][STATS_MAX_RUNS];

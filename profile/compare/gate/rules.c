@@ -23,7 +23,7 @@ extern const char gate_exact_toml[], gate_exact_toml_end[];
 static const struct {
 	const char *name;
 	enum gate_rule_dimension dimension;
-	const char *members; /* of a family; NULL: functions */
+	const char *members; /* name of a family's members; NULL: functions */
 } metrics[GATE_RULE_METRIC_MAX] = {
 	[GATE_RULE_TIME] = { "time", GATE_RULE_NS },
 	[GATE_RULE_BOOT_TIME] = { "boot-time", GATE_RULE_NS },
@@ -75,8 +75,8 @@ static const struct rules_key {
 	const char *name;
 	unsigned int metrics;
 	enum taking taking;
-	size_t at;	    /* of TAKE_TEXT, _AMOUNT, _PART and _FLAG */
-	double least, most; /* of TAKE_PART */
+	size_t at;	    /* offset of the member: TAKE_TEXT, _AMOUNT, _PART and _FLAG */
+	double least, most; /* bounds for TAKE_PART */
 	bool selects;	    /* a rule on functions has one such key */
 	bool subtree;
 } known[] = {
@@ -120,11 +120,11 @@ struct rules_parse {
 
 /* -- values ---------------------------------------------------------------------------------------- */
 
-/* Of a number with its unit; beyond, nothing is meant, and arithmetic would overflow. */
+/* Bounds of a number with its unit: arithmetic with larger ones could overflow. */
 #define LEAST_AMOUNT 1e-9
 #define MOST_AMOUNT 1e15
 
-/* What a unit is worth in a dimension's own. */
+/* The units of each dimension, in its own unit. */
 static const struct {
 	enum gate_rule_dimension dimension;
 	const char *name;

@@ -28,16 +28,16 @@
 #define GATE_RULE_MIN_SHARE 0.005
 
 enum gate_rule_metric {
-	GATE_RULE_TIME,		 /* of the run, to a marker, between two, or of a boot's phase */
+	GATE_RULE_TIME,		 /* time of the run, to a marker or between two, or of a phase */
 	GATE_RULE_BOOT_TIME,	 /* from the first instruction to /init */
-	GATE_RULE_SHARE,	 /* of functions */
-	GATE_RULE_FUNCTION_TIME, /* of functions */
+	GATE_RULE_SHARE,	 /* share of functions */
+	GATE_RULE_FUNCTION_TIME, /* time in functions */
 	GATE_RULE_SYMBOLS,	 /* each function, with control of the false discovery rate */
 	GATE_RULE_NEW_SYMBOLS,	 /* share of each function that the base does not have */
 	GATE_RULE_EXITS,	 /* VM exits per second */
 	GATE_RULE_IO_BYTES,	 /* read and written by devices */
 	GATE_RULE_COUNTER,	 /* a number in the run's totals */
-	/* Of one run a side (exact.h): instructions, of all or of functions; and of each of a kind. */
+	/* For one run a side (exact.h): instructions of all or of functions, then of each of a kind. */
 	GATE_RULE_INSNS,
 	GATE_RULE_INSN_FUNCTIONS,
 	GATE_RULE_INSN_STACKS,
@@ -56,7 +56,7 @@ enum gate_rule_dimension {
 	GATE_RULE_COUNT
 };
 
-/* Whose instructions count (profile/analyse/stacks/work.h). */
+/* The work whose instructions count (profile/analyse/stacks/work.h). */
 enum gate_rule_work { GATE_RULE_ALL_WORK, GATE_RULE_WORKLOAD, GATE_RULE_MEANWHILE };
 
 /* Absolute: ns, a second, bytes or a count; relative: 0.02 is 2 %; points: 0.2 is 0.002. */
@@ -148,7 +148,7 @@ bool gate_rule_is_family(const struct gate_rule *r);
  * of compilers' clones (profile/analyse/stacks/identity.h).
  */
 bool gate_rule_matches(const struct gate_rule *r, const char *name, const char *dso);
-/* The same of a function with a name, by that or any of its other names. */
+/* Returns whether the rule is about a function that has a name, by that or any of its other names. */
 bool gate_rule_matches_function(const struct gate_rule *r, const struct stackset_func *f);
 
 /* The rule for stats_compare(): the larger of threshold and min-effect at a mean of the base. */

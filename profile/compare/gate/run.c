@@ -40,7 +40,7 @@ const char *gate_run_keep(struct gate_run *r, const char *text)
 struct build {
 	struct gate_run *run;
 	const struct stackset *set;
-	struct identity_names names; /* of set */
+	struct identity_names names; /* the set's */
 	struct gate_counting counting;
 	struct table symbol; /* struct gate_symbol */
 	struct table call;   /* struct gate_call, by symbols as they came */

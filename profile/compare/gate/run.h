@@ -19,7 +19,7 @@ struct gate_symbol {
 	const char *note;      /* what to know of it; NULL: nothing (kin.c) */
 };
 
-/* What a function has directly below another one. Both are indexes of gate_run.symbol. */
+/* The weight that a function has directly below another one. Both are indexes of gate_run.symbol. */
 struct gate_call {
 	uint32_t caller, callee;
 	double self, children;

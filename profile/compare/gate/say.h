@@ -10,7 +10,7 @@
 #include "profile/compare/gate/gate.h"
 
 #define GATE_CELL 64	   /* bytes of a cell of a table */
-#define GATE_SENTENCE 2048 /* of a text that one of these functions fills */
+#define GATE_SENTENCE 2048 /* bytes of a text that one of these functions fills */
 
 /* A row of a table: a rule's number, or a function. */
 struct gate_cells {
@@ -47,7 +47,7 @@ void gate_say_design(char *out, size_t size, const struct gate_report *r);
  * there are 10"; "" if noise is not why the gate is inconclusive.
  */
 void gate_say_noise(char *out, size_t size, const struct gate_report *r);
-/* What is not the same of how the runs were made, or that a run is on both sides; "" nothing. */
+/* Says what differs in how the runs were made, or that a run is on both sides; "": nothing. */
 void gate_say_means(char *out, size_t size, const struct gate_report *r);
 /* What came out, with numbers; of a family its first findings by name. */
 void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o);
@@ -57,7 +57,7 @@ void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o);
  */
 void gate_say_power(char *out, size_t size, const struct gate_report *r,
 		    const struct gate_outcome *o);
-/* What to know beside a verdict (outliers, an improvement), from the flags; "" nothing. */
+/* Says what to know beside a verdict (outliers, an improvement), from the flags; "": nothing. */
 void gate_say_notes(char *out, size_t size, const struct gate_finding *f);
 
 /* "foo went, foo_renamed came: 25.1 % -> 25.2 % by itself": a function that was renamed, inlined or split. */

@@ -25,7 +25,7 @@
 
 struct gate_step {
 	const struct gate_rule *rule;
-	const char *name, *dso, *mode; /* of a function; else NULL */
+	const char *name, *dso, *mode; /* the function; NULL: the rule's number */
 	size_t entry;		       /* the first one of the new level */
 	double before, after, p;
 	bool worse;
@@ -40,9 +40,9 @@ struct gate_step {
 /* One series, with all changes of its level, whatever their size. */
 struct gate_line {
 	const struct gate_rule *rule;
-	const char *name, *dso, *mode; /* of a function; else NULL */
+	const char *name, *dso, *mode; /* the function; NULL: the rule's number */
 	double *value;
-	size_t *entry; /* of each value */
+	size_t *entry; /* for each value: its entry of the history */
 	size_t n;
 	struct stats_change change[STATS_CHANGES_MAX];
 	size_t nchanges;
@@ -54,7 +54,7 @@ struct gate_series {
 	struct gate_line *line;
 	struct gate_step *step; /* newest first */
 	size_t nsteps;
-	size_t nseries, nblind; /* of line[] */
+	size_t nseries, nblind; /* lines, and those of them that are blind */
 	unsigned int recent;
 	bool failed; /* a step for the worse of a rule of level fail is fresh, or begins in the last `recent` */
 	bool unsure; /* a rule of level fail has a series that is blind */

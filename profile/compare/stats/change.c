@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/compare/stats/change.h"
 
+#include "profile/compare/stats/permute.h"
 #include "profile/compare/stats/power.h"
 
 #include "base/cleanup.h"
@@ -28,12 +29,12 @@ struct change_search {
 	double *shuffled, *unit;
 	double *level; /* as unit, before dependence was taken out */
 	double phi;
-	bool is_level[STATS_CHANGES_MAX + 2]; /* of cut[] */
+	bool is_level[STATS_CHANGES_MAX + 2]; /* for each of cut[]: whether it changes the level */
 	uint64_t state;
 	size_t cut[STATS_CHANGES_MAX + 2];		  /* 0, changes in order, n */
 	struct stats_change found[STATS_CHANGES_MAX + 2]; /* found[i] belongs to cut[i] */
 	size_t ncuts;
-	double step; /* of values for one of unit[] */
+	double step; /* difference of two values that are 1 apart in unit[] */
 };
 
 struct change_split {
@@ -150,25 +151,16 @@ static void remove_cut(struct change_search *s, size_t k)
 
 /* -- levels ------------------------------------------------------------------------------------ */
 
-#define SPREAD_RATIO 4.0 /* of variances: beyond, the smaller segment's own spread counts */
-
-static double variance(const double *v, size_t n, double mean)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += (v[i] - mean) * (v[i] - mean);
-	return sum / (double)(n - 1);
-}
+#define SPREAD_RATIO 4.0 /* ratio of variances above which Welch's test is used */
 
 /*
- * Two-sided p of a difference of means by Student's t, or by Welch's where the smaller segment has far the larger
- * spread: then the pooled one would promise too much.
+ * Returns the two-sided p of a difference of means by Student's t, or by Welch's where the smaller segment has far the
+ * larger spread: then the pooled one would be too small.
  */
 static double level_p(const double *x, size_t m, const double *y, size_t k)
 {
 	const double a = stats_mean(x, m), b = stats_mean(y, k), n = (double)m, l = (double)k;
-	const double va = variance(x, m, a), vb = variance(y, k, b);
+	const double va = stats_variance(x, m), vb = stats_variance(y, k);
 	double var = ((n - 1) * va + (l - 1) * vb) / (n + l - 2) * (1 / n + 1 / l), df = n + l - 2;
 
 	if ((m <= k && va > SPREAD_RATIO * vb) || (k <= m && vb > SPREAD_RATIO * va)) {
@@ -195,7 +187,7 @@ static void whiten_segment(const struct change_search *s, size_t k, double *out)
 
 #define NEAR 10u /* values, by which dependence may have moved a change */
 
-/* The sum of squares that an AR(1) about two levels leaves in n values, the second of which begins at `at`. */
+/* Returns the sum of squares that an AR(1) about two levels leaves in n values, the second of which begins at `at`. */
 static double left_over(const struct change_search *s, const double *x, size_t n, size_t at)
 {
 	const double a = stats_mean(x, at), b = stats_mean(x + at, n - at);
@@ -209,11 +201,10 @@ static double left_over(const struct change_search *s, const double *x, size_t n
 	return sum;
 }
 
-/* Whether the parts on both sides of `at` have about the same spread: least squares place no other change. */
+/* Returns whether the parts on both sides of `at` have about the same spread: least squares place no other change. */
 static bool is_of_one_spread(const double *x, size_t n, size_t at)
 {
-	const double a = variance(x, at, stats_mean(x, at));
-	const double b = variance(x + at, n - at, stats_mean(x + at, n - at));
+	const double a = stats_variance(x, at), b = stats_variance(x + at, n - at);
 
 	return a <= SPREAD_RATIO * b && b <= SPREAD_RATIO * a;
 }
@@ -242,7 +233,7 @@ static void place_changes(struct change_search *s)
 	}
 }
 
-/* Tells changes of level from those of spread or shape only, each by the two segments that meet there. */
+/* Distinguishes changes of level from those of spread or shape only, each by the two segments that meet there. */
 static void judge_levels(struct change_search *s)
 {
 	double *x = s->shuffled;
@@ -270,14 +261,7 @@ static void judge_levels(struct change_search *s)
 #define FEW 20u
 #define DEPENDENCE_OF_FEW 0.5
 
-static int compare_values(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* A mean square of the differences of values `lag` apart about their median, without the largest ones. */
+/* Returns a mean square of the differences of values `lag` apart about their median, without the largest ones. */
 static double differences(const double *v, size_t n, size_t lag, double *d)
 {
 	const double left_out = fmin(fmax(LEFT_OUT / (double)n, LEFT_OUT_LEAST), LEFT_OUT_MOST);
@@ -286,11 +270,11 @@ static double differences(const double *v, size_t n, size_t lag, double *d)
 
 	for (size_t i = 0; i < m; i++)
 		d[i] = v[i + lag] - v[i];
-	qsort(d, m, sizeof(*d), compare_values);
-	median = (d[(m - 1) / 2] + d[m / 2]) / 2;
+	qsort(d, m, sizeof(*d), stats_compare_doubles);
+	median = stats_quantile_sorted(d, (unsigned int)m, 0.5);
 	for (size_t i = 0; i < m; i++)
 		d[i] = (d[i] - median) * (d[i] - median);
-	qsort(d, m, sizeof(*d), compare_values);
+	qsort(d, m, sizeof(*d), stats_compare_doubles);
 	for (size_t i = 0; i < kept; i++)
 		sum += d[i];
 	return sum / (double)kept;
@@ -335,7 +319,7 @@ static void make_independent(double *v, size_t n, double phi)
 		v[i] = fmin(fmax((v[i] - phi * v[i - 1]) / (1 - phi), least), most);
 }
 
-/* Means right and left of each cut; the smallest step goes while it is below min_effect. */
+/* Fills in the means left and right of each cut, and removes the smallest step while it is below min_effect. */
 static void drop_small(struct change_search *s)
 {
 	for (;;) {

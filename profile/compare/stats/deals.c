@@ -44,7 +44,7 @@ struct deals_block {
 	unsigned int from, na, n;
 };
 
-/* The data of a deal within blocks. It lies on the stack and takes about 3 KB. */
+/* The data of a deal within blocks. It lies on the stack and takes about 7 KB. */
 struct deals_blocks {
 	unsigned int n, na, nb;
 	unsigned int resamples; /* 0: the default */

@@ -11,16 +11,16 @@
 struct stats_sides {
 	const struct stats_design *design; /* its scratch is used */
 	const double *base, *head;	   /* design->nbase, nhead values */
-	bool relative;			   /* of the ratio less one, not of the difference */
+	bool relative;			   /* the ratio less one, not the difference */
 	double confidence;		   /* 0 to 1 */
 };
 
 /*
- * Of means, percentile-t of |t| (Hall 1988), for both sides with two runs or more, relative only for
+ * Finds the interval of means: percentile-t of |t| (Hall 1988), for both sides with two runs or more, relative only for
  * positive means. Pairs of the design stay together. NaN where no interval exists.
  */
 void stats_interval_means(const struct stats_sides *s, double *lo, double *hi);
-/* Of quantiles, percentile. NaN where a relative one has no base. */
+/* Finds the percentile interval of quantiles. NaN where a relative one has no base. */
 void stats_interval_quantiles(const struct stats_sides *s, double quantile, double *lo, double *hi);
 
 #endif

@@ -7,20 +7,20 @@
 
 #include "profile/compare/stats/design.h"
 
-/* What the order of running shows in the values of the sides. */
+/* Effects of the order of running on the values of the sides. */
 struct stats_order_seen {
 	bool drift; /* their level follows the order */
 	bool alike; /* neighbours in time resemble each other */
 };
 
 /*
- * Each for a p below 0.01, by shuffling within sides. Returns neither without an order or with
- * less than 8 runs.
+ * Returns the effects that have a p below 0.01, by shuffling within sides; none without an order or with
+ * fewer than 8 runs.
  */
 struct stats_order_seen stats_order_seen(const struct stats_design *d, const double *base,
 					 const double *head);
 
-/* Takes the straight line in the order of running, fitted within sides, out of both. d->ordered. */
+/* Subtracts the straight line in the order of running, fitted within sides, from both. d->ordered. */
 void stats_detrend(const struct stats_design *d, double *base, double *head);
 
 #endif

@@ -27,13 +27,13 @@ double stats_mean(const double *v, size_t n)
 	return t;
 }
 
-double stats_variance(const double *v, unsigned int n)
+double stats_variance(const double *v, size_t n)
 {
 	double m = stats_mean(v, n), t = 0;
 
-	for (unsigned int i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		t += (v[i] - m) * (v[i] - m);
-	return n > 1 ? t / (n - 1) : 0;
+	return n > 1 ? t / (double)(n - 1) : 0;
 }
 
 double stats_quantile_sorted(const double *v, unsigned int n, double q)

@@ -27,8 +27,6 @@ void stats_permute(const struct stats_design *d, const double *v, enum stats_loc
 
 /* Linear between order statistics (type 7 of Hyndman and Fan). v is sorted; n >= 1. */
 double stats_quantile_sorted(const double *v, unsigned int n, double q);
-/* Sum of squares about the mean over n - 1; 0 for n < 2. */
-double stats_variance(const double *v, unsigned int n);
 int stats_compare_doubles(const void *a, const void *b); /* for qsort() */
 /* The k-th smallest (0 to n - 1) of v, which is reordered: nothing before it is larger. */
 double stats_select(double *v, size_t n, size_t k);

@@ -90,7 +90,7 @@ double stats_t_cdf(double t, double df)
 {
 	double tail;
 
-	/* So many are normal; lgamma() of large values would lose digits. */
+	/* With that many degrees of freedom, t is normal; lgamma() of large values would lose digits. */
 	if (df > 1e6)
 		return stats_normal_cdf(t);
 	tail = incomplete_beta(df / 2, 0.5, df / (df + t * t)) / 2;
@@ -269,7 +269,7 @@ double stats_detectable(const struct stats_spread *s, const struct stats_rule *r
 	return hi;
 }
 
-/* The probability that unchanged code passes: that a change of min_effect is rejected at `miss`. */
+/* Returns the probability that unchanged code passes: that a change of min_effect is rejected at `miss`. */
 static double pass_power(const struct stats_spread *s, const struct stats_rule *r,
 			 const struct plan *p)
 {

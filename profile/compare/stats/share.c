@@ -25,7 +25,7 @@ struct share_interval share_wilson95(double share, double n)
 	return i;
 }
 
-/* The variance of a share, 0 without samples. */
+/* Returns the variance of a share, 0 without samples. */
 static double share_variance(double share, double n)
 {
 	return n > 0 ? share * (1 - share) / n : 0;

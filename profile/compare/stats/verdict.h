@@ -39,7 +39,7 @@
 enum stats_worse { STATS_HIGHER, STATS_LOWER, STATS_EITHER };
 enum stats_unit {
 	STATS_ABSOLUTE, /* as values */
-	STATS_RELATIVE, /* of base: 0.02 is 2 %; values must not be negative, base not 0 */
+	STATS_RELATIVE, /* parts of base: 0.02 is 2 %; values must not be negative, base not 0 */
 	STATS_POINTS,	/* values are shares from 0 to 1; 0.2 is 0.002 of them */
 };
 enum stats_location { STATS_MEAN, STATS_QUANTILE };
@@ -48,9 +48,9 @@ struct stats_rule {
 	enum stats_worse worse;
 	enum stats_unit unit;
 	double min_effect; /* D, in `unit`: > 0 */
-	double alpha;	   /* of a false fail: 0 to 0.5; 0: STATS_ALPHA */
-	double miss;	   /* of a false pass: 0 to 0.5; 0: STATS_MISS */
-	double confidence; /* of the interval: 0.5 to 0.999; 0: STATS_CONFIDENCE; < 0: none */
+	double alpha;	   /* probability of a false fail: 0 to 0.5; 0: STATS_ALPHA */
+	double miss;	   /* probability of a false pass: 0 to 0.5; 0: STATS_MISS */
+	double confidence; /* the interval's: 0.5 to 0.999; 0: STATS_CONFIDENCE; < 0: none */
 	bool strict;	   /* fail only if more than D is certain */
 	enum stats_location location;
 	double quantile; /* for STATS_QUANTILE: 0 to 1; 0.5 is the median */
@@ -110,7 +110,7 @@ struct stats_shift {
 	double base, head, diff; /* means, and head - base */
 	bool tested;		 /* both sides have two runs or more; else p is 1 */
 	double p;		 /* two-sided, never 0 */
-	double lo, hi;		 /* of diff, at STATS_CONFIDENCE */
+	double lo, hi;		 /* interval of diff, at STATS_CONFIDENCE */
 };
 
 /* As stats_compare(), of finite values. Not from several threads at once for one design. */
@@ -118,6 +118,8 @@ void stats_compare_means(const struct stats_design *d, const double *base, const
 			 struct stats_shift *out);
 
 double stats_mean(const double *v, size_t n);
+/* Returns the sum of squares about the mean over n - 1; 0 for n < 2. */
+double stats_variance(const double *v, size_t n);
 
 /* Benjamini and Hochberg's q of n p-values; p and q may be the same array. -ENOMEM. */
 int stats_fdr(const double *p, size_t n, double *q);

@@ -368,7 +368,7 @@ static void runs_are_independent(void **state)
 	gate_say_design(text, sizeof(text), r);
 	assert_non_null(strstr(text, differs));
 	gate_report_destroy(r);
-	/* The same difference once more is said once. */
+	/* A second difference of this kind is reported once. */
 	assert_int_equal(gate_add_run(g, GATE_HEAD, run_of(rules, 8, 0, two), &e), 0);
 	assert_int_equal(gate_add_run(g, GATE_HEAD, copy, &e), 0);
 	r = evaluate(g);
@@ -457,7 +457,7 @@ static void noise_is_told(void **state)
 	assert_non_null(strstr(text, " runs a side would suffice, and there are 7"));
 	gate_report_destroy(r);
 	gate_destroy(g);
-	/* What passes says nothing. */
+	/* A rule that passes has no sentence. */
 	g = gate_of(rules, 10, 0, 0);
 	r = evaluate(g);
 	assert_int_equal(gate_exit_status(r), 0);

@@ -103,7 +103,7 @@ static void test_one_grew(void **state)
 	done(r);
 }
 
-/* What got better does not make the others worse. */
+/* A function that got better does not make the others worse. */
 static void test_one_shrank(void **state)
 {
 	static const uint64_t head[FUNCS] = { 100000, 200000, 200000, 200000, 200000 };

@@ -31,7 +31,7 @@ static unsigned int draw(unsigned int below)
 	return (unsigned int)(seed >> 33) % below;
 }
 
-/* What a program does, whatever its functions are called. */
+/* The work of a program, whatever its functions are called. */
 struct work {
 	struct {
 		uint32_t n, func[DEPTH]; /* outermost first */

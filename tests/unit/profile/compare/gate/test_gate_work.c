@@ -22,7 +22,7 @@
 #define SYSCALL "entry_SYSCALL_64_after_hwframe do_syscall_64 "
 #define THREAD "ret_from_fork_asm ret_from_fork kthread cryptomgr_test mpihelp_submul_1"
 
-/* What a boot does, in instructions. */
+/* The work of a boot, in instructions. */
 struct boot {
 	uint64_t firmware, start_kernel, initcalls, pipe, close, test, interrupts;
 	uint64_t pipes, closes; /* calls */

@@ -44,7 +44,7 @@ static void test_detectable(void **state)
 
 	(void)state;
 	within(stats_detectable(&s, &r, 20, 20, 0.8689528), 1, 2e-4);
-	/* Of its power 0.90 it says 22.02110 runs, one-sided 17.84713. */
+	/* For its power 0.90 it has 22.02110 runs, one-sided 17.84713. */
 	assert_true(stats_detectable(&s, &r, 22, 22, 0.9) > 1);
 	assert_true(stats_detectable(&s, &r, 23, 23, 0.9) < 1);
 	r.worse = STATS_HIGHER;

@@ -195,7 +195,7 @@ static void test_independent_values(void **state)
 	assert_true(steps >= 37);
 }
 
-/* Of n values the arrangements are few, and no size of a change makes up for that. */
+/* Few values have few arrangements, and no size of a change makes up for that. */
 static void test_least_p(void **state)
 {
 	struct stats_change c[STATS_CHANGES_MAX];
