@@ -192,7 +192,10 @@ void names_unwind_copy(struct names *n, struct perfdata *p, struct perfdata_reco
 	enum cfi_step end;
 	uint32_t first;
 
-	if (!r->sample.regs || !copy.bytes || r->owner != PERFDATA_RECORDED || has_user_frames(r))
+	if (!r->sample.regs || !copy.bytes || r->owner != PERFDATA_RECORDED)
+		return;
+	/* A chain that was joined from two records (read_chain.h) may be longer than one record. It has its program's part. */
+	if (r->sample.nr > PERFDATA_MAX_FRAMES || has_user_frames(r))
 		return;
 	read_regs(&g, r);
 	if (!cfi_knows(&g, CFI_RIP) || !cfi_knows(&g, CFI_RSP))

@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "profile/format/perfdata/read.h"
 
-/* What an event's attr says about its records. */
+/* The form of an event's records, as its attr describes it. */
 struct perfdata_layout {
 	uint64_t sample_type, read_format, period;
 	uint64_t branch_type, regs_user, regs_intr;
@@ -41,7 +41,6 @@ struct perfdata_chains {
 	struct table kept;	    /* chains that perfdata_keep_chain() has */
 	struct chain_block *blocks; /* owned, with their words */
 	struct table deferred;
-	uint64_t missing; /* samples whose deferred chain is not there */
 };
 
 /* Where a record is, with its time, when the file is not sorted as it stands. */
@@ -56,7 +55,7 @@ struct perfdata_private {
 	struct buf flat;	     /* records, when some were compressed */
 	struct cursor file, command; /* command: of PERFDATA_FEAT_CMDLINE; empty: none */
 	struct cursor records;	     /* the file's bytes, or flat's */
-	uint64_t data_off, data_end; /* of the readable records */
+	uint64_t data_off, data_end; /* range of the readable records */
 	bool pipe;
 	struct file_map *part_map; /* nparts, or NULL: the parts are borrowed */
 	struct cursor *part;	   /* records of their own, to be merged with the file's */
@@ -75,7 +74,7 @@ struct perfdata_private {
 
 	bool has_idle;		 /* as in struct perfdata */
 	uint32_t chosen;	 /* event */
-	uint64_t from_ns, to_ns; /* of samples; to_ns 0: all */
+	uint64_t from_ns, to_ns; /* range of the samples; to_ns 0: all */
 	bool groups;		 /* samples have the values of counters; see read_group.h */
 	struct table counts;	 /* struct perfdata_count */
 	struct perfdata_chains chains;
@@ -86,7 +85,7 @@ struct perfdata_private {
 	size_t norder, order_pos;
 	struct perfdata
 		*reading;  /* the later kernel's profile whose records come next; NULL: this one */
-	uint64_t released; /* of the mapped file: what comes before was let go */
+	uint64_t released; /* bytes of the mapped file that were released */
 };
 
 /* Sets `partial` and `message`, unless something was said before. */

@@ -82,7 +82,6 @@ const uint8_t *perfdata_keep_chain(struct perfdata *p, const uint64_t *words, ui
 void perfdata_chains_reset(struct perfdata_private *v)
 {
 	table_deinit(&v->chains.deferred);
-	v->chains.missing = 0;
 }
 
 void perfdata_chains_deinit(struct perfdata_private *v)
@@ -159,10 +158,8 @@ static void complete_deferred(struct perfdata *p, struct perfdata_record *r)
 	j.nr = 0;
 	like.cookie = chain_word(r->sample.chain, r->sample.nr - 1);
 	r->sample.nr -= 2;
-	if (!c->deferred.n || !table_find(&c->deferred, deferred_hash(&like), &like, &index)) {
-		c->missing++;
+	if (!c->deferred.n || !table_find(&c->deferred, deferred_hash(&like), &like, &index))
 		return;
-	}
 	d = (struct perfdata_deferred *)c->deferred.item + index;
 	join_words(&j, r->sample.chain, r->sample.nr);
 	if (d->nr && chain_word(d->words, 0) < PERFDATA_CONTEXT_MAX)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What perf records on hosts that the tests do not have: guests, groups of counters, deferred chains, LBR. */
+/* Records that perf writes on hosts that the tests do not have: guests, groups of counters, deferred chains, LBR. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,9 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/cursor.h"
+#include "profile/format/names/names.h"
 #include "profile/format/perfdata/format.h"
 #include "profile/format/perfdata/read.h"
 
@@ -50,7 +52,7 @@ static void record(uint32_t type, uint16_t misc, const struct buf *body)
 }
 
 struct attr {
-	uint64_t sample_type, read_format, flags, branch_type;
+	uint64_t sample_type, read_format, flags, branch_type, regs_user;
 };
 
 static void add_attr(const struct attr *x, uint64_t id)
@@ -67,6 +69,7 @@ static void add_attr(const struct attr *x, uint64_t id)
 	buf_u64(&a, PERFDATA_ATTR_SAMPLE_ID_ALL | x->flags);
 	buf_add(&a, NULL, 24);
 	buf_u64(&a, x->branch_type);
+	buf_u64(&a, x->regs_user);
 	buf_add(&a, NULL, PERFDATA_ATTR_SIZE - a.len);
 	buf_u64(&a, id);
 	record(PERFDATA_RECORD_HEADER_ATTR, 0, &a);
@@ -342,6 +345,54 @@ static void test_deferred(void **state)
 	assert_false(perfdata_next(p, &r));
 }
 
+/* Fills words with a marker and frames behind it. */
+static void fill_chain(uint64_t *words, uint32_t n)
+{
+	words[0] = PERFDATA_CONTEXT_KERNEL;
+	for (uint32_t i = 1; i < n; i++)
+		words[i] = i;
+}
+
+/* A deferred chain that is as long as its record, of a sample that is, too, and has a copy of the stack besides. */
+static void test_longest_deferred(void **state)
+{
+	static uint64_t words[8150];
+	const uint32_t n = ARRAY_SIZE(words);
+	struct names *names = NULL;
+	struct perfdata_record r;
+	struct buf s;
+
+	(void)state;
+	add_attr(&(struct attr){ .sample_type = USUAL | PERFDATA_SAMPLE_CALLCHAIN |
+						PERFDATA_SAMPLE_REGS_USER |
+						PERFDATA_SAMPLE_STACK_USER,
+				 .regs_user = 1u << PERFDATA_REG_SP | 1u << PERFDATA_REG_IP },
+		 10);
+	fill_chain(words, n);
+	words[n - 2] = PERFDATA_CONTEXT_USER_DEFERRED;
+	words[n - 1] = 77;
+	begin_sample(&s, 0x1, 7, 1);
+	put_chain(&s, words, n);
+	buf_u64(&s, PERFDATA_REGS_ABI_64);
+	buf_u64(&s, 0x7000);
+	buf_u64(&s, 0x5000);
+	buf_u64(&s, 8); /* bytes of the stack, themselves, and how many were filled */
+	buf_u64(&s, 0);
+	buf_u64(&s, 8);
+	end_sample(&s, PERFDATA_MISC_KERNEL);
+	fill_chain(words, n);
+	put_deferred(7, 77, words, n);
+	open_it();
+	assert_false(p->partial);
+	assert_true(p->has_stacks);
+	assert_int_equal(names_create(&names, p, "/nonexistent", NULL), 0);
+	r = next_sample();
+	assert_int_equal(r.sample.nr, 2 * n - 2);
+	names_unwind_copy(names, p, &r);
+	assert_int_equal(r.sample.nr, 2 * n - 2);
+	names_destroy(names);
+}
+
 /* The processor's stack of calls takes the place of what the kernel found by frame pointers. */
 static void test_branch_stack(void **state)
 {
@@ -463,6 +514,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_group, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inherited_group, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_deferred, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_longest_deferred, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_branch_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_build_ids, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kernel_id, setup, teardown),
