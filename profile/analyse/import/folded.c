@@ -178,10 +178,8 @@ int import_folded(struct import_text text, enum import_first first, import_fn fn
 			ret = take_line(&p, data, n);
 		if (ret < 0)
 			return ret;
-		if (ret) {
-			stats->ignored++;
-			stats->first_ignored = stats->first_ignored ? stats->first_ignored : number;
-		}
+		if (ret)
+			import_ignore(stats, number);
 		len -= n + (nl != NULL);
 		data += n + (nl != NULL);
 	}

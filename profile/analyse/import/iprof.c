@@ -56,21 +56,6 @@ static bool take_hex(struct import_text *t, uint64_t *out)
 	return true;
 }
 
-static bool take_decimal(struct import_text t, uint64_t most, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < t.len; i++) {
-		if (t.s[i] < '0' || t.s[i] > '9')
-			return false;
-		v = v * 10 + (uint64_t)(t.s[i] - '0');
-		if (v > most)
-			return false;
-	}
-	*out = v;
-	return t.len > 0;
-}
-
 /* -- functions ----------------------------------------------------------------------------- */
 
 static int compare_texts(struct import_text a, struct import_text b)
@@ -197,8 +182,8 @@ static void take_name(struct import_iprof *p, const char *file)
 	dash = memrchr(t.s, '-', t.len);
 	if (!dash)
 		return;
-	if (take_decimal((struct import_text){ dash + 1, t.len - (size_t)(dash + 1 - t.s) },
-			 UINT32_MAX, &pid)) {
+	if (import_decimal((struct import_text){ dash + 1, t.len - (size_t)(dash + 1 - t.s) },
+			   UINT32_MAX, &pid)) {
 		const char *last = memrchr(t.s, '-', (size_t)(dash - t.s));
 
 		if (last && dash - last == 17) {
@@ -231,7 +216,7 @@ static int take_key(struct import_iprof *p, struct import_text line)
 		p->in_kernel = import_equals(value, "kernel");
 	} else if (import_equals(key, "comm")) {
 		p->sample.comm = value;
-	} else if (import_equals(key, "pid") && take_decimal(value, UINT32_MAX, &pid)) {
+	} else if (import_equals(key, "pid") && import_decimal(value, UINT32_MAX, &pid)) {
 		p->sample.pid = p->sample.tid = (uint32_t)pid;
 		p->sample.has_task = true;
 	} else if (import_equals(key, "function") && take_hex(&value, &s.start) &&
@@ -297,9 +282,8 @@ int import_iprof(struct import_iprof *p, const char *file, struct import_text te
 		number++;
 		if (!line.len || line.s[0] == '#')
 			continue;
-		if (!take_hex(&line, &offset) || !take_decimal(line, IMPORT_MAX_WEIGHT, &count)) {
-			stats->ignored++;
-			stats->first_ignored = stats->first_ignored ? stats->first_ignored : number;
+		if (!take_hex(&line, &offset) || !import_decimal(line, IMPORT_MAX_WEIGHT, &count)) {
+			import_ignore(stats, number);
 			continue;
 		}
 		if (!count)

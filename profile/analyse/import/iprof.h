@@ -8,7 +8,7 @@
 #include "profile/analyse/import/parse.h"
 
 /*
- * One file of such a directory, and its kernel.syms.
+ * The format of one file of such a directory, and of its kernel.syms:
  *
  *	file     = *line		NAME-IMAGEID.prof or NAME-IMAGEID-PID.prof
  *	line     = "# " key ": " value NL		image, mode, pid, comm, function; others are skipped
@@ -23,7 +23,7 @@
 
 struct import_iprof;
 
-/* The text of kernel.syms, which may be empty, must outlive the parser. *ignored: lines of it that are none. */
+/* Creates a parser. The text of kernel.syms, which may be empty, must outlive it. *ignored: lines of it that have another form. */
 int import_iprof_create(struct import_iprof **out, struct import_text symbols, uint64_t *ignored,
 			struct err *e);
 void import_iprof_destroy(struct import_iprof *p);

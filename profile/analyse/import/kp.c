@@ -119,16 +119,8 @@ static bool parse_frame(const struct kp_input *p, struct import_text t, struct i
 /* Returns whether the line is a count. */
 static bool take_count(struct kp_input *p, struct import_text t)
 {
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < t.len; i++) {
-		if (t.s[i] < '0' || t.s[i] > '9' || v > IMPORT_MAX_WEIGHT / 10)
-			return false;
-		v = v * 10 + (uint64_t)(t.s[i] - '0');
-	}
-	p->sample.weight = v;
-	p->counted = true;
-	return true;
+	p->counted = import_decimal(t, IMPORT_MAX_WEIGHT, &p->sample.weight);
+	return p->counted;
 }
 
 static int finish_stack(struct kp_input *p)
@@ -190,10 +182,8 @@ int import_kp(struct import_text text, import_fn fn, void *ctx, struct import_st
 		if (!number++)
 			p.coded = memmem(text.s, n, CODED_KP_MARK, strlen(CODED_KP_MARK)) != NULL;
 		ret = take_line(&p, (struct import_text){ text.s, n }, &understood);
-		if (!understood) {
-			stats->ignored++;
-			stats->first_ignored = stats->first_ignored ? stats->first_ignored : number;
-		}
+		if (!understood)
+			import_ignore(stats, number);
 		n += nl != NULL;
 		text = (struct import_text){ text.s + n, text.len - n };
 	}

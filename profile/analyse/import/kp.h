@@ -8,7 +8,7 @@
 #include "profile/analyse/import/parse.h"
 
 /*
- * What `kvmprof export --format kp` writes, and the scripts that it was made for read.
+ * Parses the text that `kvmprof export --format kp` writes and that SystemTap and DTrace scripts print.
  *
  *	text   = *line 1*( "!" NL *frame [ count ] ) [ "!" ]	innermost first; lines before the first "!" are skipped
  *	frame  = [ "0x" addr " : " ] name [ "+0x" off [ "/0x" size ] ] [ " [" module "]" ]	SystemTap

@@ -78,6 +78,22 @@ static inline bool import_hexadecimal(struct import_text t, uint64_t *out)
 	return t.len > 0 && t.len <= 16;
 }
 
+/* Stores a decimal number of at most `most`. Returns false for any other text. */
+static inline bool import_decimal(struct import_text t, uint64_t most, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < t.len; i++) {
+		if (t.s[i] < '0' || t.s[i] > '9')
+			return false;
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(t.s[i] - '0'), &v) || v > most)
+			return false;
+	}
+	*out = v;
+	return t.len > 0;
+}
+
 #define IMPORT_JIT_DSO "[jit]" /* the DSO of generated code, which has no file */
 
 struct import_frame {
@@ -107,6 +123,13 @@ struct import_stats {
 	uint64_t bare;			 /* samples without a stack, which are left out */
 	uint64_t broken; /* samples with a period above IMPORT_MAX_PERIOD, which counts as 1 */
 };
+
+/* Counts a line that says nothing. */
+static inline void import_ignore(struct import_stats *stats, uint64_t number)
+{
+	stats->ignored++;
+	stats->first_ignored = stats->first_ignored ? stats->first_ignored : number;
+}
 
 typedef int (*import_fn)(void *ctx, const struct import_sample *s);
 

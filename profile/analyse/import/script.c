@@ -23,22 +23,6 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* All of it, or false. */
-static bool decimal(struct import_text t, uint64_t max, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < t.len; i++) {
-		if (!is_digit(t.s[i]))
-			return false;
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(t.s[i] - '0'), &v) || v > max)
-			return false;
-	}
-	*out = v;
-	return t.len > 0;
-}
-
 /* -- frames ------------------------------------------------------------------------------ */
 
 /* Returns whether the bytes before `end` are "+0x12". */
@@ -173,10 +157,11 @@ static bool parse_time(struct import_text t, uint64_t *out)
 	size_t digits;
 
 	if (!dot || t.s[t.len - 1] != ':' ||
-	    !decimal((struct import_text){ t.s, (size_t)(dot - t.s) }, IMPORT_MAX_TIME_S, &s))
+	    !import_decimal((struct import_text){ t.s, (size_t)(dot - t.s) }, IMPORT_MAX_TIME_S,
+			    &s))
 		return false;
 	digits = t.len - (size_t)(dot - t.s) - 2;
-	if (digits > 9 || !decimal((struct import_text){ dot + 1, digits }, UINT32_MAX, &ns))
+	if (digits > 9 || !import_decimal((struct import_text){ dot + 1, digits }, UINT32_MAX, &ns))
 		return false;
 	for (; digits < 9; digits++)
 		ns *= 10;
@@ -191,7 +176,7 @@ static bool task_number(struct import_text t, uint64_t *out)
 		*out = UINT32_MAX;
 		return true;
 	}
-	return decimal(t, UINT32_MAX, out);
+	return import_decimal(t, UINT32_MAX, out);
 }
 
 /* "12" or "12/34" */
@@ -216,7 +201,7 @@ static bool parse_cpu(struct import_text t, struct import_sample *s)
 	uint64_t cpu;
 
 	if (t.len < 3 || t.s[0] != '[' || t.s[t.len - 1] != ']' ||
-	    !decimal((struct import_text){ t.s + 1, t.len - 2 }, UINT32_MAX, &cpu))
+	    !import_decimal((struct import_text){ t.s + 1, t.len - 2 }, UINT32_MAX, &cpu))
 		return false;
 	s->cpu = (uint32_t)cpu;
 	return true;
@@ -231,7 +216,7 @@ static bool take_period(struct script_script *p, struct import_text t)
 		digits++;
 	if (!digits || digits < t.len)
 		return false;
-	if (!decimal(t, IMPORT_MAX_PERIOD, &p->sample.weight)) {
+	if (!import_decimal(t, IMPORT_MAX_PERIOD, &p->sample.weight)) {
 		p->sample.weight = 1;
 		p->broken = true;
 	}
@@ -299,8 +284,8 @@ struct script_head {
 };
 
 /*
- * A word that is a time and has a task before it; without one it is no head. The name of a task may look like that, too, so it is
- * the last one that leaves a name before it that a task may have; else the first.
+ * Finds the time of a sample: a word that has a task before it. Returns false for a line without one, which is no head. A task's
+ * name may look like that, too, so the last such word is taken that leaves a possible name before it; else the first.
  */
 static bool find_head(struct script_head *head, struct import_text line)
 {
@@ -417,10 +402,8 @@ int import_script(struct import_text text, import_fn fn, void *ctx, struct impor
 
 		number++;
 		ret = take_line(&p, (struct import_text){ data, n }, &understood);
-		if (!understood) {
-			stats->ignored++;
-			stats->first_ignored = stats->first_ignored ? stats->first_ignored : number;
-		}
+		if (!understood)
+			import_ignore(stats, number);
 		len -= n + (nl != NULL);
 		data += n + (nl != NULL);
 	}
