@@ -157,13 +157,8 @@ static void mapping_deinit(struct frametree_mapping *m)
 /* Returns the name that a function has in the tree. NULL: no memory. */
 static const char *func_text(struct frametree *t, const struct stackset_func *f)
 {
-	size_t len = t->priv->opt.clones_are_one && f->named ? identity_name_len(f->name) : 0;
-	cleanup_free char *text = NULL;
-
-	if (!len || !f->name[len])
-		return f->name;
-	text = strndup(f->name, len);
-	return text ? texts_add(&t->priv->clones, text) : NULL;
+	return t->priv->opt.clones_are_one && f->named ? identity_plain(&t->priv->clones, f->name)
+						       : f->name;
 }
 
 static int mapping_init(struct frametree_mapping *m, struct frametree *t, const struct stackset *s)

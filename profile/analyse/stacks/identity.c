@@ -99,22 +99,27 @@ size_t identity_name_len(const char *name)
 	return first ? identity_without_words(name) : len;
 }
 
+const char *identity_plain(struct texts *texts, const char *name)
+{
+	size_t len = identity_name_len(name);
+	cleanup_free char *text = NULL;
+
+	if (!name[len])
+		return texts_add(texts, name);
+	text = strndup(name, len);
+	return text ? texts_add(texts, text) : NULL;
+}
+
 /* -- the names of a set --------------------------------------------------------------------------------- */
 
 /* Returns the name that this function is compared by. NULL: no memory. */
 static const char *identity_name(struct identity_names *n, const struct stackset_func *f,
 				 bool *clone)
 {
-	const char *name = f->named ? f->name : IDENTITY_UNNAMED, *kept;
-	size_t len = identity_name_len(name);
-	char *text;
+	const char *name = f->named ? f->name : IDENTITY_UNNAMED;
+	const char *kept = identity_plain(&n->texts, name);
 
-	*clone = f->named && name[len];
-	if (!*clone)
-		return texts_add(&n->texts, name);
-	text = strndup(name, len);
-	kept = text ? texts_add(&n->texts, text) : NULL;
-	free(text);
+	*clone = kept && strcmp(kept, name) != 0;
 	return kept;
 }
 

@@ -21,6 +21,8 @@
  * c++filt's " [clone .isra.0]", and a number alone (".12") behind a name without other dots.
  */
 size_t identity_name_len(const char *name);
+/* Returns a name without the suffixes of clones, which belongs to texts. NULL: out of memory. */
+const char *identity_plain(struct texts *texts, const char *name);
 
 /* Texts are the set's, or those of its struct identity_names. */
 struct identity {
@@ -31,8 +33,8 @@ struct identity {
 /* The names that functions of a set are compared by. The set must outlive it. */
 struct identity_names {
 	const struct stackset *set;
-	const char **name; /* of each function; equal ones are one pointer */
-	bool *clone;	   /* of each function: its name has a suffix */
+	const char **name; /* one for each function; equal names are one pointer */
+	bool *clone;	   /* for each function, whether its name has a suffix */
 	struct texts texts;
 };
 
