@@ -70,14 +70,21 @@ static int write_file(const char *path, const void *data, size_t len, struct err
 	return file_replace(tmp, path, data, len, e);
 }
 
-bool buildid_cache_has(const char *dir, const struct buildid_file_entry *x)
+/* Returns the path of a file's directory below the cache. */
+static const char *name_in_cache(const struct buildid_file_entry *x)
 {
 	const char *name = name_is_safe(x->name) ? x->name : "kvmprof";
+
+	return name + strspn(name, "/");
+}
+
+bool buildid_cache_has(const char *dir, const struct buildid_file_entry *x)
+{
+	const char *name = name_in_cache(x);
 	cleanup_free char *path = NULL;
 	char hex[BUILDID_HEX_MAX];
 
 	buildid_hex(hex, x->id, x->id_len);
-	name += strspn(name, "/");
 	if (asprintf(&path, "%s/%s/%s/%s", dir, name, hex, x->file) < 0)
 		path = NULL;
 	return path && access(path, F_OK) == 0;
@@ -85,13 +92,11 @@ bool buildid_cache_has(const char *dir, const struct buildid_file_entry *x)
 
 int buildid_cache_add(const char *dir, const struct buildid_file_entry *x, struct err *e)
 {
-	const char *name = name_is_safe(x->name) ? x->name : "kvmprof";
+	const char *name = name_in_cache(x);
 	cleanup_free char *place = NULL, *path = NULL, *bucket = NULL, *link = NULL, *target = NULL;
 	char hex[BUILDID_HEX_MAX];
 	int ret;
 
-	while (*name == '/')
-		name++;
 	buildid_hex(hex, x->id, x->id_len);
 	if (asprintf(&place, "%s/%s/%s", dir, name, hex) < 0 ||
 	    asprintf(&path, "%s/%s", place, x->file) < 0 ||
