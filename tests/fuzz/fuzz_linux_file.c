@@ -64,7 +64,7 @@ static void find(struct cursor *c, const struct memory *m, uint64_t off, size_t 
 
 static void read_file(const struct memory *m, uint64_t off, size_t len)
 {
-	uint8_t *dst = malloc(len ? len : 1); /* of exactly this size */
+	uint8_t *dst = malloc(len ? len : 1); /* exactly this size */
 	struct linux_file f;
 	size_t n;
 

@@ -30,7 +30,7 @@ static uint64_t word(const struct gmem *m, uint64_t gpa, size_t n)
 	return v;
 }
 
-/* The same of multiboot2's tags, which end where the first word says. */
+/* Checks multiboot2's tags, which end where the first word says. */
 static void check_info2(const struct gmem *m, const struct boot_config *cfg, uint64_t info,
 			uint64_t end)
 {

@@ -33,7 +33,7 @@ static uint64_t touch(const struct perfdata_record *r)
 		sum += exittime_parse(r->sample.raw, r->sample.raw_len);
 		break;
 	case PERFDATA_DEFERRED: /* parts of samples */
-	case PERFDATA_EPOCH:	/* of directories */
+	case PERFDATA_EPOCH:	/* only directories have several kernels */
 		abort();
 	case PERFDATA_MARKER:
 		perfdata_walk_begin(&walk, r);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CHANGES_MAX 8u	/* of one input */
+#define CHANGES_MAX 8u	/* changes to one input */
 #define BLOCK_MAX 4096u /* bytes that are copied, inserted or removed at once */
 
 /* splitmix64: each state gives a good sequence, also small and neighbouring ones. */

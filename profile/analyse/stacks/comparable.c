@@ -16,7 +16,7 @@ static const struct part {
 	const char *key, *word, *unit;
 	unsigned int shift;
 	unsigned int places;
-	bool of_samples; /* of exact counts it does not matter */
+	bool of_samples; /* exact counts do not depend on it */
 	bool of_words;
 } parts[] = {
 	{ "name", "engine", "", 0, IN_ENGINE, false, false },
@@ -108,7 +108,7 @@ static void words_beside(char out[WORDS_BYTES], const char *of, const char *othe
 	}
 }
 
-/* Of command lines, what differs is enough. */
+/* Appends the words that only one of two command lines has. */
 static void put_words(struct buf *out, const char *v, const char *w)
 {
 	char one[WORDS_BYTES], other[WORDS_BYTES];

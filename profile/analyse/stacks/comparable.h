@@ -29,8 +29,8 @@ bool comparable_differs(const char *a, const char *b, struct buf *out);
 char *comparable_facts(const char *totals);
 
 /*
- * Returns a hash of what was sampled: event, addresses and weights of stacks, and times. It is the same for each form of one run (directory, file, pipe, other header), and other for each other run,
- * whose samples have other times.
+ * Returns a hash of what was sampled: event, addresses and weights of stacks, and times. Each form of one run (directory, file,
+ * pipe, other header) has the same hash. Another run has another one, since its samples have other times.
  */
 uint64_t comparable_contents(const struct stackset *s);
 

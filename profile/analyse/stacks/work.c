@@ -69,8 +69,8 @@ static const struct {
 };
 
 /*
- * Who calls the scheduler for a task that does not want to wait: then a timer interrupt has asked for it. kernel/sched/core.c and
- * kernel/entry/common.c.
+ * Functions that call the scheduler for a task that does not wait: a timer interrupt has requested it. Source: kernel/sched/core.c
+ * and kernel/entry/common.c.
  */
 static const char *const preempting[] = {
 	"__cond_resched",
@@ -88,7 +88,7 @@ static const char *const preempting[] = {
 	"exit_to_usermode_loop",
 };
 
-/* What is known of a function: 1 + the index of the root that it is, or 0; and these. */
+/* The information about a function is 1 + its index in roots[], or 0 if it is no root, and these flags. */
 #define INFO_ROOT 0xffu
 #define INFO_PREEMPTS (1u << 8)
 #define INFO_SCHEDULES (1u << 9)

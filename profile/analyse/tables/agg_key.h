@@ -31,7 +31,7 @@ struct agg_frame {
 	const char *dso;
 	enum agg_mode mode;
 	enum sample_where where; /* its whole stack: of the vCPU's thread */
-	uint32_t comm;		 /* of tasks */
+	uint32_t comm;		 /* the task's name, a number of struct tasks */
 	uint32_t pid, tid, cpu;
 	uint64_t code_page, data_page; /* bytes; 0 not known */
 };
@@ -41,7 +41,7 @@ struct agg_value {
 	uint64_t a, b;
 };
 
-/* What a sample must keep for a key: stacks that differ only in others are one. */
+/* The facts of a sample that a key needs. Stacks that differ only in other facts are counted as one. */
 enum agg_need {
 	AGG_NEED_COMM = 1,
 	AGG_NEED_PID = 2,

@@ -273,7 +273,7 @@ int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_
 
 /* As the kernel's MAXSYMLINKS. */
 #define MAX_LINKS 40u
-/* What is still to be walked, links replaced. */
+/* Bytes of the rest of a path, with its links replaced. */
 #define MAX_REST (2u * PATH_MAX)
 #define MAX_DEPTH 64u
 

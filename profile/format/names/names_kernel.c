@@ -37,7 +37,7 @@ struct kallsyms_line {
 	char module[PROFILE_MODULE_NAME + 2]; /* with its brackets, or "" */
 };
 
-/* What is marked for perf has its own time here: maps say when it was where. */
+/* Removes the mark that is for perf. It is not needed here, since maps say when a module was at its place. */
 static void drop_mark(char *name, size_t len)
 {
 	const size_t mark = strlen(PERFDATA_OLDER_CODE);

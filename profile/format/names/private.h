@@ -18,7 +18,7 @@
 struct names_dso {
 	char *name; /* the mapping's path, or a module's `[NAME]` */
 	uint8_t build_id[PERFDATA_BUILD_ID_SIZE];
-	uint8_t id_len; /* of build_id; 0: not known */
+	uint8_t id_len; /* bytes of build_id; 0: not known */
 	bool kernel, tried;
 	bool stripped; /* the file was read and has no symbol table but .dynsym */
 	/* As in the mapping, for files without a build id. ino 0: not known. */
@@ -26,14 +26,14 @@ struct names_dso {
 		uint32_t major, minor;
 		uint64_t ino, generation;
 	} inode;
-	char *path;		     /* of the host's file that was read; NULL: none */
+	char *path;		     /* the host's file that was read; NULL: none */
 	struct names_frames *frames; /* names_stack.c; NULL: not asked for yet */
-	uint8_t *bytes;		     /* of the file, until it is read; NULL: it was not told */
+	uint8_t *bytes; /* the contents of the file until they are parsed; NULL: none were given */
 	size_t len;
 	struct userelf *elf; /* where its segments lie; its source is gone */
 	struct symtab *symbols;
-	const struct symtab *at_run_time; /* of a module, or of a later kernel; borrowed */
-	uint64_t shift; /* of a later kernel: how far it lies from where at_run_time has it */
+	const struct symtab *at_run_time; /* symbols of a module or of a later kernel; borrowed */
+	uint64_t shift; /* distance of a later kernel from where at_run_time has it */
 };
 
 /* Functions that kallsyms gives to one module. */
@@ -48,15 +48,15 @@ struct names_stacks {
 };
 
 struct names_from_profile {
-	struct names_from_profile
-		*before; /* of the kernel before this one, owned; NULL: this is the first one */
+	struct names_from_profile *
+		before; /* the names of the kernel before this one, owned; NULL: this is the first one */
 	const struct perfdata *profile;
 	char *dir, *buildid_dir;
 	struct symtab *kernel;
 	struct profile_table_module *module;
 	size_t nmodules, module_cap;
-	struct err unread;	/* of the first program's file that the host failed to read */
-	struct cfi_cache *rows; /* of call frame information; NULL: not needed yet */
+	struct err unread;	/* the first failure of the host to read a program's file */
+	struct cfi_cache *rows; /* call frame information; NULL: not needed yet */
 	struct names_stacks stacks;
 	struct stack_words *words; /* names_stack.c; NULL: not needed yet */
 };

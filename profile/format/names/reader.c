@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What perf found out about a file at its end, when its map does not say it. */
+/* Returns the build id that perf wrote at its end for a file whose map has none; NULL: there is none either. */
 static const struct perfdata_build_id_entry *build_id_of_name(const struct perfdata *p,
 							      const char *name)
 {
@@ -179,7 +179,7 @@ static int add_profile(struct names *n, const struct perfdata *p, const char *bu
 	return names_load_kernel(f, e);
 }
 
-/* Nothing that was mapped before counts for what comes now. Samples that were read keep the view of their time. */
+/* Forgets all mappings, as another kernel begins. Samples that were read keep the view of their time. */
 static int begin_epoch(struct names *n, const struct perfdata *p, struct err *e)
 {
 	int ret = add_profile(n, p, n->from->buildid_dir, e);

@@ -34,7 +34,7 @@ uint32_t tasks_known(const struct tasks *t, uint32_t tid);
 /* The number of a thread's present name. Never fails: without memory it is that of "". */
 uint32_t tasks_name(struct tasks *t, uint32_t tid);
 /*
- * What a filter by name has seen: whether a sample passed, and the names of those that did not. All zero at first.
+ * The record of a filter by name: whether a sample passed, and the names of samples that did not. All zero at first.
  */
 #define TASKS_SEEN_MOST 12u
 struct tasks_seen {
@@ -43,7 +43,7 @@ struct tasks_seen {
 	uint32_t name[TASKS_SEEN_MOST];
 };
 void tasks_see(struct tasks_seen *s, uint32_t name, bool passes);
-/* Writes "no sample has the command name 'X'; those of the samples are a, b and c". */
+/* Writes "no sample has the command name 'X'; those of the samples are a, b, c". */
 void tasks_seen_text(const struct tasks_seen *s, const struct tasks *t, const char *wanted,
 		     char *out, size_t size);
 

@@ -285,7 +285,7 @@ static int archive_add_file(struct archive *a, const char *path, const char *fro
 	return ret ? ret : copy_file(a, fd, from, (uint64_t)st.st_size, e);
 }
 
-/* What ends the file; nothing may be added then. */
+/* Writes the end of the file. Nothing may be added afterwards. */
 static int archive_end(struct archive *a, struct err *e)
 {
 	static const uint8_t zero[2 * BLOCK];

@@ -159,7 +159,7 @@ struct perfdata {
 	 * with its records, and the first one's nsamples, nlost, events, first_ns, last_ns and partial include it.
 	 */
 	struct perfdata *next_epoch;
-	uint32_t epoch; /* of the guest's kernels, from 1 on */
+	uint32_t epoch; /* number of the guest's kernel, from 1 on */
 	struct {
 		uint64_t samples, first_ns, last_ns;
 	} own; /* as nsamples, first_ns and last_ns, of this kernel alone */
@@ -174,7 +174,7 @@ struct perfdata {
  */
 int perfdata_open_event(struct perfdata **out, const char *path, const char *event, struct err *e);
 int perfdata_open(struct perfdata **out, const char *path, struct err *e);
-/* The same of one kernel, from 1 on; 0: of all. -ENOENT: the profile does not have so many. */
+/* Opens the profile of one kernel, from 1 on; 0: of all kernels. Returns -ENOENT if the profile does not have so many. */
 int perfdata_open_epoch(struct perfdata **out, const char *path, const char *event, uint32_t epoch,
 			struct err *e);
 /*
@@ -213,13 +213,13 @@ struct json_t *perfdata_totals(const struct perfdata *p);
 struct perfdata_walk {
 	const uint8_t *at;
 	uint32_t left;
-	bool kernel, skip; /* of the next frame; skip: frames of a context that is unknown */
+	bool kernel, skip; /* context of the next frame; skip: it is unknown */
 	bool first;	   /* the next frame is the sample's innermost */
 	bool entered;	   /* the next frame is its context's innermost */
-	uint8_t owner;	  /* enum perfdata_owner of the next frame */
-	uint64_t ip;	  /* the sample's own */
-	bool ip_kernel;	  /* where that lies, whatever the chain's markers say */
-	uint8_t ip_owner; /* enum perfdata_owner of the sample */
+	uint8_t owner;	   /* enum perfdata_owner of the next frame */
+	uint64_t ip;	   /* the sample's own */
+	bool ip_kernel;	   /* where that lies, whatever the chain's markers say */
+	uint8_t ip_owner;  /* enum perfdata_owner of the sample */
 };
 
 struct perfdata_frame {

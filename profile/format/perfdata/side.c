@@ -50,7 +50,7 @@ static bool has_name(const struct symbol *s)
 	return *s->name && !strpbrk(s->name, "\n\t");
 }
 
-/* What to call a place: of several names the one that we print ourselves. NULL: it has none. */
+/* Returns the symbol that names a place: of several the one that our commands print. NULL: it has none. */
 static const struct symbol *function_at(const struct symtab *t, uint64_t addr)
 {
 	uint64_t off;
@@ -60,9 +60,8 @@ static const struct symbol *function_at(const struct symtab *t, uint64_t addr)
 }
 
 /*
- * All functions at the place of the i-th symbol, and before them `more`, unless it is NULL. Of several names perf
- * takes one that is not weak, and the last; so the one that we print is both. Returns the index behind the last
- * symbol there.
+ * Writes all functions at the place of the i-th symbol, and before them `more`, unless it is NULL. perf takes the last
+ * name that is not weak, so the name that our commands print is both. Returns the index behind the last symbol there.
  */
 static size_t put_place(struct buf *out, const struct symtab *t, size_t i, const char *more,
 			const struct profile_module *module)

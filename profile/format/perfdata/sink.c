@@ -234,7 +234,7 @@ static int finish_kernel(struct sink_perfdata *p, bool kcore, struct err *e)
 
 /* -- all together ------------------------------------------------------------------ */
 
-/* Of what was written so far this is what a profile can do without. */
+/* Removes the files that a profile can do without. */
 static void drop_extras(struct sink_perfdata *p)
 {
 	perfdata_sink_remove_in(p, KCORE);
@@ -270,7 +270,7 @@ static void put_data(struct sink_perfdata *p, const char *json)
 	perfdata_sink_failed(p, "", ret);
 	if (ret && !p->opt.single_file) {
 		drop_extras(p);
-		/* What failed once is told already; the table of build ids has its kernel. */
+		/* The failure is recorded already, and the table of build ids has its kernel. */
 		if (p->nmodules && kcore)
 			finish_kernel(p, false, NULL);
 	}
@@ -340,7 +340,10 @@ static void tell_left_out(struct sink_perfdata *p)
 		perfdata_sink_note(p, &left);
 }
 
-/* Returns where the profile is after a publication that failed: by then it may have its final name, if only what was there cannot be removed. */
+/*
+ * Returns where the profile is after a publication that failed. It has its final name already if only the profile that was there
+ * before could not be removed.
+ */
 static const char *name_after_failure(const struct sink_perfdata *p)
 {
 	cleanup_free char *data = NULL;

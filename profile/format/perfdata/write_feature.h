@@ -10,7 +10,7 @@
 
 #define PERFDATA_EVENT_ID 1u /* our only event's */
 
-/* What a file says about itself beside its records. */
+/* The facts that a file has beside its records. */
 struct perfdata_about {
 	const struct profile_info *info;
 	const char *osrelease; /* NULL: not known */

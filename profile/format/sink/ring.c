@@ -160,7 +160,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 	return sink_forward_begin(s, info, e);
 }
 
-/* What is kept are samples of the kernel before. */
+/* Passes on the samples that are kept: they are the last ones of the kernel before. */
 static int op_kernel(struct sink *s, const struct profile_kernel *k, struct err *e)
 {
 	struct sink_ring *r = self(s);

@@ -252,7 +252,7 @@ int sink_forward_flush(struct sink *s, uint64_t before_ns, struct err *e);
 int sink_forward_end(struct sink *s, const struct profile_totals *totals, struct err *e);
 int sink_forward_copy(struct sink *s, const char *path, struct sink **out, struct err *e);
 int sink_forward_abandon(struct sink *s, enum sink_rest rest, struct err *e);
-/* Of the one behind. */
+/* Destroys the sink behind it. */
 void sink_forward_destroy(struct sink_forward *f);
 
 /* A profile that nobody keeps, for commands that show what happens as it does. */

@@ -17,7 +17,7 @@
 	"\",\"plugin\":1,\"cpu\":\"qemu64\",\"memory_bytes\":" memory    \
 	",\"vcpus\":1,\"machine\":\"" machine "\",\"cmdline\":\"a\",\"kernel_sha256\":\"1\"}}"
 
-/* Of counts the period is that of looks at processes. */
+/* The period of exact counts is that of looks at processes. */
 #define COUNTS(yes) "{\"engine\":{\"counts\":" yes ",\"period\":10}}"
 
 static void compare(const char *a, const char *b, const char *wanted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whose work a stack is: the workload's, that of kernel threads and interrupts beside it, or firmware's. */
+/* Stacks belong to the workload, to kernel threads and interrupts beside it, or to firmware. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
