@@ -2,9 +2,13 @@
 #include "base/fds.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The space is aligned as a header. */
 union control {
@@ -54,4 +58,37 @@ ssize_t fds_receive(int socket, void *data, size_t len, struct fds *fds, int fla
 		memcpy(fds->fd, CMSG_DATA(c), fds->n * sizeof(int));
 	}
 	return came;
+}
+
+void fds_close_range(unsigned int first, unsigned int last)
+{
+	struct rlimit most;
+
+	if (syscall(SYS_close_range, first, last, 0u) == 0 || getrlimit(RLIMIT_NOFILE, &most) < 0)
+		return;
+	for (unsigned int fd = first; fd <= last && fd < most.rlim_cur; fd++)
+		close((int)fd);
+}
+
+/* Returns the least of keep[0, n) that is not below `from`, or UINT_MAX. */
+static unsigned int next_kept(const int *keep, unsigned int n, unsigned int from)
+{
+	unsigned int least = UINT_MAX;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (keep[i] >= 0 && (unsigned int)keep[i] >= from && (unsigned int)keep[i] < least)
+			least = (unsigned int)keep[i];
+	return least;
+}
+
+void fds_close_others(const int *keep, unsigned int n)
+{
+	unsigned int from = 0, kept;
+
+	while ((kept = next_kept(keep, n, from)) < UINT_MAX) {
+		if (kept > from)
+			fds_close_range(from, kept - 1);
+		from = kept + 1;
+	}
+	fds_close_range(from, UINT_MAX);
 }

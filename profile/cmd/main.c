@@ -5,6 +5,7 @@
 #include "profile/cmd/cmd.h"
 
 #include "base/cleanup.h"
+#include "base/fds.h"
 #include "base/nearest.h"
 #include "base/signals.h"
 #include "profile/cmd/common.h"
@@ -17,8 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Rows without a name are the headings of `kvmprof help`. */
@@ -230,17 +229,6 @@ static unsigned int named_descriptor(int argc, char **argv, unsigned int from)
 	return least;
 }
 
-/* Closes descriptors from first to last. Linux before 5.9 has no close_range(2). */
-static void close_all(unsigned int first, unsigned int last)
-{
-	struct rlimit most;
-
-	if (syscall(SYS_close_range, first, last, 0) == 0 || getrlimit(RLIMIT_NOFILE, &most) < 0)
-		return;
-	for (unsigned int fd = first; fd <= last && fd < most.rlim_cur; fd++)
-		close((int)fd);
-}
-
 /*
  * Closes each descriptor that was inherited and that nobody named: a thread that a guest has taken over could read and
  * write what it leads to.
@@ -251,10 +239,10 @@ static void close_inherited(int argc, char **argv)
 
 	while ((named = named_descriptor(argc, argv, from)) < UINT_MAX) {
 		if (named > from)
-			close_all(from, named - 1);
+			fds_close_range(from, named - 1);
 		from = named + 1;
 	}
-	close_all(from, UINT_MAX);
+	fds_close_range(from, UINT_MAX);
 }
 
 /* What a command has printed counts when it is out, whatever it was. */

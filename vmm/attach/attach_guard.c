@@ -2,6 +2,7 @@
 #include "vmm/attach/attach_guard.h"
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/proc.h"
 #include "base/reporter.h"
 #include "base/thread.h"
@@ -28,16 +29,6 @@
 #define STOP_NAP_NS 1000000
 
 /* -- the guard's process: a copy of one with threads, in which only system calls are made ------- */
-
-static void close_others(int keep)
-{
-	if (keep > STDERR_FILENO + 1)
-		syscall(SYS_close_range, (unsigned int)STDERR_FILENO + 1, (unsigned int)keep - 1,
-			0u);
-	syscall(SYS_close_range, (unsigned int)keep + 1, ~0u, 0u);
-	close(STDIN_FILENO);
-	close(STDOUT_FILENO);
-}
 
 static size_t read_file(const char *path, char *text, size_t size)
 {
@@ -168,13 +159,14 @@ static void watch(int pipe_fd, const struct attach_guard_page *page)
 
 static void guard_main(int pipe_fd, const struct attach_guard_page *page)
 {
+	const int keep[] = { STDERR_FILENO, pipe_fd };
 	sigset_t all;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "kvmprof-guard");
-	close_others(pipe_fd);
+	fds_close_others(keep, 2);
 	leave_cgroup();
 	watch(pipe_fd, page);
 	/* At once: what is to be done at kvmprof's end is not ours to do. */

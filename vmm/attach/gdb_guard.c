@@ -2,10 +2,10 @@
 #include "vmm/attach/gdb_guard.h"
 
 #include "base/clock.h"
+#include "base/fds.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,18 +23,6 @@
 /* Then it is left alone: it holds the connection and a pipe, nothing else, and ends by itself. No list has kill(2). */
 #define STOP_MS 1000
 #define STOP_NAP_NS 2000000
-
-/* Everything but these two, which may be one another's neighbours. */
-static void close_others(int a, int b)
-{
-	unsigned int low = (unsigned int)(a < b ? a : b), high = (unsigned int)(a < b ? b : a);
-
-	if (low > 0)
-		syscall(SYS_close_range, 0u, low - 1, 0u);
-	if (high > low + 1)
-		syscall(SYS_close_range, low + 1, high - 1, 0u);
-	syscall(SYS_close_range, high + 1, ~0u, 0u);
-}
 
 /*
  * Stop it when it runs (the first byte does that, and is lost), end what may be half a
@@ -61,6 +49,7 @@ static void detach(int fd)
 /* A copy of a process with threads: no more than system calls from here on. */
 static void guard(int pipe_fd, int socket_fd)
 {
+	const int keep[] = { pipe_fd, socket_fd };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t all;
 	ssize_t n;
@@ -71,7 +60,7 @@ static void guard(int pipe_fd, int socket_fd)
 	sigaction(SIGPIPE, &ignore, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "kvmprof-guard");
-	close_others(pipe_fd, socket_fd);
+	fds_close_others(keep, 2);
 	do
 		n = read(pipe_fd, &word, 1);
 	while (n < 0 && errno == EINTR);

@@ -266,30 +266,18 @@ static void side_serve(struct split_side *s)
 
 /* -- the process -------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* The other side's files, its terminal and its standard output are none of this process's business. */
 static void close_others(const struct split_link *link)
 {
-	int keep[] = { STDERR_FILENO, link->orders, link->memory, link->end };
-	const unsigned int n = sizeof(keep) / sizeof(keep[0]);
+	const int keep[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO,
+			     link->orders, link->memory,  link->end };
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (none >= 0) {
 		dup2(none, STDIN_FILENO);
 		dup2(none, STDOUT_FILENO);
 	}
-	qsort(keep, n, sizeof(keep[0]), by_number);
-	for (unsigned int i = 0; i < n; i++) {
-		unsigned int from = (unsigned int)keep[i] + 1;
-		unsigned int to = i + 1 < n ? (unsigned int)keep[i + 1] - 1 : ~0u;
-
-		if (from <= to)
-			syscall(SYS_close_range, from, to, 0u);
-	}
+	fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
 /* Signals of a terminal or of a shell's job come to the other side alone; what comes to this process ends the samples. */

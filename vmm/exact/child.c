@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/file.h"
 #include "base/reporter.h"
 #include "vmm/layout.h"
@@ -316,7 +317,7 @@ static void child_becomes(const struct start *s)
 		if (s->from[i] >= 0 && dup2(s->from[i], FD_RAM + i) < 0)
 			child_fails("descriptors", strerror(errno));
 	fcntl(FD_SYNC, F_SETFD, FD_CLOEXEC);
-	syscall(SYS_close_range, FD_END, ~0u, 0);
+	fds_close_range(FD_END, UINT_MAX);
 	ret = s->jail ? s->jail->enter(s->jail->ctx, &what) : 0;
 	if (ret) {
 		char text[200];

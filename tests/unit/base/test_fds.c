@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/fds.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#define MANY 40
 
 static int lowest_free(void)
 {
@@ -72,10 +81,74 @@ static void descriptors_come_with_a_message(void **state)
 	close(pipe_fd[1]);
 }
 
+/* Has close_range(2) fail as on Linux before 5.9. */
+static void be_an_old_kernel(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		_exit(1);
+}
+
+/* In a child: ends with status 0 if all but these of the first MANY descriptors are closed. */
+static void close_all_but(const int *keep, unsigned int n, bool old)
+{
+	for (int fd = STDERR_FILENO + 1; fd < MANY; fd++)
+		if (dup2(STDERR_FILENO, fd) < 0)
+			_exit(2);
+	if (old)
+		be_an_old_kernel();
+	fds_close_others(keep, n);
+	for (int fd = 0; fd < MANY; fd++) {
+		bool kept = false;
+
+		for (unsigned int i = 0; i < n; i++)
+			kept |= keep[i] == fd;
+		if ((fcntl(fd, F_GETFD) >= 0) != kept)
+			_exit(3);
+	}
+	_exit(0);
+}
+
+static void all_others_are_closed(void **state)
+{
+	static const struct {
+		int fd[6];
+		unsigned int n;
+	} keep[] = {
+		{ { 0 }, 0 },
+		{ { 0, 1, 2 }, 3 },
+		{ { 20, 2 }, 2 },
+		{ { 3, 2 }, 2 },
+		{ { 9, 8 }, 2 },
+		{ { -1, 7, 7, -1 }, 4 },
+		{ { MANY - 1, 0, 30, 12, 31, 2 }, 6 },
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2 * sizeof(keep) / sizeof(keep[0]); i++) {
+		const pid_t child = fork();
+		int status;
+
+		if (!child)
+			close_all_but(keep[i / 2].fd, keep[i / 2].n, /* old= */ i % 2);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(descriptors_come_with_a_message),
+		cmocka_unit_test(all_others_are_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
