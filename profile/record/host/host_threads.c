@@ -430,6 +430,12 @@ static void take_sample(struct host_threads *t, const struct perf_event_header *
 	t->ret = t->ret ? t->ret : t->take(t->ctx, s, renamed);
 }
 
+void host_threads_name_again(struct host_threads *t)
+{
+	for (unsigned int i = 0; t && i < THREADS_MAX; i++)
+		t->thread[i].told = false;
+}
+
 /* u32 pid, tid; char comm[], with its NUL, then who wrote it. */
 static void take_comm(struct host_threads *t, const struct perf_event_header *h)
 {

@@ -37,6 +37,9 @@ typedef int (*host_threads_fn)(void *ctx, const struct sample *s, bool renamed);
 /* Consumer's thread: hand on what has been written, so that there is room, at least each 0.1 s. 0, or what take() returned. */
 int host_threads_take(struct host_threads *t, host_threads_fn take, void *ctx);
 
+/* Reports each thread's name again, with its next sample. t may be NULL. */
+void host_threads_name_again(struct host_threads *t);
+
 struct host_threads_stats {
 	unsigned int opened, seen; /* threads: at the start, and in samples */
 	uint64_t samples, weight_ns;

@@ -59,11 +59,6 @@ bool epochs_hold(struct epochs *x, const struct sample *s)
 
 void epochs_release(struct epochs *x, void (*take)(void *ctx, const struct sample *s), void *ctx)
 {
-	struct held waiting = x->doubt;
-
-	/* take() may add some. */
-	held_init(&x->doubt);
 	x->doubt_ns = 0;
-	held_release(&waiting, take, ctx);
-	held_deinit(&waiting);
+	held_release(&x->doubt, take, ctx);
 }

@@ -77,6 +77,12 @@ void io_join_sample(struct io_join *j, const struct sample *s, const struct prof
 		j->seen[vcpu] = s->exit_addr;
 }
 
+void io_join_forget(struct io_join *j)
+{
+	for (size_t i = 0; i < (size_t)j->vcpus * IO_JOIN_STACKS; i++)
+		j->who[i].token = 0;
+}
+
 bool io_join_record(struct io_join *j, const struct io_record *r)
 {
 	if (j->n == IO_JOIN_WAITING)

@@ -38,6 +38,9 @@ void io_join_sample(struct io_join *j, const struct sample *s, const struct prof
 		    const struct stack *stack);
 bool io_join_record(struct io_join *j, const struct io_record *r);
 
+/* Discards all stacks: a record that comes for one of them is nobody's. */
+void io_join_forget(struct io_join *j);
+
 enum io_join_which { IO_JOIN_KNOWN, IO_JOIN_REST };
 
 /*

@@ -431,6 +431,10 @@ static void next_kernel(struct pipeline *p, const struct sample *s)
 	struct err ignored = { 0 };
 	int ret;
 
+	/* The stacks of requests have the names of this kernel alone. */
+	pipeline_requests(p, IO_JOIN_KNOWN);
+	if (p->io)
+		io_join_forget(p->io);
 	snprintf(p->stats.kernel[p->epochs.n].release, sizeof(p->stats.kernel[p->epochs.n].release),
 		 "%s", guest_release(p->guest));
 	ret = epochs_next(&p->epochs, &p->guest, p->err.code ? &ignored : &p->err);
@@ -441,6 +445,8 @@ static void next_kernel(struct pipeline *p, const struct sample *s)
 	p->stats.kernel[p->epochs.n].from_ns = s->time_ns;
 	p->stats.kernels = p->epochs.n + 1;
 	panic_watch_reset(&p->panic);
+	/* The next kernel has a profile of its own. */
+	host_threads_name_again(p->opt.threads);
 	offcpu_destroy(p->offcpu);
 	p->offcpu = NULL;
 	if (p->opt.offcpu_period_ns)
@@ -449,16 +455,10 @@ static void next_kernel(struct pipeline *p, const struct sample *s)
 	epochs_release(&p->epochs, hold_doubtful, p);
 }
 
-/* Of a vCPU, with its registers: not of a task that waits. */
-static bool has_state(const struct sample *s)
-{
-	return s->reason != SAMPLE_OFFCPU;
-}
-
 /* Returns whether the sample is of the kernel that is known, and those before it are, too. */
 static bool is_of_kernel(struct pipeline *p, const struct sample *s)
 {
-	enum epoch_state state = has_state(s) ? guest_epoch(p->guest, s) : EPOCH_SAME;
+	enum epoch_state state = guest_epoch(p->guest, s);
 
 	/* Nothing comes after it, and KVM may have reset its registers. */
 	if (s->reason == SAMPLE_CRASH)
@@ -467,10 +467,10 @@ static bool is_of_kernel(struct pipeline *p, const struct sample *s)
 		next_kernel(p, s);
 		return true;
 	}
-	if (state == EPOCH_SAME && has_state(s))
+	if (state == EPOCH_SAME) {
 		epochs_release(&p->epochs, process_held, p);
-	if (state == EPOCH_SAME && !p->epochs.doubt_ns)
 		return true;
+	}
 	if (s->reason == SAMPLE_LOOK)
 		return false;
 	if (state == EPOCH_OTHER) {

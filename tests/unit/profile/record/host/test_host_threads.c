@@ -221,6 +221,24 @@ static void those_that_come(void **state)
 	assert_false(damaged);
 }
 
+/* Another profile begins, which has no names yet. */
+static void named_again(void **state)
+{
+	(void)state;
+	open_all(NULL, 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		const uint64_t begin = thread_ns();
+
+		if (i == 2)
+			host_threads_name_again(t);
+		while (thread_ns() - begin < WORK / 4)
+			;
+		assert_int_equal(host_threads_take(t, on_sample, NULL), 0);
+		assert_int_equal(renamed_as[7], i < 2 ? 1 : 2);
+	}
+	host_threads_name_again(NULL);
+}
+
 static void errors(void **state)
 {
 	struct host_threads_stats st;
@@ -252,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(their_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(those_that_come, setup, teardown),
+		cmocka_unit_test_setup_teardown(named_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(errors, setup, teardown),
 	};
 

@@ -110,6 +110,26 @@ static void those_that_wait_let_others_pass(void **state)
 	io_join_destroy(j);
 }
 
+/* Another kernel runs: what the one before had begun is nobody's. */
+static void stacks_that_are_forgotten(void **state)
+{
+	struct io_join *j = create();
+
+	(void)state;
+	add_sample(j, TOKEN(0, 1), "one");
+	add_sample(j, TOKEN(1, 1), "two");
+	io_join_forget(j);
+	add_record(j, TOKEN(0, 1), 1);
+	add_record(j, TOKEN(1, 1), 2);
+	add_record(j, TOKEN(1, 2), 3);
+	add_sample(j, TOKEN(1, 2), "next");
+	expect(j, IO_JOIN_KNOWN, 1, NULL);
+	expect(j, IO_JOIN_KNOWN, 2, NULL);
+	expect(j, IO_JOIN_KNOWN, 3, "next");
+	expect_none(j, IO_JOIN_REST);
+	io_join_destroy(j);
+}
+
 /* A later sample of the same vCPU says that an earlier one will not come. */
 static void lost_samples_are_noticed(void **state)
 {
@@ -232,6 +252,7 @@ int main(void)
 		cmocka_unit_test(either_may_come_first),
 		cmocka_unit_test(those_that_wait_let_others_pass),
 		cmocka_unit_test(lost_samples_are_noticed),
+		cmocka_unit_test(stacks_that_are_forgotten),
 		cmocka_unit_test(waiting_has_an_end),
 		cmocka_unit_test(names_of_events),
 		cmocka_unit_test(disks_are_parsed),

@@ -21,6 +21,7 @@
 /* A kernel that is being replaced, and the next one. */
 #define OLD_CR3 UINT64_C(0x8000)
 #define IDT UINT64_C(0x4000) /* from the start of the old kernel */
+#define OLD_SLIDE UINT64_C(0x40000)
 #define NEXT_CR3 UINT64_C(0x1000)
 #define NEXT_PA UINT64_C(0x200000)
 
@@ -30,7 +31,8 @@ static struct {
 	struct sink_ops ops;
 	uint64_t samples, out_of_order, last_ns, lost;
 	uint64_t before_kernel, fail_at;
-	struct profile_sample last; /* its stack is gone */
+	unsigned int kernels, io_kernel; /* so many had been told at the last sample of event 1 */
+	struct profile_sample last;	 /* its stack is gone */
 	uint64_t last_ip;
 	char order[400];
 	bool kernel;
@@ -39,6 +41,7 @@ static struct {
 static int take_kernel(struct sink *s, const struct profile_kernel *k, struct err *e)
 {
 	seen.kernel = true;
+	seen.kernels++;
 	return gf_kernel(s, k, e);
 }
 
@@ -46,6 +49,8 @@ static int take_sample(struct sink *s, const struct profile_sample *sample, stru
 {
 	(void)s;
 	seen.samples++;
+	if (sample->event == 1)
+		seen.io_kernel = seen.kernels;
 	seen.last = *sample;
 	seen.last_ip = sample->stack->ip[0];
 	if (strlen(seen.order) < sizeof(seen.order) - 1)
@@ -250,21 +255,37 @@ static void map_kernel(uint64_t cr3, uint64_t pa)
 				 0);
 }
 
+static void put_kernel(uint64_t pa, uint64_t slide)
+{
+	struct kf_shape shape = kf_shapes[3];
+	struct kf_places places;
+	struct buf image;
+
+	shape.slide = slide;
+	buf_init(&image);
+	kf_build(&shape, &image, &places);
+	assert_int_equal(gmem_write(&vm.mem, pa + slide, image.data, image.len), 0);
+	buf_deinit(&image);
+}
+
 /* The old kernel has handlers, but no names any more. The next one is complete. */
 static void put_kernels(void)
 {
 	const uint32_t gate[] = { (KF_TEXT + 0x100) & 0xffff, (KF_TEXT + 0x100) & 0xffff0000,
 				  KF_TEXT >> 32 };
-	struct kf_places places;
-	struct buf image;
 
+	target_close(&target);
+	target_open_running(&target, "guest");
 	map_kernel(OLD_CR3, 0);
 	assert_int_equal(gmem_write(&vm.mem, IDT + 14 * 16, gate, sizeof(gate)), 0);
-	buf_init(&image);
-	kf_build(&kf_shapes[3], &image, &places);
 	map_kernel(NEXT_CR3, NEXT_PA);
-	assert_int_equal(gmem_write(&vm.mem, NEXT_PA, image.data, image.len), 0);
-	buf_deinit(&image);
+	put_kernel(NEXT_PA, 0);
+}
+
+static void start_running(void)
+{
+	start_on(&(struct guest_options){ .runs = true,
+					  .files = { .system_debug = "", .cache = "" } });
 }
 
 /* What waited while the first kernel could not be read is not named by the next one. */
@@ -273,11 +294,8 @@ static void first_read_fails(void **state)
 	struct pipeline_stats stats;
 
 	(void)state;
-	target_close(&target);
-	target_open_running(&target, "guest");
 	put_kernels();
-	start_on(&(struct guest_options){ .runs = true,
-					  .files = { .system_debug = "", .cache = "" } });
+	start_running();
 	put_by_tables(1000 * MS, KF_TEXT + 0x100, OLD_CR3);
 	put_by_tables(1100 * MS, KF_TEXT + 0x100, NEXT_CR3);
 	put_by_tables(1200 * MS, 0x100100, NEXT_CR3);
@@ -290,6 +308,37 @@ static void first_read_fails(void **state)
 	assert_int_equal(seen.samples, 3);
 	assert_int_equal(stats.unsymbolized, 1); /* that of the decompressor */
 	assert_string_equal(stats.kernel[0].release, "6.1.0-kf");
+}
+
+/* A request belongs to the kernel whose code brought it, also if its record is read late. */
+static void request_of_the_kernel_before(void **state)
+{
+	const struct io_record log = { .type = IO_READ,
+				       .token = UINT64_C(1) << 48 | 1,
+				       .bytes = 4096,
+				       .complete_ns = 1001 * MS };
+	struct pipeline_stats stats;
+
+	(void)state;
+	put_kernels();
+	put_kernel(0, OLD_SLIDE);
+	own.io[1] = PIPELINE_IO_BYTES;
+	vm.io = &log;
+	vm.nio = 1;
+	put_by_tables(1000 * MS, KF_TEXT + OLD_SLIDE + 0x100, OLD_CR3);
+	next_reason = SAMPLE_IO;
+	next_exit_addr = log.token;
+	put_by_tables(1001 * MS, KF_TEXT + OLD_SLIDE + 0x100, OLD_CR3);
+	next_reason = SAMPLE_TIMER;
+	put_by_tables(1100 * MS, KF_TEXT + 0x100, NEXT_CR3);
+	start_running();
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(stats.kernels, 2);
+	assert_int_equal(seen.kernels, 2);
+	assert_int_equal(stats.io.records, 1);
+	assert_int_equal(stats.event_weight[1], 4096);
+	assert_int_equal(stats.kernel[0].samples, 2);
+	assert_int_equal(seen.io_kernel, 1);
 }
 
 /* A decompressor that is interpreted takes many minutes: twenty of them have room. */
@@ -571,6 +620,7 @@ int main(void)
 		T(a_long_decompression_is_held),
 		T(nothing_is_held_of_a_kernel_that_stays),
 		T(first_read_fails),
+		T(request_of_the_kernel_before),
 		T(last_sample_of_each_vcpu),
 		T(samples_lost),
 		T(disk_that_is_full),
