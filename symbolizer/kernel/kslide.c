@@ -75,7 +75,7 @@ static const char *const handler_name[KSLIDE_VECTORS][3] = {
 static const unsigned int early_stride[] = { 9, 13 };
 #define EARLY_SLOT (KSLIDE_MAX_HANDLERS - 2)
 
-static uint64_t framescan_symbol(const struct symtab *t, const char *name)
+static uint64_t kslide_symbol(const struct symtab *t, const char *name)
 {
 	const struct symbol *s = t ? symtab_find(t, name) : NULL;
 
@@ -84,17 +84,17 @@ static uint64_t framescan_symbol(const struct symtab *t, const char *name)
 
 static void take_names(struct kslide_ref *r, const struct symtab *t)
 {
-	uint64_t early = framescan_symbol(t, "early_idt_handler_array");
+	uint64_t early = kslide_symbol(t, "early_idt_handler_array");
 
-	r->syscall = framescan_symbol(t, "entry_SYSCALL_64");
+	r->syscall = kslide_symbol(t, "entry_SYSCALL_64");
 	if (!r->syscall)
-		r->syscall = framescan_symbol(t, "system_call"); /* until 4.1 */
+		r->syscall = kslide_symbol(t, "system_call"); /* until 4.1 */
 	for (unsigned int v = 0; v < KSLIDE_VECTORS; v++) {
 		unsigned int n = 0;
 		uint64_t va;
 
 		for (unsigned int i = 0; i < EARLY_SLOT && handler_name[v][i]; i++) {
-			va = framescan_symbol(t, handler_name[v][i]);
+			va = kslide_symbol(t, handler_name[v][i]);
 			if (va)
 				r->handler[v][n++] = va;
 		}

@@ -240,7 +240,7 @@ struct file_page {
  * What a tail says of its head: page.compound_head is the head's address plus 1. Since
  * 7.1 page.compound_info may also be, plus 1, the mask that makes it of the tail's own
  * (_compound_head() in include/linux/page-flags.h). Upper bits alone, down to some bit
- * of the lower half, are no address of a struct file_page.
+ * of the lower half, are no address of a struct page.
  */
 static uint64_t head_of(uint64_t at, uint64_t info)
 {
@@ -275,7 +275,7 @@ static bool is_valid(const struct linux_file *f, const struct file_page *p)
 }
 
 /*
- * The struct file_page of one page in the file, when the entry leads to it: *at. The entry
+ * The struct page of one page in the file, when the entry leads to it: *at. The entry
  * is a head page (or a page alone); kernels before 5.3 have a tail's own in its slot.
  */
 static enum linux_why page_of_entry(const struct linux_file *f, uint64_t entry, uint64_t index,

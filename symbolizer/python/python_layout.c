@@ -23,7 +23,7 @@ static const struct python_layout known[] = {
 		.frame_code = 32,
 		.frame_previous = 48,
 		.frame_instr = 56,
-		.framescan_owner = 69,
+		.frame_owner = 69,
 		.frame_is_entry = 68,
 		.frame_span = 72,
 		.code_file = 112,
@@ -55,7 +55,7 @@ static const struct python_layout known[] = {
 		.frame_code = 0,
 		.frame_previous = 8,
 		.frame_instr = 56,
-		.framescan_owner = 70,
+		.frame_owner = 70,
 		.frame_is_entry = PYTHON_NONE,
 		.frame_span = 72,
 		.owner_c = 3,
@@ -140,7 +140,7 @@ static bool layout_of_offsets(struct python_layout *l, const uint64_t *v)
 		.frame_code = (uint32_t)v[DEBUG_FRAME_CODE],
 		.frame_previous = (uint32_t)v[DEBUG_FRAME_PREVIOUS],
 		.frame_instr = (uint32_t)v[DEBUG_FRAME_INSTR],
-		.framescan_owner = (uint32_t)v[DEBUG_FRAME_OWNER],
+		.frame_owner = (uint32_t)v[DEBUG_FRAME_OWNER],
 		.frame_is_entry = PYTHON_NONE,
 		.frame_span = (uint32_t)v[DEBUG_FRAME_VARIABLES],
 		.owner_c = 3,
@@ -159,7 +159,7 @@ static bool layout_of_offsets(struct python_layout *l, const uint64_t *v)
 		.string_compact = (uint32_t)v[DEBUG_STRING_SIZE] - 8,
 	};
 	return l->frame_code + 8 <= l->frame_span && l->frame_previous + 8 <= l->frame_span &&
-	       l->frame_instr + 8 <= l->frame_span && l->framescan_owner < l->frame_span;
+	       l->frame_instr + 8 <= l->frame_span && l->frame_owner < l->frame_span;
 }
 
 static uint64_t thread_of_interpreter(const struct python_layout *l, const struct python_program *p,
@@ -216,7 +216,7 @@ static enum python_found check_thread(const struct python_layout *l, const struc
 		return PYTHON_NOT_YET;
 	for (unsigned int i = 0; i < 2; i++) {
 		if (!is_pointer(frame) ||
-		    !memory_read(p->memory, p->space, frame + l->framescan_owner, &owner, 1))
+		    !memory_read(p->memory, p->space, frame + l->frame_owner, &owner, 1))
 			return PYTHON_UNKNOWN;
 		if (!l->owner_c || owner != l->owner_c)
 			break;

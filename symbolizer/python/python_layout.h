@@ -39,7 +39,7 @@ struct python_layout {
 	uint32_t thread_top; /* end of its frames in use, or PYTHON_NONE */
 	bool cframe;	     /* thread_current leads to one, which has: */
 	uint32_t cframe_current, cframe_previous;
-	uint32_t frame_code, frame_previous, frame_instr, framescan_owner;
+	uint32_t frame_code, frame_previous, frame_instr, frame_owner;
 	uint32_t frame_is_entry; /* 3.11: the interpreter was entered with it; or PYTHON_NONE */
 	uint32_t frame_span;	 /* the members above lie in so many bytes */
 	uint8_t owner_thread;	 /* frames in the thread's own memory, below thread_top */

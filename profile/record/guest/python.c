@@ -208,7 +208,7 @@ static struct capture_python_layout plan_of(const struct python_layout *l)
 		.code = l->frame_code,
 		.previous = l->frame_previous,
 		.instr = l->frame_instr,
-		.owner = l->framescan_owner,
+		.owner = l->frame_owner,
 		.span = l->frame_span,
 		.is_entry = l->frame_is_entry == PYTHON_NONE ? CAPTURE_NONE : l->frame_is_entry,
 		.shim = l->owner_c,

@@ -134,8 +134,7 @@ static void check_frames(const struct python_layout *l, const struct python_prog
 	for (; frame; frame = word(p, frame + l->frame_previous)) {
 		uint8_t owner;
 
-		assert_true(
-			memory_read(p->memory, p->space, frame + l->framescan_owner, &owner, 1));
+		assert_true(memory_read(p->memory, p->space, frame + l->frame_owner, &owner, 1));
 		if (l->owner_c && owner == l->owner_c)
 			continue;
 		assert_true(n < 3);
