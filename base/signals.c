@@ -53,25 +53,17 @@ static void signals_die(int signo)
 	syscall(SYS_exit_group, 128 + signo);
 }
 
-static uint64_t signals_worked_ns(void)
-{
-	struct timespec ts = { 0 };
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* Returns whether the process has been idle for too long. Called in the handler, every WATCH_MS. */
 static bool signals_are_idle(void)
 {
-	uint64_t worked_ms = (signals_worked_ns() - signals.worked_ns) / 1000000;
+	uint64_t worked_ms = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - signals.worked_ns) / 1000000;
 
 	if (worked_ms < WATCH_MS)
 		signals.idle_ms += (int)WATCH_MS - (int)(WORKS_PART * worked_ms);
 	if (worked_ms >= WATCH_MS || signals.idle_ms < 0)
 		signals.idle_ms = 0;
 	/* This is a second reading: time that the handler lost to other processes is not work. */
-	signals.worked_ns = signals_worked_ns();
+	signals.worked_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	return signals.idle_ms >= SIGNALS_GRACE_MS;
 }
 
@@ -106,7 +98,7 @@ static void signals_give_grace(void)
 void signals_watch(bool on)
 {
 	signals.idle_ms = 0;
-	signals.worked_ns = signals_worked_ns();
+	signals.worked_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	signals.watching = on;
 	signals_alarm(on ? WATCH_MS : 0, on);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/thread.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -58,6 +60,13 @@ void thread_cond_init(pthread_cond_t *c)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(c, &attr);
 	pthread_condattr_destroy(&attr);
+}
+
+int thread_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *lock, uint64_t until_ns)
+{
+	const struct timespec until = clock_timespec(until_ns);
+
+	return pthread_cond_timedwait(c, lock, &until);
 }
 
 void thread_set_entry(int (*prepare)(enum thread_kind kind), void (*enter)(enum thread_kind kind))

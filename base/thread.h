@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 
 /* What a thread is for. docs/architecture.md says what each does. */
 enum thread_kind {
@@ -66,6 +67,8 @@ int thread_start_early(pthread_t *out, enum thread_kind kind, void (*early)(void
 
 /* pthread_cond_init(), for pthread_cond_timedwait() until a time of CLOCK_MONOTONIC. */
 void thread_cond_init(pthread_cond_t *c);
+/* Waits on a condition of thread_cond_init() until this time of CLOCK_MONOTONIC. Returns as pthread_cond_timedwait(). */
+int thread_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *lock, uint64_t until_ns);
 
 /*
  * From now on, thread_start() calls prepare() before there is a thread, on the caller's: 0, or a

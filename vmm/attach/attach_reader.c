@@ -53,8 +53,7 @@ static void *reader_main(void *arg)
 /* Reads what may have to be fetched from a disk or from a network. */
 static int read_slowly(struct attach_reader *r, uint64_t host, void *dst, size_t len)
 {
-	const uint64_t end = clock_mono_ns() + PATIENCE_NS;
-	const struct timespec until = { (time_t)(end / NSEC_PER_SEC), (long)(end % NSEC_PER_SEC) };
+	const uint64_t until = clock_mono_ns() + PATIENCE_NS;
 	int ret;
 
 	if (r->stuck)
@@ -65,7 +64,7 @@ static int read_slowly(struct attach_reader *r, uint64_t host, void *dst, size_t
 	r->phase = ATTACH_READER_ASKED;
 	pthread_cond_broadcast(&r->changed);
 	while (r->phase == ATTACH_READER_ASKED && !r->stuck)
-		r->stuck = pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT &&
+		r->stuck = thread_cond_wait_until(&r->changed, &r->lock, until) == ETIMEDOUT &&
 			   r->phase == ATTACH_READER_ASKED;
 	ret = r->stuck ? -ENODATA : r->result;
 	if (!ret)

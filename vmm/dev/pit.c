@@ -204,16 +204,13 @@ static void *tick_thread(void *arg)
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
 		uint64_t next = p->next_ns, now = clock_mono_ns(), wait;
-		struct timespec ts;
 
 		if (!next) {
 			pthread_cond_wait(&p->changed, &p->lock);
 			continue;
 		}
 		if (now < next) {
-			ts.tv_sec = (time_t)(next / NSEC_PER_SEC);
-			ts.tv_nsec = (long)(next % NSEC_PER_SEC);
-			pthread_cond_timedwait(&p->changed, &p->lock, &ts);
+			thread_cond_wait_until(&p->changed, &p->lock, next);
 			continue;
 		}
 		wait = too_soon(p);
@@ -240,7 +237,6 @@ static void *tick_thread(void *arg)
 int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, struct pit_load load,
 	     uint64_t floor_ns, struct err *e)
 {
-	pthread_condattr_t attr;
 	int ret;
 
 	memset(p, 0, sizeof(*p));
@@ -254,10 +250,7 @@ int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, struct pit_load
 	if (ret)
 		return err_set(e, -ret, "cannot register the PIT: %s", strerror(-ret));
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&p->changed);
 	return 0;
 }
 

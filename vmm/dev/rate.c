@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/rate.h"
 
-#define NS_PER_S UINT64_C(1000000000)
+#include "base/clock.h"
 
 void rate_init(struct rate *r, const struct rate_limit *limit)
 {
@@ -28,7 +28,7 @@ static void rate_take_tokens(uint64_t *empty_ns, uint64_t now_ns, uint64_t amoun
 
 	if (!each_second)
 		return;
-	to = from + ((unsigned __int128)amount * NS_PER_S + each_second - 1) / each_second;
+	to = from + ((unsigned __int128)amount * NSEC_PER_SEC + each_second - 1) / each_second;
 	*empty_ns = to > UINT64_MAX ? UINT64_MAX : (uint64_t)to;
 }
 

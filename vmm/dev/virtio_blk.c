@@ -191,13 +191,11 @@ static int queue_to_take(struct virtio_blk *b)
 static void blk_wait_turn(struct virtio_blk *b, const struct blk_request *r)
 {
 	uint64_t now = clock_mono_ns(), at = rate_next_ns(&b->rate);
-	const struct timespec until = { .tv_sec = (time_t)(at / NSEC_PER_SEC),
-					.tv_nsec = (long)(at % NSEC_PER_SEC) };
 
 	/* Before it waits, so that the next thread waits for this one's bytes, too. */
 	rate_take(&b->rate, now > at ? now : at, r->bytes);
 	while (now < at && !b->hurry && !b->ending) {
-		pthread_cond_timedwait(&b->sooner, &b->lock, &until);
+		thread_cond_wait_until(&b->sooner, &b->lock, at);
 		now = clock_mono_ns();
 	}
 }

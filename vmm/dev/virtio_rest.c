@@ -31,15 +31,6 @@ static void rest_serve(struct virtio_rest *r, unsigned int q)
 	pthread_cond_broadcast(&r->changed);
 }
 
-/* With the lock: until from_ns, or something changes. */
-static void rest_wait(struct virtio_rest *r)
-{
-	const struct timespec until = { .tv_sec = (time_t)(r->from_ns / NSEC_PER_SEC),
-					.tv_nsec = (long)(r->from_ns % NSEC_PER_SEC) };
-
-	pthread_cond_timedwait(&r->changed, &r->lock, &until);
-}
-
 static void *rest_main(void *arg)
 {
 	struct virtio_rest *r = arg;
@@ -49,7 +40,7 @@ static void *rest_main(void *arg)
 		if (!r->wanted)
 			pthread_cond_wait(&r->changed, &r->lock);
 		else if (clock_mono_ns() < r->from_ns)
-			rest_wait(r);
+			thread_cond_wait_until(&r->changed, &r->lock, r->from_ns);
 		else
 			rest_serve(r, (unsigned int)__builtin_ctzll(r->wanted));
 	}

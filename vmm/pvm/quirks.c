@@ -322,8 +322,7 @@ static bool hypercall_hangs(struct probe *p)
 {
 	uint64_t limit = HANG_NS > HANG_TRIPS * p->trip_ns ? HANG_NS : HANG_TRIPS * p->trip_ns;
 	struct sigaction sa = { .sa_handler = on_timeout }, old;
-	const struct timespec after = { .tv_sec = (time_t)(limit / 1000000000),
-					.tv_nsec = (long)(limit % 1000000000) };
+	const struct timespec after = clock_timespec(limit);
 	/* It repeats: ThreadSanitizer runs handlers late, and one signal alone may end nothing. */
 	struct itimerspec its = { .it_interval = after, .it_value = after };
 	struct sigevent ev;

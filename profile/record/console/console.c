@@ -31,25 +31,14 @@
 
 void console_init(struct console *c, int fd)
 {
-	pthread_condattr_t attr;
-
 	memset(c, 0, sizeof(*c));
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->out, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->more, &attr);
-	pthread_cond_init(&c->less, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&c->more);
+	thread_cond_init(&c->less);
 	c->fd = fd;
 	c->wake_fd = -1;
 	c->status.fd = -1;
-}
-
-static struct timespec console_until(uint64_t ns)
-{
-	return (struct timespec){ .tv_sec = (time_t)(ns / NSEC_PER_SEC),
-				  .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 }
 
 /* -- the writer ------------------------------------------------------------------------ */
@@ -168,7 +157,7 @@ static void console_stop(struct console *c)
 	pthread_mutex_unlock(&c->lock);
 	do {
 		pthread_kill(c->writer, CONSOLE_SIGNAL);
-		ts = console_until(clock_mono_ns() + LOOK_MS * 1000000ull);
+		ts = clock_timespec(clock_mono_ns() + LOOK_MS * 1000000ull);
 	} while (pthread_clockjoin_np(c->writer, NULL, CLOCK_MONOTONIC, &ts) == ETIMEDOUT);
 	c->started = false;
 }
@@ -253,10 +242,10 @@ static void console_note_gap(struct console *c)
 /* With the lock: false when the reader took nothing for too long. */
 static bool console_wait_for_room(struct console *c)
 {
-	struct timespec ts = console_until(clock_mono_ns() + CONSOLE_WAIT_NS);
+	uint64_t until = clock_mono_ns() + CONSOLE_WAIT_NS;
 
 	while (c->n == CONSOLE_RING && !c->ending)
-		if (pthread_cond_timedwait(&c->less, &c->lock, &ts) == ETIMEDOUT)
+		if (thread_cond_wait_until(&c->less, &c->lock, until) == ETIMEDOUT)
 			break;
 	return c->n < CONSOLE_RING;
 }
@@ -351,11 +340,9 @@ void console_drain(struct console *c, enum console_patience patience, int fd)
 	c->ready = c->n;
 	pthread_cond_signal(&c->more);
 	while (c->started && !c->failed && (c->n || c->dropping)) {
-		struct timespec ts = console_until(now + LOOK_MS * 1000000ull);
-
 		if (c->dropping && CONSOLE_RING - c->n >= RESUME_ROOM)
 			console_note_gap(c);
-		pthread_cond_timedwait(&c->less, &c->lock, &ts);
+		thread_cond_wait_until(&c->less, &c->lock, now + LOOK_MS * 1000000ull);
 		now = clock_mono_ns();
 		if (c->written != written)
 			moved = now;
@@ -398,7 +385,7 @@ void console_status(struct console *c, const char *text)
 
 void console_hide_status(struct console *c)
 {
-	struct timespec ts = console_until(clock_mono_ns() + STATUS_WAIT_NS);
+	struct timespec ts = clock_timespec(clock_mono_ns() + STATUS_WAIT_NS);
 
 	if (pthread_mutex_clocklock(&c->out, CLOCK_MONOTONIC, &ts))
 		return;
