@@ -113,6 +113,17 @@ int helper_fork(struct helper *h, const struct helper_work *work, struct err *e)
 	return 0;
 }
 
+bool helper_wait(const struct helper *h, unsigned int ms)
+{
+	struct pollfd p = { .fd = h->socket, .events = POLLIN };
+	int n;
+
+	do
+		n = poll(&p, 1, (int)ms);
+	while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
 void helper_kill(struct helper *h)
 {
 	int life = atomic_exchange(&h->life, -1);

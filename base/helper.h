@@ -19,6 +19,11 @@
 /* The socket's number in the process. */
 #define HELPER_SOCKET 3
 
+/* How long a process may take until it serves: what it opens may be on a file system that does not answer. */
+#define HELPER_BEGIN_MS 30000u
+/* An answer of a process is 0 to -HELPER_MAX_ERRNO (include/linux/err.h, MAX_ERRNO), or the process is taken over. */
+#define HELPER_MAX_ERRNO 4095
+
 struct helper {
 	int socket;	 /* SOCK_SEQPACKET; -1: none */
 	atomic_int life; /* the process ends when this end of a pipe is closed; -1: it is */
@@ -38,6 +43,8 @@ struct helper_work {
 void helper_init(struct helper *h);
 /* Before this process has threads whose locks the new one could find taken. Returns 0 or -errno with e set. */
 int helper_fork(struct helper *h, const struct helper_work *work, struct err *e);
+/* Waits until a message has come or the socket has ended. Returns false after that time. */
+bool helper_wait(const struct helper *h, unsigned int ms);
 /* Ends the conversation, and the process. Any thread, also while another one waits for an answer. */
 void helper_kill(struct helper *h);
 /*
@@ -45,7 +52,7 @@ void helper_kill(struct helper *h);
  * stopped, or that waits for a file system does not, and is killed after a moment. A second call does nothing.
  */
 void helper_lose(struct helper *h);
-/* The same, and closes the socket. For one that was never forked, too. */
+/* Lets the process go as helper_lose() does, and closes the socket. For one that was never forked, too. */
 void helper_end(struct helper *h);
 
 #endif

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NET_FRAME_MIN 14u   /* bytes: header */
 #define NET_FRAME_MAX 1518u /* bytes: header, VLAN tag, 1500 */
 #define NET_MAX_FORWARDS 8u
 
@@ -48,7 +49,7 @@ struct net_link {
 	/* Once; from here on receive() is called, on a thread of the link's own. */
 	int (*start)(struct net_link *l, struct err *e);
 	/*
-	 * A frame from the guest, of 14 to NET_FRAME_MAX bytes; on vCPU threads. false: it is lost, since
+	 * A frame from the guest, of NET_FRAME_MIN to NET_FRAME_MAX bytes; on vCPU threads. false: it is lost, since
 	 * it finds no room.
 	 */
 	bool (*send)(struct net_link *l, const uint8_t *frame, size_t len);

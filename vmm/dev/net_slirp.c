@@ -30,7 +30,6 @@
 
 /* Frames of the guest between two looks at the host's sockets. */
 #define FRAMES 256u
-#define FRAME_MIN 14u
 #define POLL_MAX 1024u
 #define TIMERS_MAX 16u
 #define NS_PER_MS 1000000u
@@ -185,7 +184,7 @@ static bool take_frames(struct net_slirp *u)
 			continue;
 		if (n <= 0)
 			return n < 0 && errno == EAGAIN;
-		if (n >= (ssize_t)FRAME_MIN && n <= (ssize_t)NET_FRAME_MAX)
+		if (n >= (ssize_t)NET_FRAME_MIN && n <= (ssize_t)NET_FRAME_MAX)
 			u->lib.slirp_input(u->slirp, frame, (int)n);
 	}
 	return true;

@@ -3,7 +3,7 @@
  * net_user: the guest's network by libslirp, in a process of its own (net_slirp.h), which has no guest memory
  * and no file. A thread brings its frames to the guest; vCPUs send without waiting.
  *
- * What the process says is not trusted: a message is a frame for the guest, of a frame's length, or is dropped.
+ * Messages of the process are not trusted: one is a frame for the guest, of a frame's length, or is dropped.
  */
 #include "vmm/dev/net_user.h"
 
@@ -20,10 +20,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A library on a file system that does not answer is an error at the start. */
-#define BEGIN_WAIT_MS 30000
-#define MAX_ERRNO 4095
-#define FRAME_MIN 14u
 /* Frames between two looks at whether it is to end. */
 #define FRAMES 64u
 
@@ -51,7 +47,7 @@ static bool user_receive(struct net_user *u)
 			return true;
 		if (n <= 0)
 			return false;
-		if (n >= (ssize_t)FRAME_MIN && n <= (ssize_t)NET_FRAME_MAX)
+		if (n >= (ssize_t)NET_FRAME_MIN && n <= (ssize_t)NET_FRAME_MAX)
 			u->receive(u->ctx, frame, (size_t)n);
 	}
 	return true;
@@ -112,15 +108,11 @@ static void user_destroy(struct net_link *l)
 /* Waits until the process says that it serves, or why not. */
 static int user_begin(struct net_user *u, struct err *e)
 {
-	struct pollfd p = { .fd = u->helper.socket, .events = POLLIN };
 	struct net_begin begin = { 0 };
-	int n;
 
-	do
-		n = poll(&p, 1, BEGIN_WAIT_MS);
-	while (n < 0 && errno == EINTR);
-	if (n <= 0 || read(p.fd, &begin, sizeof(begin)) != (ssize_t)sizeof(begin) ||
-	    begin.ret > 0 || begin.ret < -MAX_ERRNO) {
+	if (!helper_wait(&u->helper, HELPER_BEGIN_MS) ||
+	    read(u->helper.socket, &begin, sizeof(begin)) != (ssize_t)sizeof(begin) ||
+	    begin.ret > 0 || begin.ret < -HELPER_MAX_ERRNO) {
 		helper_lose(&u->helper);
 		return err_set(e, EPIPE, "--net user: its process %s", u->helper.how);
 	}

@@ -5,7 +5,6 @@
 #include "vmm/dev/p9_state.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +32,6 @@ struct p9_process {
 
 /* Of a session P9_MAX_FIDS paths; what the devices behind it have saved is given with it. */
 #define P9_MAX_STATE (64u << 20)
-#define MAX_ERRNO 4095
-/* A directory on a file system that does not answer is an error at the start. */
-#define BEGIN_WAIT_MS 30000
 
 /* Both sides: all of a message, or false. */
 static bool p9_send(int fd, const struct p9_turn *t)
@@ -197,21 +193,15 @@ static int process_lost(struct p9_process *p, struct err *e)
 /* The guest's own requests may wait for a slow file system: their thread is not awaited at the end. */
 static bool process_wait(const struct p9_process *p, enum p9_turn_kind kind)
 {
-	struct pollfd fd = { .fd = p->helper.socket, .events = POLLIN };
-	int n, ms = kind == P9_BEGIN ? BEGIN_WAIT_MS : P9_ANSWER_MS;
-
-	if (kind == P9_HANDLE)
-		return true;
-	do
-		n = poll(&fd, 1, ms);
-	while (n < 0 && errno == EINTR);
-	return n > 0;
+	return kind == P9_HANDLE ||
+	       helper_wait(&p->helper, kind == P9_BEGIN ? HELPER_BEGIN_MS : P9_ANSWER_MS);
 }
 
-/* An answer is an errno value of Linux (include/linux/err.h, MAX_ERRNO), or one of a taken-over process. */
+/* Returns whether the answer is one of this kind, and not of a process that is taken over. */
 static bool answer_is_right(const struct p9_turn *t, enum p9_turn_kind kind)
 {
-	return t->kind == kind && t->ret <= 0 && t->ret >= -MAX_ERRNO && t->len <= P9_MAX_STATE;
+	return t->kind == kind && t->ret <= 0 && t->ret >= -HELPER_MAX_ERRNO &&
+	       t->len <= P9_MAX_STATE;
 }
 
 static int process_answer(struct p9_process *p, struct p9_turn *t, struct err *e)

@@ -21,7 +21,6 @@ enum { QUEUE_RECEIVE, QUEUE_TRANSMIT, QUEUES };
 /* struct virtio_net_hdr, 5.1.6: before each frame; all zero but for num_buffers at its end. */
 #define HEADER 12u
 #define HEADER_BUFFERS 10u
-#define FRAME_MIN 14u
 
 /* struct virtio_net_config: mac (6), status (2). */
 #define CONFIG_LEN 8u
@@ -93,12 +92,10 @@ static bool net_deliver(struct virtio_net *n, const uint8_t *frame, size_t len, 
 static void net_wait_turn(struct virtio_net *n, size_t len)
 {
 	uint64_t now = clock_mono_ns(), at = rate_next_ns(&n->received);
-	const struct timespec until = { .tv_sec = (time_t)(at / NSEC_PER_SEC),
-					.tv_nsec = (long)(at % NSEC_PER_SEC) };
 
 	pthread_mutex_lock(&n->wait_lock);
 	while (now < at && !n->hurry) {
-		pthread_cond_timedwait(&n->hurried, &n->wait_lock, &until);
+		thread_cond_wait_until(&n->hurried, &n->wait_lock, at);
 		now = clock_mono_ns();
 	}
 	pthread_mutex_unlock(&n->wait_lock);
@@ -153,7 +150,7 @@ static void net_send(struct virtio_net *n, unsigned int q, const struct virtio_c
 	};
 	uint8_t frame[NET_FRAME_MAX];
 
-	if (r.bytes >= FRAME_MIN && r.bytes <= NET_FRAME_MAX &&
+	if (r.bytes >= NET_FRAME_MIN && r.bytes <= NET_FRAME_MAX &&
 	    n->link->send(n->link, frame, virtio_chain_read(c, HEADER, frame, sizeof(frame)))) {
 		r.status = IO_OK;
 		r.complete_ns = net_now(n);

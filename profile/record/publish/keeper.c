@@ -29,7 +29,6 @@
 #define ANSWER_WAIT_MS 30000u
 #define HURRY_WAIT_MS 1000u
 #define PROGRESS_MS 200u
-#define MAX_ERRNO 4095
 
 enum keeper_what { ASK_ADD, ASK_SEAL, ASK_PUBLISH, ASK_REMOVE, ASK_ENTRY };
 
@@ -302,7 +301,8 @@ static int keeper_answered(struct keeper *k, struct err *e)
 			return keeper_lost(k, e);
 		n = read(k->helper.socket, &a, sizeof(a));
 	} while ((n < 0 && errno == EINTR) || (n == (ssize_t)sizeof(a) && a.ret == ANSWER_BUSY));
-	if (n != (ssize_t)sizeof(a) || a.ret < -MAX_ERRNO || a.ret >= (int32_t)KEEPER_MAX_PLACES)
+	if (n != (ssize_t)sizeof(a) || a.ret < -HELPER_MAX_ERRNO ||
+	    a.ret >= (int32_t)KEEPER_MAX_PLACES)
 		return keeper_lost(k, e);
 	a.text[sizeof(a.text) - 1] = 0;
 	return a.ret < 0 ? err_set(e, -a.ret, "%s", a.text) : a.ret;

@@ -159,7 +159,7 @@ static void its_end_is_told_once(void **state)
 	assert_int_equal(kill(*t.pid, SIGKILL), 0);
 	assert_true(wait_until(&t.ended, 1));
 	assert_string_equal(t.how, "was ended by signal 9");
-	/* What is sent from now on is lost. */
+	/* Frames that are sent from now on are lost. */
 	for (unsigned int i = 0; i < 100; i++)
 		assert_false(send_arp());
 	t.link->destroy(t.link);

@@ -323,7 +323,7 @@ static void one_that_is_stopped_ends_without_signals(void **state)
 		close(pair[1]);
 		assert_int_equal(waitpid(parent, &status, 0), parent);
 		assert_int_equal(status, 0);
-		/* Nobody has the other end any more: neither the parent nor the process. */
+		/* Neither the parent nor the process has the other end any more. */
 		fd = (struct pollfd){ .fd = pair[0], .events = POLLIN };
 		assert_int_equal(poll(&fd, 1, 60000), 1);
 		assert_int_equal(read(pair[0], &byte, 1), 0);

@@ -43,7 +43,7 @@ static void has_no_limit(void **state)
 	assert_int_equal(begun(&r, 5 * S, 5 * S + 1, UINT64_MAX), 1000000);
 }
 
-/* What a full bucket holds, and what flows in: within one operation of it. */
+/* The rate allows the bytes of a full bucket and those that flow in, within one operation of it. */
 static void keeps_the_rate_of_bytes(void **state)
 {
 	static const uint64_t sizes[] = { 512, 4096, 100000, MIB };
