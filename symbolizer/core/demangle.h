@@ -25,7 +25,7 @@
 char *demangle(const char *name);
 
 /*
- * What people are shown for a symbol.
+ * Names of symbols as people are shown them.
  *
  * Demangles each symbol once. A symbol is known by its address in memory, so the
  * tables must not be freed before the names are. Kernel names are not demangled,
@@ -34,7 +34,7 @@ char *demangle(const char *name);
  * a function would have another name in each build. One thread.
  */
 
-/* Whose code a name or an address is of. The values are those of a bool `kernel`. */
+/* The owner of the code that a name or an address is of. The values are those of a bool `kernel`. */
 enum names_of { NAMES_PROGRAM = false, NAMES_KERNEL = true };
 
 enum demangle_which {

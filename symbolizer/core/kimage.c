@@ -372,7 +372,7 @@ int kimage_symbols(const struct kimage *k, struct symtab **out, struct err *e)
 
 /* Functions looked at, spread over the image. */
 #define MAX_FUNCTIONS 1024u
-/* Of each at most this much: a call comes early or the function matters little. */
+/* At most this much of each function is looked at: a call comes early or the function matters little. */
 #define MAX_FUNCTION_BYTES 512u
 /* Without symbols: call targets collected, and bytes of text searched for them. */
 #define MAX_TARGETS 8192u

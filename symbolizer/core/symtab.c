@@ -218,7 +218,11 @@ static bool ends_with(const char *name, size_t len, const char *end)
 	return len >= n && !memcmp(name + len - n, end, n);
 }
 
-bool symtab_is_mark(const char *name)
+/*
+ * Returns whether a name is a mark that a linker script sets, such as `__sched_text_start` or `_stext`: the bounds of a
+ * section, no function. Source: may_be_linker_script_provide_symbol() in Linux's scripts/kallsyms.c.
+ */
+static bool is_mark(const char *name)
 {
 	static const char *const whole[] = { "_text",	   "_stext",	 "_etext",
 					     "_sinittext", "_einittext", "_end" };
@@ -246,7 +250,7 @@ static int alias_cmp(const struct symbol *a, const struct symbol *b)
 {
 	bool local_a = a->type >= 'a', local_b = b->type >= 'a';
 	size_t lines_a = strspn(a->name, "_"), lines_b = strspn(b->name, "_");
-	int c = symtab_is_mark(a->name) - symtab_is_mark(b->name);
+	int c = is_mark(a->name) - is_mark(b->name);
 
 	if (!c)
 		c = is_weak(a) - is_weak(b);
@@ -481,7 +485,8 @@ static void link_aliases(struct symtab *t)
 {
 	for (size_t i = 0; i + 1 < t->n; i++) {
 		const struct symbol *next = &t->e[i + 1].sym;
-		bool same = t->e[i].sym.addr == next->addr && is_code(&t->e[i].sym) && is_code(next);
+		bool same =
+			t->e[i].sym.addr == next->addr && is_code(&t->e[i].sym) && is_code(next);
 
 		t->e[i].sym.alias = same ? next : NULL;
 	}

@@ -57,7 +57,7 @@ int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const 
 int symtab_add_bounded(struct symtab *t, uint64_t addr, uint64_t most, char type, const char *name);
 /*
  * Sets the source file of all symbols that are added from now on; NULL or "": not known. Copies the text.
- * So is a name that a linker made up for the result of link-time optimization. Returns 0, or, and then it is not known either,
+ * A name that a linker made up for the result of link-time optimization counts as not known. Returns 0, or, and then it is not known either,
  * -EINVAL for an over-long name, -E2BIG beyond the cap on all names, or -ENOMEM.
  */
 int symtab_set_file(struct symtab *t, const char *file);
@@ -103,12 +103,6 @@ const struct symbol *symtab_find_next(const struct symtab *t, const char *name,
  * else, or not NAME is what follows.
  */
 const struct symbol *symtab_behind_prefix(const struct symtab *t, const struct symbol *s);
-
-/*
- * Whether a name is a mark that a linker script sets, such as `__sched_text_start` or `_stext`: the bounds of a
- * section, no function. Source: may_be_linker_script_provide_symbol() in Linux's scripts/kallsyms.c.
- */
-bool symtab_is_mark(const char *name);
 
 size_t symtab_count(const struct symtab *t);
 /* i-th symbol by address, all types, aliases included. */

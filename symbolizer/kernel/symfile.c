@@ -11,6 +11,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Text bytes that the hash covers at most. */
+#define MAX_HASHED (1u << 20)
+
+/* Stores FNV-1a (64 bit) of the first max text bytes that the image has. Returns how many that were. */
+static uint64_t symfile_text_hash(const struct kimage *k, uint64_t max, uint64_t *hash)
+{
+	uint64_t len;
+	size_t avail;
+	const uint8_t *p = kimage_ptr(k, k->text, &avail);
+
+	len = k->etext - k->text;
+	if (!p)
+		len = 0;
+	else if (len > avail)
+		len = avail;
+	if (len > max)
+		len = max;
+	*hash = hash_bytes(HASH_START, p, len);
+	return len;
+}
+
 static int parse_elf(struct symfile *f, const char *name, const uint8_t *data, size_t len,
 		     struct err *e)
 {
@@ -32,7 +53,7 @@ static int parse_elf(struct symfile *f, const char *name, const uint8_t *data, s
 	f->build_id_len = k.build_id_len;
 	memcpy(f->banner, k.banner, sizeof(f->banner));
 	f->text_va = k.text;
-	f->text_len = symfile_text_hash(&k, SYMFILE_MAX_HASHED, &f->text_hash);
+	f->text_len = symfile_text_hash(&k, MAX_HASHED, &f->text_hash);
 	return 0;
 }
 
@@ -68,7 +89,7 @@ void symfile_deinit(struct symfile *f)
 	f->symbols = NULL;
 }
 
-/* -- measures of an image's text --------------------------------------------------------- */
+/* -- direct calls in an image's text ------------------------------------------------------- */
 
 /* Windows of text that are decoded, and their length: a megabyte of a large kernel. */
 #define WINDOWS 256u
@@ -76,22 +97,10 @@ void symfile_deinit(struct symfile *f)
 /* Decoding that begins inside an instruction falls into step after a few. */
 #define SETTLE_BYTES 64u
 
-uint64_t symfile_text_hash(const struct kimage *k, uint64_t max, uint64_t *hash)
-{
-	uint64_t len;
-	size_t avail;
-	const uint8_t *p = kimage_ptr(k, k->text, &avail);
-
-	len = k->etext - k->text;
-	if (!p)
-		len = 0;
-	else if (len > avail)
-		len = avail;
-	if (len > max)
-		len = max;
-	*hash = hash_bytes(HASH_START, p, len);
-	return len;
-}
+struct symfile_calls {
+	unsigned int calls; /* direct calls inside the text that were looked at */
+	unsigned int hits;  /* those that lead to the address of a code symbol */
+};
 
 static bool starts_symbol(const struct symtab *t, uint64_t va)
 {
@@ -101,7 +110,8 @@ static bool starts_symbol(const struct symtab *t, uint64_t va)
 	return s && off == 0;
 }
 
-struct symfile_calls symfile_count_calls(const struct kimage *k, const struct symtab *t)
+/* Counts targets of direct calls, in windows spread over the text. */
+static struct symfile_calls symfile_count_calls(const struct kimage *k, const struct symtab *t)
 {
 	struct symfile_calls n = { 0 };
 	uint64_t len = k->etext - k->text, stride = len / WINDOWS;
@@ -139,7 +149,7 @@ struct symfile_calls symfile_count_calls(const struct kimage *k, const struct sy
 /* -- whether it belongs to a kernel: wrong names are worse than none -------------- */
 
 #define BANNER_PREFIX "Linux version "
-/* Of the direct calls, this many per cent must lead to symbols. */
+/* This many per cent of the direct calls must lead to symbols. */
 #define MIN_HITS 95u
 /* With fewer calls than this the share says nothing. */
 #define MIN_CALLS 8u
@@ -299,7 +309,7 @@ static int verify_text(const struct symtab *t, const char *name, const struct ki
  * the same few addresses. Borrowed bytes, no I/O, any thread.
  */
 
-/* Of what is counted, this many per cent must fit. */
+/* This many per cent of what is counted must fit. */
 #define MIN_SHARE 95u
 /* With fewer than this a share says nothing. */
 #define MIN_COUNT 8u

@@ -48,20 +48,4 @@ void symfile_deinit(struct symfile *f);
 int symfile_verify(const struct symfile *f, const char *name, const struct kimage *k,
 		   const char *kname, struct err *e);
 
-/* -- measures of an image's text, by which two files are told to belong together -------- */
-
-/* Text bytes that the hash covers at most. */
-#define SYMFILE_MAX_HASHED (1u << 20)
-
-/* FNV-1a (64 bit) of the first max text bytes that the image has; returns how many that were. */
-uint64_t symfile_text_hash(const struct kimage *k, uint64_t max, uint64_t *hash);
-
-struct symfile_calls {
-	unsigned int calls; /* direct calls inside the text that were looked at */
-	unsigned int hits;  /* of these, to the address of a code symbol */
-};
-
-/* Targets of direct calls, in windows spread over the text. */
-struct symfile_calls symfile_count_calls(const struct kimage *k, const struct symtab *t);
-
 #endif

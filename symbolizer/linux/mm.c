@@ -13,7 +13,7 @@
 #define MAX_USER (UINT64_C(1) << 56) /* the end of user space with five levels */
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define TRIES 4u
-/* Of a vDSO. */
+/* Program headers of a vDSO at most. */
 #define MAX_PHDRS 128u
 
 #define VMA_MAX_SPAN 512u

@@ -37,7 +37,7 @@ bool walk_in_handler(const struct walk *w, uint64_t va)
 	return sym && !strcmp(sym->name, HANDLER);
 }
 
-/* Whose address is put in the place of others? NULL: of nobody that we know. */
+/* Returns the tracer that puts this address in the place of others. NULL: it is none that we know. */
 static const struct unwind_graph *graph_of(const struct walk *w, uint64_t ret)
 {
 	static const char *const probes[] = { "arch_rethook_trampoline", "__kretprobe_trampoline",
@@ -170,7 +170,7 @@ bool walk_signal_return(struct walk *w, uint64_t ret)
 
 bool walk_signal_interrupted(const struct walk *w, uint64_t rip)
 {
-	/* Of this or that form: at its first instruction, at its system call, or behind that. */
+	/* Bytes of the code that have run: rip is at the first instruction of either form, at its system call, or behind that. */
 	static const uint8_t done[] = { 0, sizeof(long_form) - SYSCALL_LEN, sizeof(long_form),
 					sizeof(short_form) - SYSCALL_LEN, sizeof(short_form) };
 	uint8_t p[2 * LONGEST] = { 0 };
