@@ -90,7 +90,7 @@ struct capture_view capture_view_of_run(const struct kvm_run *run, const struct 
 	return w;
 }
 
-struct capture_view capture_view_of_vcpu(const struct vcpu *v)
+static struct capture_view capture_view_of_vcpu(const struct vcpu *v)
 {
 	return capture_view_of_run(v->run, &v->vm->mem);
 }

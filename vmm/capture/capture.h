@@ -17,7 +17,7 @@ struct kvm_sregs;
 struct vcpu;
 
 /*
- * What a sample is taken of: registers, and the memory that they point into. All
+ * The input of a sample: registers, and the memory that they point into. All
  * borrowed; none of it changes meanwhile but the bytes in guest memory.
  */
 struct capture_view {
@@ -32,10 +32,8 @@ struct capture_view {
 struct mmu_root capture_root(const struct kvm_sregs *s);
 struct capture_view capture_view_of(const struct kvm_regs *regs, const struct kvm_sregs *sregs,
 				    const struct gmem *mem);
-/* Of a vCPU that stands, with registers in its kvm_run. */
+/* Returns the view of a vCPU that is stopped, with registers in its kvm_run. */
 struct capture_view capture_view_of_run(const struct kvm_run *run, const struct gmem *mem);
-/* The same of one of our own. */
-struct capture_view capture_view_of_vcpu(const struct vcpu *v);
 /* Guest-virtual memory, as mmu_read(). */
 static inline size_t capture_read(const struct capture_view *w, uint64_t gva, void *dst, size_t len)
 {

@@ -26,7 +26,7 @@ uint64_t capture_current_address(const struct vcpu *v, const struct capture_task
 				 uint64_t gs);
 /* The kernel's GS base at any instruction, in entry code too. Fills s->lstar as well. */
 uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct sample *s);
-/* What is known of tasks by now. */
+/* Returns the newest plan for tasks. Any thread. */
 const struct capture_task_plan *capture_plan_of_task(const struct vm *vm);
 void capture_task(const struct vcpu *v, const struct capture_view *w, uint64_t gs,
 		  struct sample *s);

@@ -329,7 +329,8 @@ bool source_sample_own(struct vcpu *v, struct source *s, const struct capture_ca
 	return capture_sample(v, cause);
 }
 
-void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause)
+/* Takes a sample. One that is lost is counted, and the next one has its weight. */
+static void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause)
 {
 	cause->weight += s->owed;
 	s->owed = source_sample_own(v, s, cause) ? 0 : cause->weight;

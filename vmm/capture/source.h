@@ -30,9 +30,7 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now);
 /* Control has changed: follow it. */
 void source_follow_all(struct vcpu *v);
 
-/* For source_host.c. What is not taken is counted as lost, and the next one has its weight. */
-void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause);
-/* The same where the caller keeps the weight: was it taken? */
+/* For source_host.c. Takes a sample, or counts it as lost and returns false: the caller then keeps its weight. */
 bool source_sample_own(struct vcpu *v, struct source *s, const struct capture_cause *cause);
 int source_arm_counter(struct vcpu *v, unsigned int i, struct err *e);
 /* The exit that it shows, as sample_host.exit has it, and its port or address. */
@@ -40,10 +38,10 @@ uint8_t source_exit_of(const struct kvm_run *run, uint64_t *addr);
 
 /* VM_EVENT_HOST: less of a period than 1 / this waits for more. */
 #define SOURCE_HOST_PART 4u
-/* What a counter has lost is caught up with when it is so many periods. */
+/* So many lost periods of a counter are caught up with. */
 #define SOURCE_HOST_BEHIND 4u
 
-/* Of a sample for ended periods, where the thread has had so much of a processor since the last one. */
+/* Returns the weight of a sample for ended periods, where the thread has had so much of a processor since the last one. */
 static inline uint64_t source_host_weight(uint64_t ended, uint64_t there, uint64_t period)
 {
 	return there < ended || there - ended > SOURCE_HOST_BEHIND * period ? there : ended;
