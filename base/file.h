@@ -56,7 +56,7 @@ int file_write_all(int fd, const void *data, size_t len);
 int file_in_memory(const char *name, uint64_t size, int *out, struct err *e);
 
 /*
- * What no process can do any more with a file in memory, whoever has a descriptor of it. Seals add up. With
+ * How a file in memory is sealed for all processes that have a descriptor of it. Seals add up. With
  * FILE_SEAL_ALL, -EBUSY: it is still mapped somewhere, to be written to.
  */
 enum file_seal {

@@ -74,7 +74,7 @@ struct vm_config {
 	int (*bind_share)(void *ctx, struct p9_share *share, struct err *e);
 	/* That process has ended while the machine runs: `how`, as words behind "it ". Any thread; may be NULL. */
 	void (*share_ended)(void *ctx, const char *tag, const char *how);
-	/* The same of the process of a network `user`. */
+	/* The process of a network `user` has these two in the same way. */
 	int (*bind_network)(void *ctx, struct err *e);
 	void (*network_ended)(void *ctx, const char *how);
 	void *share_ctx;       /* of all four */
@@ -82,7 +82,7 @@ struct vm_config {
 	bool rng;	       /* a virtio-rng */
 	bool virtio_console;   /* hvc0, which goes where the serial line goes */
 	bool reboots; /* a reset of the guest starts it anew: vm_boot_again(); else it ends the machine */
-	bool slow_tick;	       /* VMM-side PIT with a floor on its period (interpreting hosts) */
+	bool slow_tick; /* VMM-side PIT with a floor on its period (interpreting hosts) */
 	struct vm_event event[VM_MAX_EVENTS];
 	unsigned int nevents; /* 0: no sampling */
 	bool idle_start;      /* take no samples before vm_collect() */

@@ -2,7 +2,7 @@
 /*
  * control: what may be changed while a machine runs, or is sampled.
  *
- * What is asked for holds from each vCPU's next look at it, which a signal brings about at once.
+ * A change holds from each vCPU's next look at it, which a signal brings about at once.
  */
 #ifndef KVMPROF_VMM_CONTROL_H
 #define KVMPROF_VMM_CONTROL_H
@@ -24,7 +24,7 @@ void vm_control_tell(struct vm *vm);
 /* Take samples, or let periods end without one. */
 void vm_collect(struct vm *vm, bool on);
 bool vm_is_collecting(const struct vm *vm);
-/* The same for one vCPU; it takes samples when both say so. */
+/* Collects samples of one vCPU, which takes them when both say so. */
 void vm_collect_vcpu(struct vm *vm, unsigned int vcpu, bool on);
 bool vm_vcpu_is_collecting(const struct vm *vm, unsigned int vcpu);
 /* Arm or disarm what ends an event's periods. */

@@ -11,7 +11,7 @@ struct vcpu;
 struct vm;
 
 int cpu_setup_vcpu(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e);
-/* What the guest's CPUID shall say; *out is freed by the caller. */
+/* Stores what the guest's CPUID shall say in *out, which the caller frees. */
 int cpu_setup_cpuid(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e);
 /* Put vCPU 0 at the kernel's entry point. */
 int cpu_setup_entry(struct vcpu *v, const struct boot_entry *entry, struct err *e);

@@ -50,7 +50,7 @@ const char *vm_end_name(enum vm_end_reason reason);
 
 /* Ask for an end; the first reason counts. Any thread. */
 void vm_end(struct vm *vm, enum vm_end_reason reason);
-/* The same for VM_END_EXIT: the guest has said how it went. */
+/* Ends the machine with VM_END_EXIT: the guest has said how it went. */
 void vm_exit(struct vm *vm, uint32_t status);
 const struct vm_result *vm_result(const struct vm *vm);
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What backs it. */
+/* The host's pages that back guest RAM. */
 enum gmem_pages {
 	GMEM_PAGES_ANY =
 		0,	  /* as other VMMs do it: transparent huge pages where the host has some */

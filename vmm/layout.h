@@ -62,7 +62,7 @@
 /* initrd_addr_max of the boot protocol where the kernel does not name one. */
 #define GPA_INITRD_LAST UINT64_C(0x7fffffff)
 
-/* There is no RAM from GPA_PCI_HOLE to here. */
+/* RAM goes on here, behind the hole that begins at GPA_PCI_HOLE. */
 #define GPA_HIGH_RAM UINT64_C(0x100000000)
 /*
  * In the hole: BARs that firmware has "assigned" (we have), the configuration space of

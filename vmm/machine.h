@@ -89,7 +89,7 @@ struct pvm_ops;
 struct quirks;
 struct vm_config;
 
-/* What samples depend on, of a machine of our own as of another process's. As in struct vm_config. */
+/* The settings that samples depend on, of a machine of our own as of another process's. As in struct vm_config. */
 struct vm_sampling {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
@@ -172,7 +172,7 @@ static inline uint64_t machine_now_ns(const struct vm *vm)
 	return vm->ops->now ? vm->ops->now(vm) : clock_mono_ns();
 }
 
-/* What all machines have in common, and the struct vm. */
+/* Frees what all machines have in common, and the struct vm. */
 void machine_free(struct vm *vm);
 
 #endif

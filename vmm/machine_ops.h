@@ -12,7 +12,7 @@
 struct gmem;
 struct vm;
 
-/* What samples depend on, and what machine_ops.changed gets with it. */
+/* Settings that samples depend on, and what machine_ops.changed gets with each. */
 enum vm_change {
 	VM_CHANGED_CONTROL, /* NULL; struct vm_control, and vcpu.collect */
 	VM_CHANGED_SLIDE,   /* uint64_t */

@@ -17,9 +17,9 @@ struct vm;
 /* The signal that makes KVM_RUN return: from the vCPU's own timer, or to stop it. */
 #define VCPU_KICK_SIGNAL SIGRTMIN
 
-/* Whose thread this is; NULL: none. */
+/* Returns the vCPU whose thread this is; NULL: none. */
 struct vcpu *vcpu_current(void);
-/* This thread is that of v. */
+/* Makes this thread that of v. */
 void vcpu_set_current(struct vcpu *v);
 /* Make KVM_RUN return. Any thread. */
 void vcpu_kick(struct vcpu *v);
@@ -33,7 +33,7 @@ void vcpu_account_open(struct vcpu *v);
 void vcpu_account_begin(struct vcpu *v, uint64_t now_ns);
 void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns);
 void vcpu_account_end(struct vcpu *v);
-/* What it had of a processor is known up to now_ns; the span goes on. */
+/* Notes what it had of a processor up to now_ns; the span goes on. */
 void vcpu_account_look(struct vcpu *v, uint64_t now_ns);
 
 /* Where its thread's time went (account.h), of one moment: as of its last exit. Of our own machine. */

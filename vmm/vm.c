@@ -443,7 +443,7 @@ bool vm_reset_is_due(const struct vm *vm)
 	return atomic_load(&((struct vm *)vm)->reset_due);
 }
 
-/* What is remembered of a vCPU's registers is of the kernel before. */
+/* Forgets what is remembered of a vCPU's registers, which is of the kernel before. */
 static void forget_registers(struct vcpu *v)
 {
 	v->kernel_gs = v->swapped_gs = v->swapped_ns = v->lstar = 0;

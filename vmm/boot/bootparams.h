@@ -22,7 +22,7 @@ struct boot_range {
 /* Fills in the sorted ranges of a machine with this RAM; returns how many there are. */
 unsigned int boot_memory_map(uint64_t ram_size, struct boot_range out[BOOT_MAX_RANGES]);
 
-/* What the zero page says besides the setup header. */
+/* The contents of the zero page besides the setup header. */
 struct boot_params_info {
 	uint64_t ram_size; /* bytes of guest RAM, as given to gmem_alloc() */
 	uint64_t initrd_gpa;

@@ -32,7 +32,7 @@
 #define LOW_KIB ((uint16_t)(GPA_LOW_RAM_END >> 10))
 
 /*
- * What multiboot and PVH kernels are told is in one piece at GPA_BOOT_INFO, pointers are guest-physical:
+ * The information for multiboot and PVH kernels is in one piece at GPA_BOOT_INFO; pointers are guest-physical:
  *
  *	multiboot := info[88] mmap* module* text*
  *	multiboot2 := total_size:4 0:4 tag* end
@@ -139,7 +139,7 @@ static uint32_t here(const struct info *in)
 	return (uint32_t)(GPA_BOOT_INFO + in->b.len);
 }
 
-/* Of a module: multiboot's begins with its name. Returns its address. */
+/* Adds the text of a module: multiboot's begins with its name. Returns its address. */
 static uint32_t add_text(struct info *in, const char *name, const char *args)
 {
 	uint32_t at = here(in);

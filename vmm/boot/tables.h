@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the tables say of the machine. */
+/* The machine that the tables describe. */
 struct boot_platform {
 	unsigned int vcpus;
 	bool pci;		  /* there is a PCI bus: as in dev/pci.h */

@@ -68,8 +68,8 @@ struct diskboot_entry {
 
 /* The entry that GRUB would boot by the first menu on the disk. */
 struct diskboot_grub {
-	char *from;  /* the menu; NULL: there is none */
-	char *title; /* of the entry that it would boot, through submenus; NULL: the menu has none */
+	char *from; /* the menu; NULL: there is none */
+	char *title; /* title of the entry that it would boot, through submenus; NULL: the menu has none */
 	char *index;	/* its place: "1>0" */
 	const char *by; /* what chooses it: "saved_entry", "next_entry", "default"; static */
 	char *name;	/* the value of that variable */

@@ -350,7 +350,7 @@ static int add_submenu(struct grub *g, const char *title, const char *id, unsign
 	return p->name && p->own_id ? 0 : no_memory(g);
 }
 
-/* The block of a menuentry; its "{" was read. */
+/* Runs the block of a menuentry; its "{" was read. */
 static int run_entry(struct grub *g, const struct grub_words *w)
 {
 	const char *title = w->n > 1 ? w->at[1].text : "", *id = id_of(w);
@@ -371,7 +371,7 @@ static int run_entry(struct grub *g, const struct grub_words *w)
 	return ret;
 }
 
-/* The same of a submenu. */
+/* Runs the block of a submenu; its "{" was read. */
 static int run_submenu(struct grub *g, const struct grub_words *w)
 {
 	const char *title = w->n > 1 ? w->at[1].text : "", *id = id_of(w);

@@ -432,7 +432,7 @@ struct grub_menu {
 	const char *path;
 	bool blscfg; /* it is looked at for that command */
 	struct bls_list list;
-	struct grub_bls *bls; /* of the list, in its order; owned, and their scripts */
+	struct grub_bls *bls; /* entries of the list, in its order; owned, and their scripts */
 	struct grubcfg g;
 	struct err *e;
 };

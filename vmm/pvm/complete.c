@@ -40,7 +40,7 @@ static int inject(struct guest_insn *g, uint8_t vector)
 	return ioctl(g->v->fd, KVM_SET_VCPU_EVENTS, &ev) < 0 ? -errno : 0;
 }
 
-/* What an instruction of the XSAVE family does. */
+/* The work of an instruction of the XSAVE family. */
 enum xsave_kind { XSAVE_NONE, XSAVE_SAVE, XSAVE_SAVE_COMPACTED, XSAVE_RESTORE };
 
 static enum xsave_kind xsave_kind_of(unsigned int id)

@@ -456,8 +456,8 @@ static int keep_page(struct snapshot_boot *b, uint64_t gpa, const uint8_t *page,
 		r = &b->run[b->n++];
 		*r = (struct boot_run){ .gpa = gpa };
 	}
-	/* In steps that double: most pages of an image follow each other. */
-	if (!(r->len & (r->len - 1)) || !r->len) {
+	/* The room doubles at each power of two, and 0: most pages of an image follow each other. */
+	if (!(r->len & (r->len - 1))) {
 		bytes = realloc(r->bytes, r->len ? 2 * r->len : BOOT_PAGE);
 		if (!bytes)
 			return err_nomem(e);
@@ -468,7 +468,7 @@ static int keep_page(struct snapshot_boot *b, uint64_t gpa, const uint8_t *page,
 	return 0;
 }
 
-/* What no loader has touched is not resident, and zero. */
+/* Keeps the pages of a region that are not zero. A page that no loader has touched is not resident, and zero. */
 static int keep_region(struct snapshot_boot *b, const struct gmem_region *r, struct err *e)
 {
 	const size_t pages = r->size / BOOT_PAGE;
@@ -513,7 +513,7 @@ int snapshot_boot_keep(struct snapshot_boot **out, struct vm *vm, struct err *e)
 	return ret;
 }
 
-/* As after power-on: zero, but for what the loader puts there. */
+/* Makes memory what it is after power-on: zero, but for what the loader puts there. */
 static int restore_boot_memory(const struct snapshot_boot *b, struct vm *vm, struct err *e)
 {
 	for (unsigned int i = 0; i < vm->mem.n; i++) {

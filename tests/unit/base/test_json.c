@@ -278,7 +278,7 @@ static void too_deep(void **state)
 	fclose(f);
 }
 
-/* What is closed is one line; nothing is written without a file. */
+/* A text that is closed is one line; nothing is written without a file. */
 static void closed(void **state)
 {
 	struct json_writer w;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What library code reports reaches the command's function, line by line and in order. */
+/* Reports of library code reach the command's function, line by line and in order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -127,7 +127,7 @@ static void entries(void **state)
 	grubcfg_deinit(&g);
 }
 
-/* What `default` may be, and what is booted then. */
+/* Each form that `default` may have boots the entry that GRUB would boot. */
 static void defaults(void **state)
 {
 	static const char *const rows[][2] = {

@@ -38,7 +38,7 @@ static void refused(const void *data, size_t len, int code, const char *text)
 	enum boot_way way;
 	int r = parse(&img, data, len, BOOT_MAX_KERNEL, &e, &copy);
 
-	/* What can be parsed, but not loaded or entered, is refused by the choice of a way. */
+	/* The choice of a way refuses an image that can be parsed, but not loaded or entered. */
 	if (!r) {
 		r = way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e);
 		image_deinit(&img);
