@@ -674,7 +674,7 @@ static void dissolve(struct search *x, enum lineage_side side, double *accepted)
 	for (uint32_t i = 0; i < x->l->nfunctions; i++)
 		if (is_candidate(x, i, side) && f[i].self[side] > 0 &&
 		    accepted[i] >= f[i].self[side] / 2)
-			f[i].dissolved = true;
+			x->l->changes = f[i].dissolved = true;
 }
 
 static bool is_moved(const struct search *x, const struct flow *w)
@@ -705,7 +705,7 @@ static void settle_events(struct lineage *l, const double *together)
 {
 	size_t n = 0;
 
-	l->changes = l->nevents > 0;
+	l->changes |= l->nevents > 0;
 	for (size_t i = 0; i < l->nevents; i++) {
 		struct lineage_event e = l->event[i];
 		const double amount = e.base, *more = together + e.other * LINEAGE_SIDES;
