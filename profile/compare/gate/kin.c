@@ -61,38 +61,62 @@ static int add_run(struct lineage *l, enum lineage_side side, const struct gate_
 
 /* -- what a run has then -------------------------------------------------------------------------------- */
 
-/* Gives weight to a caller, or, if that is dissolved as well, to its callers. Returns what no caller has got. */
-static double give(struct change *x, uint32_t caller, double amount, unsigned int depth)
+/* Passes what dissolved functions have been given on to their callers. Returns whether a function was given something. */
+static bool pass_on(const struct change *x, const double *whole, const double *now, double *next)
 {
-	const struct lineage *l = &x->kin->lineage;
-	double whole = 0, left = amount;
+	bool any = false;
 
-	if (!l->function[x->number[caller]].dissolved) {
-		x->symbol[caller].self += amount;
-		return 0;
-	}
-	for (size_t i = 0; i < x->run->ncalls; i++)
-		if (x->run->call[i].callee == caller)
-			whole += x->run->call[i].children;
-	for (size_t i = 0; i < x->run->ncalls && whole > 0 && depth < DEPTH; i++) {
-		const struct gate_call *c = &x->run->call[i];
-		double part = c->callee == caller ? amount * c->children / whole : 0;
-
-		if (part > 0)
-			left -= part - give(x, c->caller, part, depth + 1);
-	}
-	return left;
-}
-
-static void move_weights(struct change *x)
-{
 	for (size_t i = 0; i < x->run->ncalls; i++) {
 		const struct gate_call *c = &x->run->call[i];
 
-		if (c->self > 0 && lineage_is_dissolved(&x->kin->lineage, x->side,
-							x->number[c->caller], x->number[c->callee]))
-			x->symbol[c->callee].self -= c->self - give(x, c->caller, c->self, 0);
+		if (now[c->callee] > 0 && c->children > 0) {
+			next[c->caller] += now[c->callee] * c->children / whole[c->callee];
+			any = true;
+		}
 	}
+	return any;
+}
+
+/*
+ * Moves the weight that dissolved functions have below their callers to these, or, where a caller is dissolved as well, to
+ * its callers: one level of callers at a time. A dissolved function without callers keeps what it is given.
+ */
+static int move_weights(struct change *x)
+{
+	const struct gate_run *r = x->run;
+	const struct lineage *l = &x->kin->lineage;
+	cleanup_free double *room = calloc(3 * r->nsymbols + 1, sizeof(*room));
+	double *whole = room, *now = room + r->nsymbols, *next = now + r->nsymbols;
+	bool any = false;
+
+	if (!room)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->ncalls; i++) {
+		const struct gate_call *c = &r->call[i];
+
+		whole[c->callee] += c->children;
+		if (!(c->self > 0) ||
+		    !lineage_is_dissolved(l, x->side, x->number[c->caller], x->number[c->callee]))
+			continue;
+		x->symbol[c->callee].self -= c->self;
+		now[c->caller] += c->self;
+		any = true;
+	}
+	for (unsigned int depth = 0; any; depth++) {
+		double *done = now;
+
+		for (size_t i = 0; i < r->nsymbols; i++)
+			if (!l->function[x->number[i]].dissolved || !(whole[i] > 0) ||
+			    depth == DEPTH) {
+				x->symbol[i].self += now[i];
+				now[i] = 0;
+			}
+		any = pass_on(x, whole, now, next);
+		memset(done, 0, r->nsymbols * sizeof(*done));
+		now = next;
+		next = done;
+	}
+	return 0;
 }
 
 /* Renames the base's functions, and leaves out those whose weight is their callers'. */
@@ -132,8 +156,8 @@ static int change_run(struct gate_kin *k, enum lineage_side side, struct gate_ru
 	k->symbol[at] = x.symbol;
 	if (!ret) {
 		memcpy(x.symbol, run->symbol, run->nsymbols * sizeof(*x.symbol));
-		move_weights(&x);
-		ret = settle_symbols(&x, run, &k->nsymbols[at]);
+		ret = move_weights(&x);
+		ret = ret ? ret : settle_symbols(&x, run, &k->nsymbols[at]);
 	}
 	free(x.number);
 	return ret;
