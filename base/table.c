@@ -98,6 +98,13 @@ int table_add_number(struct table *t, uint64_t number, bool *fresh)
 	return table_add(t, table_mix(number, 0), &number, &index, fresh);
 }
 
+bool table_has_number(const struct table *t, uint64_t number)
+{
+	uint32_t index;
+
+	return table_find(t, table_mix(number, 0), &number, &index);
+}
+
 void table_deinit(struct table *t)
 {
 	free(t->item);

@@ -54,5 +54,6 @@ bool table_find(const struct table *t, uint64_t hash, const void *like, uint32_t
 
 /* table_add() for a table of numbers, which may be all zero: item is an array of uint64_t. */
 int table_add_number(struct table *t, uint64_t number, bool *fresh);
+bool table_has_number(const struct table *t, uint64_t number);
 
 #endif

@@ -189,15 +189,13 @@ static const char *without_parts(struct diff_private *v, const char *stack)
 	for (size_t len; *stack; stack += len + (stack[len] == ';')) {
 		cleanup_free char *frame = NULL;
 		const char *name;
-		uint32_t at;
 
 		len = strcspn(stack, ";");
 		frame = strndup(stack, len);
 		name = frame ? texts_add(&v->texts, frame) : NULL;
 		if (!name)
 			return NULL;
-		if (name == before &&
-		    table_find(&v->cloned, table_mix((uintptr_t)name, 0), &name, &at))
+		if (name == before && table_has_number(&v->cloned, (uintptr_t)name))
 			continue;
 		if (before)
 			buf_u8(&v->text, ';');

@@ -55,12 +55,6 @@ static bool exact_equal(const void *a, const void *b, const void *ctx)
 	return ((const struct tally *)a)->hash == ((const struct tally *)b)->hash;
 }
 
-static bool exact_equal_hash(const void *a, const void *b, const void *ctx)
-{
-	(void)ctx;
-	return *(const uint64_t *)a == *(const uint64_t *)b;
-}
-
 static uint64_t exact_hash(const char *name, const char *dso)
 {
 	return hash_text(hash_text(HASH_START, name) * 31, dso);
@@ -108,10 +102,9 @@ static bool exact_is_part(const struct gate_exact *x, unsigned int side,
 {
 	const struct stackset *s = x->set[side];
 	uint64_t hash = x->func_hash[side][s->frame[st->frame[k]].func];
-	uint32_t at;
 
 	return k + 1 < st->n && hash == x->func_hash[side][s->frame[st->frame[k + 1]].func] &&
-	       table_find(&x->cloned, hash, &hash, &at);
+	       table_has_number(&x->cloned, hash);
 }
 
 /* Returns whether frame k is no function of its own for the comparison: its caller's weight is what it has. */
@@ -390,13 +383,16 @@ static int exact_name(struct gate_exact *x, const struct gate_rule *r, const str
 		const struct identity id = identity_of(&x->names[t->side], st, t->func);
 		const struct identity *other = exact_other(x, t->side, t->func);
 
+		/* A function of both sides is called as in the head. */
+		const bool renamed =
+			other && t->side == GATE_BASE && r->metric == GATE_RULE_INSN_FUNCTIONS;
+		const struct identity *called = renamed ? other : &id;
+
 		f->name = r->metric == GATE_RULE_INSN_STACKS ? exact_stack_name(x, t)
-							     : gate_run_keep(run, id.name);
-		f->dso = gate_run_keep(run, id.dso);
+							     : gate_run_keep(run, called->name);
+		f->dso = gate_run_keep(run, called->dso);
 		if (r->metric == GATE_RULE_INSN_FUNCTIONS && x->lineage.changes)
 			f->note = gate_kin_note(&x->lineage, run, x->kin[t->side][t->func]);
-		if (other && t->side == GATE_BASE && r->metric == GATE_RULE_INSN_FUNCTIONS)
-			f->name = gate_run_keep(run, other->name);
 	}
 	if (r->metric == GATE_RULE_INSN_SYSCALLS && x->has_calls) {
 		char note[64];
@@ -711,12 +707,10 @@ static int exact_find_clones(struct gate_exact *x, unsigned int side)
 	int ret = 0;
 
 	for (size_t i = 0; i < n->set->nfuncs && !ret; i++) {
-		uint32_t at;
 		bool fresh;
 
 		if (n->clone[i])
-			ret = table_add(&x->cloned, x->func_hash[side][i], &x->func_hash[side][i],
-					&at, &fresh);
+			ret = table_add_number(&x->cloned, x->func_hash[side][i], &fresh);
 	}
 	return ret ? -ENOMEM : 0;
 }
@@ -866,8 +860,7 @@ int gate_evaluate_exact_sets(struct gate *g, const struct gate_exact_input in[GA
 	struct gate_exact x = { .gate = g,
 				.report = calloc(1, sizeof(*x.report)),
 				.tally = TABLE_OF(struct tally, exact_equal),
-				.calls = TABLE_OF(struct tally, exact_equal),
-				.cloned = TABLE_OF(uint64_t, exact_equal_hash) };
+				.calls = TABLE_OF(struct tally, exact_equal) };
 	int ret;
 
 	lineage_init(&x.lineage);

@@ -97,8 +97,11 @@ static int add_value(struct history_parse *p, const char *name, const char *dso,
 		return err_set(p->e, E2BIG, "%s: more than %u values", p->name,
 			       GATE_HISTORY_VALUES);
 	/* Entries of older releases have clones of one function apart. */
-	if (mode && name && name[identity_name_len(name)])
+	if (mode && name && name[identity_name_len(name)]) {
 		name = clone = strndup(name, identity_name_len(name));
+		if (!clone)
+			return no_memory(p);
+	}
 	ret = history_keep(p, name, &v.name);
 	if (ret)
 		return ret;

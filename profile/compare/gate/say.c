@@ -436,9 +436,7 @@ void gate_say_noise(char *out, size_t size, const struct gate_report *r)
 	out[0] = '\0';
 	if (!n->outcome)
 		return;
-	d = n->finding->name ? GATE_RULE_PART : gate_rule_dimension(n->outcome->rule);
-	if (n->finding->name && n->outcome->rule->time)
-		d = GATE_RULE_NS;
+	d = gate_rule_dimension(n->outcome->rule);
 	sd = n->finding->spread.sd;
 	if (n->finding->stats.unit == STATS_RELATIVE)
 		sd /= n->finding->spread.base;

@@ -14,6 +14,7 @@
 #include "profile/compare/gate/write.h"
 #include "tests/unit/stackset_fixture.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -165,6 +166,15 @@ static void passes(const struct gating *x)
 				 gate_status_name(x->r->outcome[i].status),
 				 x->r->outcome[i].nfindings ? x->r->outcome[i].finding[0].name
 							    : x->r->outcome[i].why);
+}
+
+/* No share moved by more than the noise of make(). */
+static void nothing_moved(const struct gating *x)
+{
+	for (size_t i = 0; i < x->r->nmoved; i++)
+		if (fabs(x->r->moved[i].result.diff) > 0.001)
+			fail_msg("%s: %g -> %g", x->r->moved[i].name, x->r->moved[i].result.base,
+				 x->r->moved[i].result.head);
 }
 
 /* Both gates pass, and name the pair. */
@@ -324,6 +334,92 @@ static void test_split(void **state)
 	same(base, tree, LINEAGE_SPLIT, "left_leaf", "tree");
 }
 
+#define DEEP 8u
+#define SMALL 5u
+
+/* Base: layers of functions, each of which is called by all of the layer before; head: their weight is main's. */
+static void make_layers(struct fixture *f, bool layers, unsigned int noise)
+{
+	static char name[DEEP * SMALL][16];
+
+	fixture_init(f);
+	fixture_task(f, "t", 1);
+	fixture_func(f, "main", KERNEL, STACKSET_KIND_KERNEL);
+	fixture_func(f, "other", KERNEL, STACKSET_KIND_KERNEL);
+	fixture_stack(f, 0, STACKSET_KERNEL, (layers ? 100000 : 900000) + noise * 7919 % 101,
+		      "main");
+	fixture_stack(f, 0, STACKSET_KERNEL, 100000 + noise * 6007 % 101, "main other");
+	for (unsigned int i = 0; layers && i < DEEP * SMALL; i++) {
+		snprintf(name[i], sizeof(name[i]), "f%u_%u", i / SMALL, i % SMALL);
+		fixture_func(f, name[i], KERNEL, STACKSET_KIND_KERNEL);
+	}
+	/* Each function but those of the last layer, with one of each layer above, and then the last layer by all ways. */
+	for (unsigned int i = 0; layers && i < (DEEP - 1) * SMALL + SMALL * SMALL; i++) {
+		const bool leaf = i >= (DEEP - 1) * SMALL;
+		const unsigned int from = i % SMALL, step = leaf ? i / SMALL % SMALL : 0;
+		char text[512] = "main";
+
+		for (unsigned int k = 0; k <= (leaf ? DEEP - 1 : i / SMALL); k++) {
+			size_t len = strlen(text);
+
+			snprintf(text + len, sizeof(text) - len, " %s",
+				 name[k * SMALL + (from + k * step) % SMALL]);
+		}
+		fixture_stack(f, 0, STACKSET_KERNEL, leaf ? 4000 : 20000, text);
+	}
+	f->set.first_ns = 1000;
+	f->set.last_ns = 1000 + f->set.weight;
+}
+
+/* The weight of functions that were inlined into one another by many ways gets to the one that is left. */
+static void test_layers_are_passed(void **state)
+{
+	static struct fixture f;
+	const struct gate_eval_options opt = { 0 };
+	struct gating x = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	load(&x, sampled_rules);
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
+		for (unsigned int i = 0; i < RUNS; i++) {
+			struct gate_run *run = NULL;
+
+			make_layers(&f, side == GATE_BASE, 2 * i + side);
+			if (gate_run_make(&run, "run", &f.set, x.rules, &e) ||
+			    gate_add_run(x.g, (enum gate_side)side, run, &e))
+				fail_msg("%s", e.text);
+		}
+	if (gate_evaluate(x.g, &opt, &x.r, &e))
+		fail_msg("%s", e.text);
+	passes(&x);
+	nothing_moved(&x);
+	end(&x);
+}
+
+/* A function that was split off several callers is none that is new, however little each of them had of it. */
+static void test_split_of_many(void **state)
+{
+	static const struct stack base[MOST_STACKS] = { { "main a", 104000 },
+							{ "main b", 204000 },
+							{ "main c", 304000 },
+							{ "main d", 388000 } };
+	static const struct stack head[MOST_STACKS] = {
+		{ "main a", 100000 },	 { "main b", 200000 },	  { "main c", 300000 },
+		{ "main a part", 4000 }, { "main b part", 4000 }, { "main c part", 4000 },
+		{ "main d", 388000 }
+	};
+	struct gating x = exact(base, head);
+
+	(void)state;
+	passes(&x);
+	end(&x);
+	x = sampled(base, head);
+	passes(&x);
+	nothing_moved(&x);
+	end(&x);
+}
+
 /* Both sides were built in directories of their own. */
 static void test_moved(void **state)
 {
@@ -335,8 +431,13 @@ static void test_moved(void **state)
 							{ "prog_main read", 150000 } };
 
 	(void)state;
+	struct gating x;
+
 	same(both, both, LINEAGE_MOVED, "/build/base/p", "/build/head/p");
 	differ(both, grew, "prog_leaf");
+	x = exact(both, grew);
+	assert_string_equal(x.r->outcome[0].finding[0].dso, "/build/head/p");
+	end(&x);
 }
 
 static void test_growth_fails(void **state)
@@ -419,6 +520,8 @@ int main(void)
 		cmocka_unit_test(test_inlined_by_two_ways),
 		cmocka_unit_test(test_paths_are_not_walked),
 		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_split_of_many),
+		cmocka_unit_test(test_layers_are_passed),
 		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_growth_fails),
 		cmocka_unit_test(test_reports),

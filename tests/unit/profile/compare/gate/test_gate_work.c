@@ -12,6 +12,7 @@
 
 #include "profile/compare/gate/exact.h"
 #include "profile/compare/gate/write.h"
+#include "profile/compare/gate/write_json.h"
 #include "tests/unit/stackset_fixture.h"
 
 #include <errno.h>
@@ -192,6 +193,23 @@ static void test_one_more_pipe(void **state)
 	done(r);
 }
 
+/* A result of a default rule is in the file that has this rule. */
+static void test_default_rules_have_a_file(void **state)
+{
+	struct gate_report *r = compare(&ten_pipes, &ten_pipes, NULL);
+	const struct gate_write_options opt = { 0 };
+	struct buf b;
+
+	(void)state;
+	buf_init(&b);
+	assert_int_equal(gate_write_sarif(&b, r, &opt, NULL), 0);
+	buf_u8(&b, 0);
+	assert_non_null(strstr((char *)b.data, "gate-exact.toml"));
+	assert_null(strstr((char *)b.data, "gate-default.toml"));
+	buf_deinit(&b);
+	done(r);
+}
+
 /* A call more comes before one that only executes more. */
 static void test_calls_first(void **state)
 {
@@ -281,6 +299,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_more_pipe),
+		cmocka_unit_test(test_default_rules_have_a_file),
 		cmocka_unit_test(test_calls_first),
 		cmocka_unit_test(test_firmware_is_outside),
 		cmocka_unit_test(test_nothing_of_the_workload),
