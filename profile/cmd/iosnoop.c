@@ -19,11 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct breakdown;
-
-struct breakdown *breakdown_create(void);    /* NULL: no memory */
-void breakdown_destroy(struct breakdown *b); /* NULL is fine */
-
 /* The parts, in order; WHOLE is from the first moment that is seen to the last. */
 enum part { PART_QUEUE, PART_WAIT, PART_HOST, PART_INTERRUPT, PART_TASK, PART_WHOLE, PARTS };
 
@@ -46,12 +41,13 @@ struct breakdown {
 	uint64_t added, taken;
 };
 
-struct breakdown *breakdown_create(void)
+/* Returns NULL if out of memory. */
+static struct breakdown *breakdown_create(void)
 {
 	return calloc(1, sizeof(struct breakdown));
 }
 
-void breakdown_destroy(struct breakdown *b)
+static void breakdown_destroy(struct breakdown *b)
 {
 	if (!b)
 		return;

@@ -10,7 +10,7 @@
 
 static double seconds(const struct slices *all, uint64_t ns)
 {
-	/* Of what is not time the first sample's span begins 1 ns before it. */
+	/* Where the event is not time, the first sample's span begins 1 ns before the sample. */
 	return ns + 1 >= all->first_ns ? (double)(ns > all->first_ns ? ns - all->first_ns : 0) / 1e9
 				       : -(double)(all->first_ns - ns) / 1e9;
 }
