@@ -39,7 +39,7 @@ static int number_behind(int argc, char **argv, const char *what)
 	return -1;
 }
 
-/* Of the command line of the kernel; "": it is not there. */
+/* Returns the value of the word NAME=VALUE in the kernel's command line; "" if the word is not there. */
 static const char *word(int argc, char **argv, const char *name)
 {
 	static char text[4096];
@@ -62,7 +62,7 @@ static int is_mode(const char *what)
 	return !strcmp(mode, what);
 }
 
-/* A stop; with a wait for the answer. */
+/* Makes a stop, and waits for the answer. */
 static void stand(void)
 {
 	uint64_t token = 1;
@@ -121,7 +121,7 @@ static void set_kernel_regs(void)
 	page->regs.efer = 0xd01;
 }
 
-/* What can't be: one stop of it. */
+/* Makes one stop report a value that no QEMU can have. */
 static void set_bad(const char *what)
 {
 	if (!strcmp(what, "reached"))

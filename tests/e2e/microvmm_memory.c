@@ -171,7 +171,7 @@ static void *server_main(void *arg)
 	return NULL;
 }
 
-/* What is mapped for reading alone is not taken for the guest's memory. */
+/* Changes the protection of the copy: kvmprof does not take a read-only mapping for the guest's memory. */
 static void protect_copy(int protection)
 {
 	NEED(!mprotect(copy, bytes(), protection), "mprotect");

@@ -258,7 +258,7 @@ static int list(void)
 {
 	for (const struct sandbox_call *c = sandbox_calls; c->name; c++)
 		for (int kind = 0; kind < THREAD_KINDS; kind++)
-			/* What talks to a gdbstub has the calls for that in no other run. */
+			/* Threads have the calls for a gdbstub in runs that use one, and in no other. */
 			if (c->kinds & SANDBOX_KIND(kind) && c->when != SANDBOX_GDB)
 				printf("%s %s %s\n", thread_kind_name((enum thread_kind)kind),
 				       c->name, c->value_name ? c->value_name : "-");
