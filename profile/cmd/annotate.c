@@ -328,7 +328,8 @@ static const char *const syntaxes[] = { [DISASM_ATT] = "att", [DISASM_INTEL] = "
 
 static const struct option_row rows[] = {
 	CMD_INPUT(input),
-	{ "output", 'o', "FILE", "write there instead of to standard output", OPTION_TEXT(output) },
+	{ "output", 'o', "FILE", "write there instead of to standard output",
+	  OPTION_TEXT_OF(output, "a file") },
 	{ "dso", 'd', "NAME", "only functions of this module, program or library",
 	  OPTION_TEXT(query.dso) },
 	{ "dsos", 0, "NAME", NULL, OPTION_TEXT(query.dso) },

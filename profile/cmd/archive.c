@@ -129,7 +129,7 @@ static const struct option_row rows[] = {
 	{ "output", 'o', "FILE",
 	  ".tar.zst, .tar.gz or .tar; - is standard output, in\n"
 	  ".tar.zst (default: the profile's name and .tar.zst)",
-	  OPTION_TEXT(output) },
+	  OPTION_TEXT_OF(output, "a file") },
 	CMD_BUILDID_DIR(buildid_dir),
 	OPTION_HELP,
 	{ 0 },

@@ -138,7 +138,7 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_seed, "a number") },
 	OPTION_HEADING("\nJudgement and output:\n"),
 	{ "config", 0, "FILE", "rules (TOML; default: those of `kvmprof gate`)",
-	  OPTION_TEXT(config) },
+	  OPTION_TEXT_OF(config, "a file") },
 	{ "format", 0, "WHAT", "text, markdown, junit, sarif, github or json",
 	  OPTION_CALL(parse_format, "text, markdown, junit, sarif, github or json") },
 	{ "output", 'o', "DIR",

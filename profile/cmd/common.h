@@ -41,9 +41,10 @@ void cmd_say_missing(const char *input, const struct stackset *s);
 int cmd_status(int ret, const struct err *e);
 
 /* Options that several commands have, with the member of OPTION_STRUCT that takes the value. */
-#define CMD_INPUT(m)                                                                     \
-	{                                                                                \
-		"input", 'i', "FILE", "the profile (default: perf.data)", OPTION_TEXT(m) \
+#define CMD_INPUT(m)                                                      \
+	{                                                                 \
+		"input", 'i', "FILE", "the profile (default: perf.data)", \
+			OPTION_TEXT_OF(m, "a profile")                    \
 	}
 #define CMD_EVENT(m)                                                                   \
 	{                                                                              \

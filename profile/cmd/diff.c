@@ -439,7 +439,8 @@ static const struct option_row rows[] = {
 	{ "csv", 0, NULL, NULL, OPTION_PUT(form, FORM_CSV) },
 	OPTION_HEADING(
 		"      --json, --csv      for programs: shares in percent, for each run in JSON\n"),
-	{ "output", 'o', "FILE", "write there (default: -, standard output)", OPTION_TEXT(output) },
+	{ "output", 'o', "FILE", "write there (default: -, standard output)",
+	  OPTION_TEXT_OF(output, "a file") },
 	CMD_NO_DEMANGLE(load.no_demangle),
 	CMD_BUILDID_DIR(load.buildid_dir),
 	OPTION_HELP,

@@ -205,7 +205,7 @@ static const struct option_row rows[] = {
 	CMD_INPUT(load.input),
 	{ "output", 'o', "FILE",
 	  ".svg or .html; - is standard output, SVG (default:\n" DEFAULT_OUTPUT ")",
-	  OPTION_TEXT(output) },
+	  OPTION_TEXT_OF(output, "a file") },
 	{ "inverted", 0, NULL, "the outermost frames at the top (icicle)",
 	  OPTION_PUT(picture.inverted, true) },
 	{ "reverse", 0, NULL, "innermost functions first, their callers above them",
@@ -215,7 +215,7 @@ static const struct option_row rows[] = {
 	{ "diff", 0, "BASE",
 	  "what grew (red) and shrank (blue) since the profile\n"
 	  "BASE, in shares of the whole",
-	  OPTION_TEXT(base) },
+	  OPTION_TEXT_OF(base, "a profile") },
 	{ "chart", 0, NULL, "over time: one lane for each vCPU; boots with phases",
 	  OPTION_PUT(chart, true) },
 	{ "lanes", 0, "WHAT", "lanes of the chart: cpu (default) or thread",

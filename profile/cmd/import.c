@@ -10,6 +10,7 @@
 #include "profile/analyse/import/iprof.h"
 #include "profile/analyse/import/kp.h"
 #include "profile/analyse/import/script.h"
+#include "profile/format/perfdata/format.h"
 #include "profile/format/perfdata/sink.h"
 
 #include <dirent.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #define IMPORT_MAX_FILES 65536u /* of a directory */
+#define IMPORT_LOOKED_AT 8000u	/* bytes; a binary file has a zero byte among them */
 
 enum form { FORM_GUESS, FORM_FOLDED, FORM_SCRIPT, FORM_KP, FORM_IPROF };
 
@@ -50,6 +52,27 @@ static int import_read_input(struct buf *b, const char *path, struct err *e)
 		return err_set(e, errno, "%s: cannot open: %s", name, strerror(errno));
 	ret = file_read_rest(b, fd, IMPORT_MAX_BYTES, name, e);
 	return ret || b->len ? ret : err_set(e, ENODATA, "%s: is empty", name);
+}
+
+/* Refuses files that are not text, as some of the formats accept any bytes as names. */
+static int import_check_text(const char *name, const struct buf *b, struct err *e)
+{
+	const struct import_text text = { (const char *)b->data, b->len };
+	size_t n = b->len < IMPORT_LOOKED_AT ? b->len : IMPORT_LOOKED_AT;
+
+	if (import_begins(text, PERFDATA_MAGIC) || import_begins(text, PERFDATA_MAGIC_SWAPPED))
+		return err_set(e, EINVAL,
+			       "%s: is a profile of perf, not text; `kvmprof report -i` reads it",
+			       name);
+	if (memchr(b->data, 0, n))
+		return err_set(e, EINVAL, "%s: is a binary file, not text of stacks", name);
+	if (import_begins(text, "# image: "))
+		return err_set(
+			e, EISDIR,
+			"%s: is one file of a directory that `export -F iprof` made; name the "
+			"directory",
+			name);
+	return 0;
 }
 
 /* Decides by the first line that is not a comment: in folded text it ends in a count. */
@@ -296,7 +319,8 @@ static int import_directory(const struct cmd_import_options *o, struct err *e)
 	int ret;
 
 	if (!import_is_directory(o->input))
-		return err_set(e, ENOTDIR, "%s: is no directory, which iprof is", o->input);
+		return err_set(e, ENOTDIR, "%s: is not a directory, as `export -F iprof` makes one",
+			       o->input);
 	opt.counts = true;
 	ret = import_create(&i, &opt, e);
 	ret = ret ? ret : import_parse_directory(o->input, i, &stats, e);
@@ -318,13 +342,7 @@ static int import_text(const struct cmd_import_options *o, struct err *e)
 		return import_directory(o, e);
 	buf_init(&text);
 	ret = import_read_input(&text, o->input, e);
-	if (!ret &&
-	    import_begins((struct import_text){ (const char *)text.data, text.len }, "# image: "))
-		ret = err_set(
-			e, EISDIR,
-			"%s: is one file of a directory that `export -F iprof` made; name the "
-			"directory",
-			o->input);
+	ret = ret ? ret : import_check_text(o->input, &text, e);
 	form = ret || o->form ? o->form : import_guess_form(&text);
 	opt.counts = form != FORM_SCRIPT;
 	ret = ret ? ret : import_create(&i, &opt, e);
@@ -352,7 +370,7 @@ static int parse_form(void *at, char *arg, struct err *e)
 
 static const struct option_row rows[] = {
 	{ "output", 'o', "PATH", "the profile (default: perf.data, a directory)",
-	  OPTION_TEXT(sink.path) },
+	  OPTION_TEXT_OF(sink.path, "a path") },
 	{ "format", 0, "FORM",
 	  "folded: \"task;main;work 12\", as stackcollapse scripts\n"
 	  "write it; perf-script: what `perf script` prints; kp:\n"

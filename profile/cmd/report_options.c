@@ -225,6 +225,8 @@ static int parse_input(void *at, char *arg, struct err *e)
 
 	if (opt->named)
 		return err_set(e, EINVAL, "one profile at a time, not also '%.200s'", arg);
+	if (!*arg)
+		return err_set(e, EINVAL, "'': expected a profile");
 	opt->named = true;
 	opt->input = arg;
 	return 0;

@@ -192,7 +192,7 @@ static void print_totals(const struct scan_scan *s)
 
 static const struct option_row rows[] = {
 	{ "output", 'o', "FILE", "the map; it appears when it is complete (default: stdout)",
-	  OPTION_TEXT(output) },
+	  OPTION_TEXT_OF(output, "a file") },
 	{ "one-file-system", 'x', NULL, "do not enter other file systems",
 	  OPTION_PUT(one_fs, true) },
 	OPTION_HELP,

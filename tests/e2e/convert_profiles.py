@@ -367,7 +367,7 @@ def refuses_directories():
     os.mkdir("prose.iprof")
     write("prose.iprof/a.prof", "# image: /bin/a\nIt was a dark night\n")
     for argv, status, want in ((["none.iprof"], 1, ".prof"), (["fifo.iprof"], 1, "a.prof: is not a regular file"),
-                               (["prose.iprof"], 1, "no counts"), (["--format", "iprof", "nasty.folded"], 1, "no directory"),
+                               (["prose.iprof"], 1, "no counts"), (["--format", "iprof", "nasty.folded"], 1, "not a directory"),
                                (["prose.iprof/a.prof"], 1, "name the directory"), (["--format", "kp", "none.iprof"], 1, "none.iprof")):
         p = done(e2e.kvmprof("import", *argv, "-o", "bad.data"), " ".join(argv), status)
         check(want in p.err.strip().split("\n")[-1] and not os.path.exists("bad.data"), "import %s: %s" % (argv, p.err))
@@ -391,6 +391,17 @@ def refuses():
             check(p.status == 1 and len(p.err.strip().split("\n")) == 1 and name in p.err,
                   "import --format %s %s: %d %s" % (form, name, p.status, p.err))
             check(not os.path.exists("bad.data"), "a profile of " + name)
+    # A program's strings may look like any of the formats.
+    for name, data, want in (("program", b"\x7fELF\2\1\1\0\n!\nmain\n 12\n!\n", "binary file"),
+                             ("utf-16", "task;main;work 12\n".encode("utf-16"), "binary file"),
+                             ("of-perf", b"PERFILE2" + bytes(200), "`kvmprof report -i` reads it"),
+                             ("of-perf-swapped", b"2ELIFREP" + bytes(200), "`kvmprof report -i` reads it")):
+        with open(name, "wb") as f:
+            f.write(data)
+        for form in ([], ["--format", "kp"], ["--format", "folded"]):
+            p = e2e.kvmprof("import", *form, name, "-o", "bad.data")
+            check(p.status == 1 and len(p.err.strip().split("\n")) == 1 and want in p.err and not os.path.exists("bad.data"),
+                  "import %s: %d %s" % (form + [name], p.status, p.err))
     done(e2e.kvmprof("import", "missing", "-o", "bad.data"), "import missing", 1)
     done(e2e.kvmprof("import"), "import", 2)
 

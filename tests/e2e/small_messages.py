@@ -230,6 +230,18 @@ def check_profile_words():
     check(p.status == 0 and "work" in p.out, "--comm nosuch,task: %s" % p.err)
 
 
+def check_empty_paths():
+    """An empty variable of a script: the message names the option."""
+    for argv, option in ((["report", "-i", ""], "--input: ''"), (["script", "-i", ""], "--input ''"), (["export", "-F", "folded", "-i", ""], "--input ''"), (["gate", "--history", ""], "--history ''"),
+                         (["gate", "--html", ""], "--html ''"), (["gate", "-c", ""], "--config ''"), (["gate", "--flamegraph", ""], "--flamegraph ''"),
+                         (["bench", "--config", ""], "--config ''"), (["flamegraph", "-o", ""], "--output ''"), (["flamegraph", "--diff", ""], "--diff ''"),
+                         (["diff", "-o", ""], "--output ''"), (["annotate", "-o", ""], "--output ''"), (["archive", "-o", ""], "--output ''"),
+                         (["scan", "-o", ""], "--output ''"), (["import", "-o", ""], "--output ''")):
+        one_line([option + ": expected a"], *argv)
+    one_line(["'': expected a profile"], "report", "")
+    one_line(["--input '': expected a profile"], "script", "")
+
+
 def check_lacks():
     p = e2e.kvmprof("list", "--domains", "-c", "qemu+unix:///system?socket=" + os.path.abspath("no-socket"))
     check(p.status == 1 and "kvmprof attach PID" in p.err and ("start its daemon" in p.err or "libvirt0" in p.err), "no libvirt: " + p.err)
@@ -294,6 +306,7 @@ check_paths()
 check_perf_words()
 check_units()
 check_profile_words()
+check_empty_paths()
 check_lacks()
 check_uninstall()
 build_guest()
