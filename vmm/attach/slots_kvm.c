@@ -136,13 +136,14 @@ static bool is_settled(const struct slots_block *b)
 	return true;
 }
 
-/* vcpu_fd is a descriptor of that process. */
+/* vcpu_fd is a descriptor of that process. After an error the record has the vCPU's machine, or 0. */
 static int ask_kernel(const struct process *p, const struct host_bpf *bpf, int vcpu_fd,
 		      struct err *e)
 {
 	cleanup_close int fd = process_borrow(p->pid, vcpu_fd, e);
 	struct slots_block *b = bpf->block;
 
+	b->machine = 0;
 	if (fd < 0)
 		return -e->code;
 	b->fd = (unsigned int)fd;

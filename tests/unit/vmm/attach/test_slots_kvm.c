@@ -168,6 +168,21 @@ static void what_is_no_vcpu_is_refused(void **state)
 	assert_int_equal(f->m.n, 0);
 }
 
+/* A vCPU whose descriptor has been closed meanwhile is of no machine, and not of that which was found before. */
+static void a_closed_descriptor_is_of_no_machine(void **state)
+{
+	struct fixture *f = *state;
+	const struct host_bpf bpf = { .block = &f->b };
+
+	f->p.pid = getpid();
+	f->p.nvcpus = 1;
+	f->p.vcpu[0].fd = 1 << 20;
+	f->b.machine = 1;
+	f->b.status = SLOTS_READ;
+	assert_true(slots_number_machines(&f->p, &bpf, &f->e) < 0);
+	assert_true(f->e.text[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,7 +190,7 @@ int main(void)
 		TEST(regions_are_sorted_and_joined),  TEST(nodes_stay_apart),
 		TEST(devices_are_left_out),	      TEST(private_memory_is_not_known),
 		TEST(many_regions_lose_the_smallest), TEST(nonsense_is_refused),
-		TEST(what_is_no_vcpu_is_refused),
+		TEST(what_is_no_vcpu_is_refused),     TEST(a_closed_descriptor_is_of_no_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
