@@ -378,7 +378,11 @@ int rsp_connect(struct rsp *r, const char *where, struct err *e)
 	for (const struct addrinfo *a = list; a && r->fd < 0; a = a->ai_next) {
 		r->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			       a->ai_protocol);
-		if (r->fd < 0 || connect(r->fd, a->ai_addr, a->ai_addrlen) == 0)
+		if (r->fd < 0) {
+			cause = cause ? cause : errno;
+			continue;
+		}
+		if (connect(r->fd, a->ai_addr, a->ai_addrlen) == 0)
 			continue;
 		cause = errno == EINPROGRESS ? rsp_wait_connected(r->fd) : errno;
 		if (!cause)
