@@ -187,6 +187,17 @@ def check_inputs():
     one_line("--repeat without a profile", exact("--repeat", "2", "--no-output"), "-o")
 
 
+def check_plugin_path():
+    """The plugin may lie anywhere: a path may contain what separates QEMU's options, and be long."""
+    top = "a,,b=c,"
+    folder = os.path.abspath(os.path.join(top, *(200 * letter for letter in "fgh")))
+    os.makedirs(folder)
+    path = shutil.copy(PLUGIN, folder)
+    p = exact("-c", "100000", "--append", "seconds=1", "--no-output", env=dict(os.environ, KVMPROF_PLUGIN=path))
+    check(p.status == 0, "a plugin with a long path: status %d: %s" % (p.status, p.err))
+    shutil.rmtree(top)
+
+
 def check_boot_code(what, report, decompressor=True):
     """Firmware and decompressor have names, wherever they run."""
     by, all_of = {}, 0
@@ -259,6 +270,7 @@ def main():
         repeats(e2e.EXTRA[1] if len(e2e.EXTRA) > 1 else None)
         e2e.finish()
     check_inputs()
+    check_plugin_path()
     figures = check_truth()
     check_moments()
     check_repeat()

@@ -48,6 +48,7 @@ enum {
 struct args {
 	const char *at[ARGS_MAX + 1];
 	char text[ARGS_MAX][ARG_LEN]; /* of those that are put together */
+	char plugin[ENGINE_PLUGIN_ROOM];
 	unsigned int n;
 };
 
@@ -200,34 +201,27 @@ static void args_machine(struct args *a, const struct child *c, const struct exa
 	args_add(a, "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
 }
 
-/* A comma in a name is written twice (QEMU's option syntax). */
-static void args_plugin(struct args *a, const char *path, const struct exact_config *cfg)
+static void args_plugin(struct args *a, const struct engine *n, const struct exact_config *cfg)
 {
 	const struct exact_trace *t = cfg->trace;
-	char name[ARG_LEN], option[ARG_LEN];
-	size_t n = 0;
-	int len;
+	char *option = a->plugin;
+	size_t len = engine_plugin_argument(n, option);
 
-	for (; *path && n + 2 < sizeof(name); path++) {
-		if (*path == ',')
-			name[n++] = ',';
-		name[n++] = *path;
-	}
-	name[n] = '\0';
-	args_add(a, "-plugin");
-	len = snprintf(option, sizeof(option), "%.400s,memory=%d,request=%d,answer=%d", name,
-		       FD_SHARED, FD_REQUEST, FD_ANSWER);
+	len += (size_t)snprintf(option + len, sizeof(a->plugin) - len,
+				",memory=%d,request=%d,answer=%d", FD_SHARED, FD_REQUEST,
+				FD_ANSWER);
 	if (cfg->counts)
-		len += snprintf(option + len, sizeof(option) - (size_t)len, ",counts=%d",
-				FD_COUNTS);
+		len += (size_t)snprintf(option + len, sizeof(a->plugin) - len, ",counts=%d",
+					FD_COUNTS);
 	if (t && t->fd >= 0)
-		len += snprintf(option + len, sizeof(option) - (size_t)len,
-				",trace=%d,step=%" PRIu64, FD_TRACE, t->plan.step);
+		len += (size_t)snprintf(option + len, sizeof(a->plugin) - len,
+					",trace=%d,step=%" PRIu64, FD_TRACE, t->plan.step);
 	for (unsigned int i = 0; t && t->fd >= 0 && i < TRACE_WINDOWS; i++)
-		len += snprintf(option + len, sizeof(option) - (size_t)len,
-				",from%u=%" PRIu64 ",to%u=%" PRIu64, i, t->plan.window[i].from, i,
-				t->plan.window[i].to);
-	args_put(a, "%s", option);
+		len += (size_t)snprintf(option + len, sizeof(a->plugin) - len,
+					",from%u=%" PRIu64 ",to%u=%" PRIu64, i,
+					t->plan.window[i].from, i, t->plan.window[i].to);
+	args_add(a, "-plugin");
+	args_add(a, option);
 }
 
 static void make_args(struct child *c, struct args *a, const struct engine *n,
@@ -241,7 +235,7 @@ static void make_args(struct child *c, struct args *a, const struct engine *n,
 	for (unsigned int i = 1; i < a->n && len < sizeof(c->machine); i++)
 		len += (size_t)snprintf(c->machine + len, sizeof(c->machine) - len, "%s%s",
 					i > 1 ? " " : "", a->at[i]);
-	args_plugin(a, n->plugin, cfg);
+	args_plugin(a, n, cfg);
 	args_add(a, "-kernel");
 	args_put(a, "/proc/self/fd/%d", FD_KERNEL);
 	if (cfg->initrd.len) {

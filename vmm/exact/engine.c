@@ -179,10 +179,25 @@ static int likely_api(const struct engine *n)
 	return n->major == 10 && n->minor ? 5 : 3;
 }
 
+size_t engine_plugin_argument(const struct engine *n, char out[ENGINE_PLUGIN_ROOM])
+{
+	/* Without "file=" a path that contains "=" would be taken for another option. */
+	size_t len = (size_t)snprintf(out, ENGINE_PLUGIN_ROOM, "file=");
+
+	for (const char *c = n->plugin; *c; c++) {
+		if (*c == ',')
+			out[len++] = ',';
+		out[len++] = *c;
+	}
+	out[len] = '\0';
+	return len;
+}
+
 /* Has it load the plugin, which names that version. True: it did; n has what it knows. */
 static bool loads_plugin(struct engine *n, const char *path, int api, char *text, size_t size)
 {
-	char option[PATH_MAX + 32], number[8], target[33];
+	char option[ENGINE_PLUGIN_ROOM], number[8], target[33];
+	const size_t len = engine_plugin_argument(n, option);
 	char *argv[] = { (char *)path,
 			 (char *)"-machine",
 			 (char *)"none",
@@ -196,7 +211,7 @@ static bool loads_plugin(struct engine *n, const char *path, int api, char *text
 	const char *answer;
 	int least;
 
-	snprintf(option, sizeof(option), "%s,versions=on", n->plugin);
+	snprintf(option + len, sizeof(option) - len, ",versions=on");
 	snprintf(number, sizeof(number), "%d", api);
 	setenv(ENGINE_API_VARIABLE, number, 1);
 	answer = engine_ask(argv, text, size) ? NULL : line_of(text, EXACT_ANSWER " ");

@@ -8,6 +8,7 @@
 #include "base/err.h"
 
 #include <limits.h>
+#include <stddef.h>
 
 /* The first release whose plugin interface reads registers at the start of blocks as we need it. */
 #define ENGINE_LEAST_MAJOR 9u
@@ -37,5 +38,10 @@ struct engine {
  * answered, and what to do. Changes the environment: while the process has one thread only.
  */
 int engine_find(struct engine *out, struct err *e);
+
+/* Room for the argument of QEMU's -plugin: a path, in which each comma is doubled, and options of the plugin. */
+#define ENGINE_PLUGIN_ROOM (2u * PATH_MAX + 512u)
+/* Writes this argument without options, and returns its length. */
+size_t engine_plugin_argument(const struct engine *n, char out[ENGINE_PLUGIN_ROOM]);
 
 #endif
