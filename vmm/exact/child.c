@@ -50,6 +50,7 @@ struct args {
 	char text[ARGS_MAX][ARG_LEN]; /* of those that are put together */
 	char plugin[ENGINE_PLUGIN_ROOM];
 	unsigned int n;
+	char api[40]; /* variable of its environment: the plugin names the version that this QEMU accepts */
 };
 
 void child_init(struct child *c)
@@ -282,12 +283,9 @@ static bool parent_is_there(int sync, bool waits)
 /* Nothing of the environment is for QEMU: there may be secrets in it. */
 static void child_execs(const struct args *a)
 {
-	const char *api = getenv("KVMPROF_QEMU_API");
-	char own[40], path[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C";
-	char *env[] = { path, locale, own, NULL };
+	const char *const env[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", a->api, NULL };
 
-	snprintf(own, sizeof(own), "KVMPROF_QEMU_API=%.16s", api ? api : "");
-	execve(a->at[0], (char *const *)a->at, env);
+	execve(a->at[0], (char *const *)a->at, (char *const *)env);
 	child_fails(a->at[0], strerror(errno));
 }
 
@@ -603,14 +601,11 @@ static int start_qemu(struct child *c, const struct engine *n, const struct exac
 		      struct err *e)
 {
 	cleanup_free struct args *a = calloc(1, sizeof(*a));
-	char api[8];
 	int ret;
 
 	if (!a)
 		return err_nomem(e);
-	/* The plugin names the version that this QEMU accepts. */
-	snprintf(api, sizeof(api), "%d", n->api);
-	setenv(ENGINE_API_VARIABLE, api, 1);
+	snprintf(a->api, sizeof(a->api), ENGINE_API_VARIABLE "=%d", n->api);
 	make_args(c, a, n, cfg);
 	ret = tell_needs(c, n, cfg, e);
 	return ret ? ret : start_with_pipes(c, a, cfg->jail, e);
