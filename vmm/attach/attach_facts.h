@@ -34,7 +34,7 @@ struct attach_facts {
 		by_look; /* samples; by_look: the thread slept, and was not stopped */
 	/* Periods for which no samples stand: the machine was paused; the thread slept in the VMM. */
 	uint64_t paused, away;
-	/* The same time, ns, and that of vCPUs that were never started. */
+	/* These periods in ns, and the time of vCPUs that were never started. */
 	uint64_t paused_ns, away_ns, unstarted_ns;
 	uint64_t thread_stops, sampling_ns; /* stops of threads in so much time of sampling */
 	uint64_t peeks[PEEK_STATUSES];	    /* attempts by BPF, and what came of them */

@@ -49,7 +49,7 @@ struct attach_halt {
 };
 
 struct attach_look {
-	int syscall, wchan, schedstat; /* of /proc/PID/task/TID; -1: it cannot be read */
+	int syscall, wchan, schedstat; /* files of /proc/PID/task/TID; -1: it cannot be read */
 	/* Halted: registers of a stop in this sleep, or in an earlier one at the same place. */
 	bool kept, adopts;
 	bool unstarted; /* no guest has ever run on it */
@@ -87,7 +87,7 @@ void attach_look_leave(struct attach *a, unsigned int i, enum attach_left why, u
  * the thread has to be stopped for it: then that breaks off nothing but KVM_RUN.
  */
 bool attach_look_sample(struct attach *a, unsigned int i, enum attach_seen seen);
-/* The same of a thread that was stopped outside of KVM_RUN. Returns whether the machine is paused: then there is nothing to be sampled. */
+/* Returns whether the machine of a thread that was stopped outside of KVM_RUN is paused: then there is nothing to be sampled. */
 bool attach_look_stopped_away(struct attach *a, unsigned int i);
 /*
  * Notes that vCPU i has been stopped in KVM_RUN for a sample, with fresh registers in its page, after it was seen so. If it is halted, these serve

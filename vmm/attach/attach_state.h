@@ -45,8 +45,8 @@ struct attach {
 		stray[ATTACH_MAX_STRAYS]; /* no vCPUs; they have not stopped to be let go yet */
 	unsigned int nstrays;
 	struct gmem_remote capture, consumer; /* one for each thread that reads */
-	struct resident resident;	      /* of capture */
-	struct attach_reader *reader;	      /* of consumer */
+	struct resident resident;	      /* pages that capture may read */
+	struct attach_reader *reader;	      /* serves consumer */
 	uint64_t absent_before;		      /* this sample: reads that ended at an absent page */
 	struct gmem_remote_expected expected[ATTACH_MAX_VCPUS];
 	struct gmem capture_mem, consumer_mem;	/* the same memory, read by each of these */

@@ -13,9 +13,9 @@ struct machine_ops;
 struct vm;
 
 /*
- * A struct vm for n vCPUs that are not KVM's, without samples yet; attached is for ops. With a
- * cfg->ring_size of 0 the caller initializes the rings.
- * NULL: there is no memory (*e); attached is still the caller's then.
+ * Returns a struct vm for n vCPUs that are not KVM's, without samples yet; attached is for ops. With a
+ * cfg->ring_size of 0 the caller initializes the rings. Returns NULL if there is no memory (*e); attached is
+ * still the caller's then.
  */
 struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
 			       const struct attach_config *cfg, unsigned int n, struct err *e);
@@ -28,7 +28,7 @@ struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
  */
 void foreign_rest(struct vm *vm);
 void foreign_resume(struct vm *vm);
-/* Of a vm that came from one of these; after vm_join() they are final. */
+/* Stores the facts of a vm that came from attach_open(), split_open() or gdb_open(). After vm_join() they are final. */
 void foreign_facts(const struct vm *vm, struct attach_facts *out);
 
 #endif

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of `stat` (proc(5)). */
+/* Numbers of fields of `stat` (proc(5)). */
 enum { STAT_START = 22, STAT_RESIDENT = 24 };
 
 /* Names of so many machines are put into a message. */

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #define ATTACH_MAX_VCPUS 64u
-#define ATTACH_MAX_FDS 1024u /* of vCPUs, their copies included */
+#define ATTACH_MAX_FDS 1024u /* descriptors of vCPUs, copies included */
 #define ATTACH_MAX_THREADS 4096u
 #define ATTACH_MAX_MAPPINGS 64u
 /* Smaller mappings are not guest RAM. */

@@ -45,7 +45,7 @@ struct rsp {
 	unsigned int window; /* such packets that may wait for their answers at once */
 	struct buf in;	     /* what has come and is not used yet */
 	size_t at;	     /* in `in` */
-	struct buf data;     /* of the last packet */
+	struct buf data;     /* content of the last packet */
 };
 
 void rsp_init(struct rsp *r);

@@ -15,7 +15,7 @@ int rsp_description(struct rsp *r, struct buf *out, struct err *e);
 /* Threads, which are vCPUs, in their order. At least one, else -ENODEV. */
 int rsp_threads(struct rsp *r, char id[RSP_MAX_THREADS][RSP_THREAD_ID], unsigned int *n,
 		struct err *e);
-/* What a command of the VMM's own monitor prints. -ENOTSUP: it takes none. */
+/* Runs a command of the VMM's own monitor, and stores what it prints. -ENOTSUP: the stub takes no such commands. */
 int rsp_monitor(struct rsp *r, const char *command, struct buf *out, struct err *e);
 /*
  * Memory; the caller has set chunk. -EFAULT: it is not there (no text is set then); else the

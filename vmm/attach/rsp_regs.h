@@ -25,7 +25,7 @@ struct rsp_place {
 struct rsp_layout {
 	struct rsp_place gpr[GPR_COUNT], rip, rflags, cs, ss, fs_base, gs_base, kernel_gs, cr0, cr2,
 		cr3, cr4, efer;
-	uint32_t size; /* of all registers */
+	uint32_t size; /* bytes of all registers */
 };
 
 /*

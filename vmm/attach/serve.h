@@ -69,7 +69,7 @@ enum serve_op {
 
 struct serve_control {
 	uint64_t vcpus;	 /* a bit for each whose samples are wanted */
-	uint64_t period; /* of the first event */
+	uint64_t period; /* ns: the first event's */
 	uint32_t stack_max;
 	uint8_t collect, armed;
 };

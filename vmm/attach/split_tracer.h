@@ -37,7 +37,7 @@ struct split_hello {
 	uint32_t vcpus, regions;
 	uint64_t ring_size; /* ring_round() of what was asked for */
 	struct gmem_region region[GMEM_MAX_REGIONS];
-	pid_t tid[ATTACH_MAX_VCPUS]; /* of the vCPUs' threads */
+	pid_t tid[ATTACH_MAX_VCPUS]; /* threads of the vCPUs */
 };
 
 /* Message of `end`: the machine has ended. */

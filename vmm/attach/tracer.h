@@ -38,7 +38,7 @@ struct tracee {
 	struct tracer_own own;
 	bool by_own;		      /* held: at that signal */
 	bool gone;		      /* it has ended */
-	struct user_regs_struct regs; /* of the thread, while it is held */
+	struct user_regs_struct regs; /* registers of the thread, while it is held */
 	bool hidden; /* that it was held: KVM_RUN, or a wait, is about to begin again */
 	struct user_regs_struct broken; /* hidden: the registers with which that had returned */
 	uint64_t passed_on;		/* signals */

@@ -18,7 +18,7 @@
 #include "vmm/exact/callstacks.h"
 
 #define COUNTFILE_MAGIC UINT64_C(0x31544e43464d564b) /* "KVMFCNT1" as bytes */
-#define COUNTFILE_MAX_INSNS 512u		     /* of a block */
+#define COUNTFILE_MAX_INSNS 512u		     /* instructions of a block */
 
 struct countfile_block {
 	uint64_t pc;

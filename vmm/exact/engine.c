@@ -89,7 +89,7 @@ static void become(char *const argv[], int out, pid_t parent)
 	syscall(SYS_exit_group, 127);
 }
 
-/* What the program prints, on both streams. -errno: it cannot be started, or does not end. */
+/* Runs the program, and stores what it prints on both streams. -errno: it cannot be started, or does not end. */
 static int engine_ask(char *const argv[], char *text, size_t size)
 {
 	pid_t parent = getpid(), pid;

@@ -80,13 +80,13 @@ static uint64_t executed(const struct exact *x)
 	return x->stop.kind == EXACT_STOP_PLACE && x->stop.at ? x->stop.at - 1 : x->stop.at;
 }
 
-/* What the page says now, while the vCPU runs. */
+/* Returns the count that the page has now, while the vCPU runs. */
 static uint64_t count_now(const struct exact *x)
 {
 	return exact_stop_count(x->child.shared, &x->expected);
 }
 
-/* As KVM has them. */
+/* Copies the registers to where KVM has them. */
 static void take_regs(const struct exact_regs *r, struct kvm_run *run)
 {
 	struct kvm_regs *g = &run->s.regs.regs;
@@ -590,7 +590,7 @@ static void configure(struct exact *x)
 	}
 }
 
-/* What exact_free() gives back, but for the struct vm. */
+/* Makes what exact_free() frees, but for the struct vm. */
 static int begin(struct exact *x, struct err *e)
 {
 	int ret;

@@ -65,7 +65,7 @@ struct exact_part {
 	uint64_t addr;	  /* as linked */
 };
 
-/* What QEMU opens by name, but for memory and pipes. */
+/* Files that QEMU opens by name, but for memory and pipes. */
 struct exact_needs {
 	const struct engine *engine; /* the program and the plugin */
 	const struct nvdimm *disk;

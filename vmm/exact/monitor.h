@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MONITOR_MAX 65536u	/* of registers: 2 KiB for each vCPU */
+#define MONITOR_MAX 65536u	/* bytes of an answer: registers are 2 KiB for each vCPU */
 #define MONITOR_TURN 65536u	/* bytes that are taken in a row */
 #define MONITOR_MOST (1u << 20) /* between two questions: events are some hundred bytes each */
 #define MONITOR_ANSWER_MS 2000

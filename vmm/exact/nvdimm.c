@@ -119,8 +119,8 @@ void nvdimm_close(struct nvdimm *n)
 
 /* -- does the guest have it? ----------------------------------------------------------------- */
 
-#define NVDIMM_ALIGN \
-	(UINT64_C(1) << 30) /* of the range, and at most of each (pc_get_device_memory_range()) */
+/* Alignment of the range, and the most that each NVDIMM takes for its own (QEMU, pc_get_device_memory_range()). */
+#define NVDIMM_ALIGN (UINT64_C(1) << 30)
 #define ABOVE_4G (UINT64_C(1) << 32)
 
 uint64_t nvdimm_range(const struct nvdimm *disk, unsigned int n, uint64_t ram_above_4g,
@@ -137,7 +137,7 @@ uint64_t nvdimm_range(const struct nvdimm *disk, unsigned int n, uint64_t ram_ab
 /* Entries of page tables: SDM vol. 3, 4.5. */
 #define ENTRIES 512u
 #define TOP_LEVEL 4u
-#define KERNEL_ENTRY 256u /* of the top level, from which on addresses are the kernel's */
+#define KERNEL_ENTRY 256u /* first entry of the top level whose addresses are the kernel's */
 #define ENTRY_PRESENT 1u
 #define ENTRY_LARGE 0x80u
 #define ENTRY_ADDRESS UINT64_C(0x000ffffffffff000)

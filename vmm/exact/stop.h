@@ -39,7 +39,7 @@ struct exact_stop {
 	struct exact_regs regs;
 };
 
-/* What the program itself has asked for, and knows. */
+/* The values that the program itself has requested, and expects. */
 struct exact_expected {
 	uint64_t least;	      /* no instruction before this one can follow */
 	uint64_t next;	      /* the instruction that is sampled next */
@@ -56,7 +56,7 @@ int exact_stop_take(const exact_page *page, const struct exact_expected *x, stru
 /* Returns how many instructions the page says have begun, within what is possible. */
 uint64_t exact_stop_count(const exact_page *page, const struct exact_expected *x);
 
-/* What the plugin says once it is loaded. */
+/* The message of the plugin once it is loaded. */
 struct exact_hello {
 	uint32_t magic, version;
 	char error[128]; /* printable; "": there is none */

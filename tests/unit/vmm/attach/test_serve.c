@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is refused of the messages that a process of attach without rights sends to the one that traces. */
+/* The process of attach that traces refuses bad messages of the one without rights. */
 #include "vmm/attach/serve.h"
 
 #include <errno.h>
