@@ -2,6 +2,7 @@
 #include "profile/analyse/stacks/identity.h"
 
 #include "base/cleanup.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -171,6 +172,19 @@ struct identity identity_of(const struct identity_names *n, const struct stackse
 	const struct stackset_func *f = &n->set->func[func];
 
 	return (struct identity){ n->name[func], identity_dso(f), identity_mode(stack, f) };
+}
+
+uint64_t identity_hash(const struct identity *id)
+{
+	return table_mix((uintptr_t)id->name, (uint64_t)(uintptr_t)id->dso << 2 | id->mode);
+}
+
+bool identity_equal(const void *a, const void *b, const void *ctx)
+{
+	const struct identity *x = a, *y = b;
+
+	(void)ctx;
+	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
 }
 
 const char *identity_mode_name(uint8_t mode)

@@ -30,6 +30,10 @@ struct identity {
 	uint8_t mode; /* for identity_mode_name() */
 };
 
+/* Hash and equality (table_equal) of identities whose texts are from one struct texts, so that equal ones are one pointer. */
+uint64_t identity_hash(const struct identity *id);
+bool identity_equal(const void *a, const void *b, const void *ctx);
+
 /* The names that functions of a set are compared by. The set must outlive it. */
 struct identity_names {
 	const struct stackset *set;

@@ -14,31 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row's texts are kept once: pointers tell them apart. */
-struct diff_key {
-	const char *name, *dso;
-	uint8_t mode; /* for identity_mode_name() */
-};
-
 struct diff_private {
 	struct diff_options opt;
 	unsigned int nruns, added;
 	struct diff_run *run;
 	struct texts texts;
-	struct table key;
+	struct table key;    /* struct identity of each row */
 	struct table cloned; /* by stack: names that are those of clones in some run, as pointers */
 	double *share;	     /* for each key nruns of self, then nruns of children */
 	size_t share_cap;
 	struct buf text; /* a stack's name while it is made */
 };
-
-static bool equal_key(const void *a, const void *b, const void *ctx)
-{
-	const struct diff_key *x = a, *y = b;
-
-	(void)ctx;
-	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
-}
 
 /* -- rows ---------------------------------------------------------------------------------- */
 
@@ -57,20 +43,15 @@ static double *children_of(const struct diff_private *v, uint32_t row)
 	return self_of(v, row) + v->nruns;
 }
 
-static uint64_t diff_hash(const struct diff_key *k)
-{
-	return table_mix((uintptr_t)k->name, (uint64_t)(uintptr_t)k->dso << 2 | k->mode);
-}
-
 static int row_of(struct diff_private *v, const char *name, const char *dso, uint8_t mode,
 		  uint32_t *out)
 {
-	struct diff_key k = { texts_add(&v->texts, name), texts_add(&v->texts, dso), mode };
+	struct identity k = { texts_add(&v->texts, name), texts_add(&v->texts, dso), mode };
 	bool fresh;
 
 	if (!k.name || !k.dso || make_room(v) < 0)
 		return -ENOMEM;
-	return table_add(&v->key, diff_hash(&k), &k, out, &fresh);
+	return table_add(&v->key, identity_hash(&k), &k, out, &fresh);
 }
 
 /* -- by symbol ------------------------------------------------------------------------------ */
@@ -212,18 +193,18 @@ static const char *without_parts(struct diff_private *v, const char *stack)
  */
 static int merge_parts(struct diff_private *v)
 {
-	struct table merged = TABLE_OF(struct diff_key, equal_key);
+	struct table merged = TABLE_OF(struct identity, identity_equal);
 	const size_t numbers = (size_t)2 * v->nruns;
 	int ret = 0;
 
 	for (size_t i = 0; i < v->key.n && !ret; i++) {
-		struct diff_key k = ((struct diff_key *)v->key.item)[i];
+		struct identity k = ((struct identity *)v->key.item)[i];
 		const double *from = v->share + i * numbers;
 		uint32_t at;
 		bool fresh;
 
 		k.name = without_parts(v, k.name);
-		ret = k.name ? table_add(&merged, diff_hash(&k), &k, &at, &fresh) : -ENOMEM;
+		ret = k.name ? table_add(&merged, identity_hash(&k), &k, &at, &fresh) : -ENOMEM;
 		if (ret || at == i)
 			continue;
 		/* Rows before i were moved already, so that row `at` is free or one of those that were added up. */
@@ -271,7 +252,7 @@ int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struc
 	lineage_init(&d->lineage);
 	v->opt = *opt;
 	v->nruns = na + nb;
-	v->key = TABLE_OF(struct diff_key, equal_key);
+	v->key = TABLE_OF(struct identity, identity_equal);
 	ret = stats_design_init(&d->design, &layout, e);
 	if (!ret) {
 		v->run = calloc(v->nruns, sizeof(*v->run));
@@ -363,7 +344,7 @@ int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 	return 0;
 }
 
-static void fill_row(struct diff *d, struct diff_row *r, const struct diff_key *k,
+static void fill_row(struct diff *d, struct diff_row *r, const struct identity *k,
 		     const double *share)
 {
 	const struct diff_private *v = d->priv;
@@ -421,7 +402,7 @@ static int false_discoveries(struct diff *d)
 int diff_finish(struct diff *d, struct err *e)
 {
 	struct diff_private *v = d->priv;
-	const struct diff_key *key;
+	const struct identity *key;
 
 	if (v->added != v->nruns)
 		return err_set(e, EINVAL, "%u of %u runs were given", v->added, v->nruns);

@@ -67,11 +67,9 @@ struct search {
 
 static bool equal_function(const void *a, const void *b, const void *ctx)
 {
-	const struct identity *x = &((const struct lineage_function *)a)->id;
-	const struct identity *y = &((const struct lineage_function *)b)->id;
+	const struct lineage_function *x = a, *y = b;
 
-	(void)ctx;
-	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
+	return identity_equal(&x->id, &y->id, ctx);
 }
 
 static bool equal_edge(const void *a, const void *b, const void *ctx)
@@ -105,10 +103,7 @@ int lineage_function(struct lineage *l, const struct identity *id, uint32_t *out
 	bool fresh;
 
 	if (!like.id.name || !like.id.dso ||
-	    table_add(&l->functions,
-		      table_mix((uintptr_t)like.id.name,
-				(uint64_t)(uintptr_t)like.id.dso << 2 | like.id.mode),
-		      &like, out, &fresh))
+	    table_add(&l->functions, identity_hash(&like.id), &like, out, &fresh))
 		return -ENOMEM;
 	l->function = l->functions.item;
 	l->nfunctions = l->functions.n;
