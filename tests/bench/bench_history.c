@@ -7,7 +7,7 @@
  *
  * A history has one rule, a time with a threshold of 2 %. `worse` are histories in which a step for the worse is reported;
  * with a true step, `near` are those that have one at most three entries away from it. --series prints the histories
- * instead, a line each (scenario, first entry of the change or -1, values), for bench_history.py. --changes reads series, a
+ * instead, a line each (scenario, first entry of the change, -1 without one or -2 for several, values), for bench_history.py. --changes reads series, a
  * line of values each, and prints where their levels change. WORDS: only the histories that are called so.
  */
 #include "profile/compare/gate/series.h"

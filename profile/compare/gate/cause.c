@@ -123,22 +123,13 @@ static bool most_follow(const struct cause *c, const struct gate_finding *f, siz
 	return 2 * count > n && 2 * sum > all;
 }
 
-/* Returns the threshold as a share. */
-static double threshold_of(const struct gate_finding *f)
-{
-	const double t = f->stats.min_effect;
-
-	return f->stats.unit == STATS_RELATIVE ? t * f->result.base
-	       : f->stats.unit == STATS_POINTS ? t / 100
-					       : t;
-}
-
 static int explain(const struct cause *c, struct gate_run *run, struct gate_finding *f)
 {
+	const double threshold = stats_in_values(&f->stats, f->result.base, f->stats.min_effect);
 	char text[256];
 
-	/* Without the threshold's part of its own, so that a real change is never hidden. */
-	if (!follows(c, f) || fabs(own_change(c, f)) >= threshold_of(f))
+	/* A change of its own that reaches the threshold is never explained, so that a real one is not hidden. */
+	if (!follows(c, f) || fabs(own_change(c, f)) >= threshold)
 		return 0;
 	snprintf(text, sizeof(text), "%s%sa %s part because %s", f->note ? f->note : "",
 		 f->note ? ", " : "", c->factor < 1 ? "smaller" : "larger", c->text);

@@ -49,17 +49,12 @@ static int add_step(struct find *f, const struct gate_step *step)
 	return 0;
 }
 
-/* At least the rule's threshold, which may be relative to what was before. */
+/* Returns whether a change is at least the rule's threshold, which may be relative to what was before. */
 static bool is_large(const struct gate_rule *r, double before, double change)
 {
 	const struct stats_rule rule = gate_rule_stats(r, before, 0);
-	double bar = rule.min_effect;
 
-	if (rule.unit == STATS_RELATIVE)
-		bar *= before;
-	else if (rule.unit == STATS_POINTS)
-		bar /= 100;
-	return fabs(change) >= bar;
+	return fabs(change) >= stats_in_values(&rule, before, rule.min_effect);
 }
 
 /* Which change of a series is judged, against which level. */

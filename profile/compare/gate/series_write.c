@@ -27,16 +27,12 @@ static void say_step(struct step_cells *c, const struct gate_step *x)
 {
 	enum gate_rule_dimension d = x->name ? GATE_RULE_PART : gate_rule_dimension(x->rule);
 	const struct stats_rule stats = gate_rule_stats(x->rule, x->before, 0);
-	double diff = x->after - x->before;
 
 	say_name(c->name, sizeof(c->name), x);
 	gate_say_value(c->before, sizeof(c->before), d, x->before);
 	gate_say_value(c->after, sizeof(c->after), d, x->after);
 	gate_say_effect(c->change, sizeof(c->change), &stats, d,
-			stats.unit == STATS_RELATIVE ? diff / x->before
-			: stats.unit == STATS_POINTS ? 100 * diff
-						     : diff,
-			GATE_EFFECT_IS_CHANGE);
+			stats_effect(&stats, x->before, x->after), GATE_EFFECT_IS_CHANGE);
 }
 
 static void text_step(struct buf *out, const struct gate_series *s, const struct gate_step *x)

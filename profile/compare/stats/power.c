@@ -173,18 +173,6 @@ static double tail(double shift, double t, double floor, double df)
 	return sum / norm;
 }
 
-static double in_values(const struct stats_spread *s, const struct stats_rule *r, double effect)
-{
-	switch (r->unit) {
-	case STATS_RELATIVE:
-		return effect * s->base;
-	case STATS_POINTS:
-		return effect / 100;
-	default:
-		return effect;
-	}
-}
-
 struct plan {
 	double se, df, level; /* level: what alpha the permutation test really has */
 };
@@ -232,7 +220,8 @@ static double power_of(const struct stats_spread *s, const struct stats_rule *r,
 		       const struct plan *p, double effect)
 {
 	bool two = r->worse == STATS_EITHER;
-	double change = in_values(s, r, effect), least = in_values(s, r, r->min_effect), t;
+	double change = stats_in_values(r, s->base, effect);
+	double least = stats_in_values(r, s->base, r->min_effect), t;
 
 	if (!(p->level > 0) || p->df < 1)
 		return 0;
@@ -274,7 +263,7 @@ static double pass_power(const struct stats_spread *s, const struct stats_rule *
 			 const struct plan *p)
 {
 	const double miss = r->miss == 0 ? STATS_MISS : r->miss;
-	double least = in_values(s, r, r->min_effect), pass;
+	double least = stats_in_values(r, s->base, r->min_effect), pass;
 
 	if (!(p->se > 0))
 		return 1;

@@ -98,7 +98,19 @@ static double location(const struct stats_rule *r, const double *sorted, unsigne
 	return stats_mean(sorted, n);
 }
 
-static double effect_of(const struct stats_rule *r, double base, double head)
+double stats_in_values(const struct stats_rule *r, double base, double effect)
+{
+	switch (r->unit) {
+	case STATS_RELATIVE:
+		return effect * base;
+	case STATS_POINTS:
+		return effect / 100;
+	default:
+		return effect;
+	}
+}
+
+double stats_effect(const struct stats_rule *r, double base, double head)
 {
 	switch (r->unit) {
 	case STATS_RELATIVE:
@@ -332,7 +344,7 @@ int stats_compare(struct stats_design *d, const struct stats_rule *r, const doub
 	if (verdict_describe(&c, &o, &median_shift) < 0)
 		return err_set(e, ENOMEM, "out of memory for comparing %u runs",
 			       d->nbase + d->nhead);
-	o.effect = has_base(&c, &o) ? effect_of(&c.r, o.base, o.head) : NAN;
+	o.effect = has_base(&c, &o) ? stats_effect(&c.r, o.base, o.head) : NAN;
 	if (isnan(o.effect)) {
 		undecided(&o, STATS_NO_BASE);
 	} else if (!d->deals.deal) {

@@ -56,6 +56,11 @@ struct stats_rule {
 	double quantile; /* for STATS_QUANTILE: 0 to 1; 0.5 is the median */
 };
 
+/* Returns an effect in the rule's unit as a difference of values, where base has the mean `base`. */
+double stats_in_values(const struct stats_rule *r, double base, double effect);
+/* Returns the effect, in the rule's unit, that head has against base. */
+double stats_effect(const struct stats_rule *r, double base, double head);
+
 /* -- the result -------------------------------------------------------------------------------- */
 
 enum stats_verdict { STATS_PASS, STATS_FAIL, STATS_INCONCLUSIVE };

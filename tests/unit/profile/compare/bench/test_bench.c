@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a bench is told, when it may stop, and how it watches a run. */
+/* The options of a bench, and how it watches a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +124,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_cpus),
-
 		cmocka_unit_test(test_exec),
 	};
 
