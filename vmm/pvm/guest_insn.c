@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define PAGE 4096u
+/* SDM vol. 3, 2.5: ring 0 may not write read-only pages. */
+#define CR0_WP (UINT64_C(1) << 16)
 
 /* One decoder for each vCPU thread, freed with it. */
 struct decoder {
@@ -252,6 +254,17 @@ int guest_insn_set(struct guest_insn *g, unsigned int i, uint64_t value)
 	return 0;
 }
 
+/* Returns whether the instruction may access this page so (SDM vol. 3, 4.6.1). */
+static bool may_access(const struct guest_insn *g, const struct mmu_page *page,
+		       enum guest_access access)
+{
+	const struct kvm_sregs *s = &g->v->run->s.regs.sregs;
+
+	if ((s->cs.selector & 3) == 3)
+		return page->user && (access == GUEST_READ || page->write);
+	return access == GUEST_READ || page->write || !(s->cr0 & CR0_WP);
+}
+
 void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len,
 		      enum guest_access access)
 {
@@ -260,7 +273,7 @@ void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len,
 
 	if ((gva & (PAGE - 1)) + len > PAGE || mmu_walk(&g->v->vm->mem, &root, gva, &page) < 0)
 		return NULL;
-	if (access == GUEST_WRITE && !page.write)
+	if (!may_access(g, &page, access))
 		return NULL;
 	return gmem_ptr(&g->v->vm->mem, page.gpa, len);
 }
@@ -274,7 +287,7 @@ int guest_insn_look(const struct guest_insn *g, uint64_t gva, enum guest_access 
 	struct mmu_page page;
 	bool present = mmu_walk(&g->v->vm->mem, &root, gva, &page) == 0;
 
-	if (!present || (write && !page.write)) {
+	if (!present || !may_access(g, &page, access)) {
 		*code = (write ? FAULT_WRITE : 0) | (present ? FAULT_PRESENT : 0) |
 			(user ? FAULT_USER : 0);
 		return -EFAULT;

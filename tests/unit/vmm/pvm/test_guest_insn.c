@@ -17,6 +17,8 @@
 
 #include "tests/unit/insn_fixture.h"
 
+#define CR0_WP 0x10000u
+
 static void address_size_32(void **state)
 {
 	struct kvm_regs *r = &f.v->run->s.regs.regs;
@@ -69,6 +71,36 @@ static void memory_faults(void **state)
 		CODE_BYTES(0x48, 0x0f, 0xc7, 0x0f);
 		err_clear(&e);
 		assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	}
+}
+
+/* Without CR0.WP ring 0 writes pages that are read-only; programs never do, nor access pages of the kernel. */
+static void page_rights(void **state)
+{
+	static const uint8_t load[] = { 0x0f, 0x38, 0xf0, 0x08 };  /* movbe ecx, [rax] */
+	static const uint8_t store[] = { 0x0f, 0x38, 0xf1, 0x08 }; /* movbe [rax], ecx */
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+	struct kvm_sregs *s = &f.v->run->s.regs.sregs;
+
+	(void)state;
+	for (unsigned int i = 0; i < 16; i++) {
+		const bool wp = i & 1, user = i & 2, page_user = i & 4, page_write = i & 8;
+		const uint64_t at = DATA + 0x10000 + i * UINT64_C(0x1000);
+		const bool reads = !user || page_user;
+		const bool writes = reads && (page_write || (!user && !wp));
+		struct err e = { 0 };
+
+		fake_map(&f, at, FAKE_P | (page_user ? FAKE_U : 0) | (page_write ? FAKE_W : 0));
+		s->cr0 = (FAKE_CR0 & ~(uint64_t)CR0_WP) | (wp ? CR0_WP : 0);
+		s->cs.selector = user ? 0x33 : 0x10;
+		r->rax = at;
+		put_code(load, sizeof(load));
+		assert_int_equal(complete_instruction(f.v, &e), reads ? 0 : -ENOTSUP);
+		r->rcx = 0x11223344;
+		put_code(store, sizeof(store));
+		err_clear(&e);
+		assert_int_equal(complete_instruction(f.v, &e), writes ? 0 : -ENOTSUP);
+		assert_memory_equal(fake_host(&f, at), writes ? "\x11\x22\x33\x44" : "\0\0\0", 4);
 	}
 }
 
@@ -145,11 +177,8 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(address_size_32),
-		TEST(memory_faults),
-		TEST(refused),
-		TEST(rip_not_mapped),
-		TEST(instruction_across_pages),
+		TEST(address_size_32), TEST(memory_faults),  TEST(page_rights),
+		TEST(refused),	       TEST(rip_not_mapped), TEST(instruction_across_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
