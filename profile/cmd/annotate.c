@@ -257,7 +257,7 @@ static int annotate_one(struct annotate_command *c, struct srcline *kernel, stru
 
 	if (ret)
 		return ret;
-	ret = annotate_text(&c->text, &c->find, c->fn, c->opt->buildid_dir, e);
+	ret = annotate_text(&c->text, c->fn, c->opt->buildid_dir, e);
 	if (ret)
 		return ret;
 	ret = annotate_open_lines(c, kernel, e);

@@ -105,7 +105,7 @@ static void script_put_inlined(struct script_command *s, const struct perfdata_f
 static void script_put_frame(struct script_command *s, struct names_view view,
 			     const struct perfdata_frame *f)
 {
-	uint64_t addr;
+	uint64_t addr, line_addr;
 	struct srcline_result at = { 0 };
 	struct name name;
 	const char *sym;
@@ -113,8 +113,9 @@ static void script_put_frame(struct script_command *s, struct names_view view,
 	size_t n, sym_len, dso_len;
 
 	addr = names_lookup_frame(s->in.names, view, f, s->in.p->ours, &name);
-	if (s->lines && f->kernel)
-		at = srcline_of(s->lines, addr);
+	line_addr = addr;
+	if (s->lines && f->kernel && names_to_first_kernel(&name, &line_addr))
+		at = srcline_of(s->lines, line_addr);
 	for (unsigned int i = 0; i + 1 < at.n; i++)
 		script_put_inlined(s, f, &name, names_shown_off(&name) + (f->ip - addr),
 				   &at.frame[i]);

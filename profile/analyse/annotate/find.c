@@ -55,10 +55,10 @@ struct find_files {
 static struct lines *kernel_lines(const struct find_files *x, uint64_t *addr)
 {
 	struct srcline *kernel = x->find->in->lines;
-	uint64_t at = *addr + (x->fn->addr - x->fn->symbol->addr);
+	uint64_t at = *addr + (x->fn->addr - x->fn->symbol->addr) - x->fn->shift;
 
-	if (strcmp(x->fn->dso, PERFDATA_KERNEL_DSO) != 0 || !kernel || srcline_load(kernel, NULL) ||
-	    !srcline_linked(kernel, at, addr))
+	if (strcmp(x->fn->dso, PERFDATA_KERNEL_DSO) != 0 || x->fn->other_kernel || !kernel ||
+	    srcline_load(kernel, NULL) || !srcline_linked(kernel, at, addr))
 		return NULL;
 	return srcline_lines(kernel);
 }
@@ -151,6 +151,9 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 		.addr = at->kernel ? at->ip - name->off : name->symbol->addr,
 		.size = name->symbol->size,
 		.view = view,
+		.from = f->in->now,
+		.shift = name->shift,
+		.other_kernel = name->other_kernel,
 	};
 	struct annotate_function *fn;
 	const uint8_t *id;

@@ -24,10 +24,13 @@ struct annotate_function {
 	const char *dso;	      /* "[kernel.kallsyms]", "[ext4]", a path */
 	bool kernel, wanted;	      /* kernel: a module's, too */
 	uint64_t addr, size;
-	uint64_t bias;		/* added to addr: where it was sampled first */
-	struct names_view view; /* and what was mapped then */
-	uint8_t id_len;		/* 0: not known */
-	uint8_t build_id[20];	/* the program's build id: its first id_len bytes */
+	uint64_t bias;		     /* added to addr: where it was sampled first */
+	struct names_view view;	     /* and what was mapped then */
+	const struct perfdata *from; /* and the profile of the kernel that ran then */
+	uint64_t shift;		     /* as in struct name */
+	bool other_kernel;
+	uint8_t id_len;	      /* 0: not known */
+	uint8_t build_id[20]; /* the program's build id: its first id_len bytes */
 	uint64_t weight, samples;
 	struct annotate_hit *at; /* of a wanted one: for each byte; then packed */
 	size_t nhits;

@@ -8,6 +8,7 @@
 
 struct annotate_lines {
 	struct srcline *kernel; /* borrowed; NULL: it is a program's function */
+	uint64_t shift;		/* as in struct name */
 	struct lines *own;	/* of the program's file */
 	struct debuginfo *info;
 	/* The latest source file. */
@@ -42,8 +43,13 @@ int annotate_lines_open(struct annotate_lines **out, const struct annotate_funct
 
 	if (!l)
 		return err_nomem(e);
-	if (fn->kernel) {
+	if (fn->kernel && fn->other_kernel) {
+		err_set(why, ENOENT,
+			"the function is that of a later kernel: choose that kernel with --epoch");
+		ret = 0;
+	} else if (fn->kernel) {
 		l->kernel = srcline;
+		l->shift = fn->shift;
 		ret = srcline_load(srcline, why);
 		if (!ret || ret == -ENOENT) {
 			if (!ret && *srcline_why(srcline))
@@ -81,7 +87,7 @@ bool annotate_lines_at(struct annotate_lines *l, uint64_t addr, struct annotate_
 	int n = 0;
 
 	if (l->kernel) {
-		r = srcline_of(l->kernel, addr);
+		r = srcline_of(l->kernel, addr - l->shift);
 	} else if (from) {
 		n = lines_lookup(from, addr, frame, LINES_MAX_FRAMES, NULL);
 		r = (struct srcline_result){ .frame = frame, .n = n > 0 ? (unsigned int)n : 0 };

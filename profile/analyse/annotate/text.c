@@ -49,8 +49,7 @@ static int copy_range(struct annotate_text *out, const struct textstore_range *r
 	return 0;
 }
 
-static int kernel_text(struct annotate_text *out, const struct annotate_find *f,
-		       const struct annotate_function *fn, struct err *e)
+static int kernel_text(struct annotate_text *out, const struct annotate_function *fn, struct err *e)
 {
 	const struct textstore_range *r;
 	struct textstore *store = NULL;
@@ -60,14 +59,14 @@ static int kernel_text(struct annotate_text *out, const struct annotate_find *f,
 	size_t n = strlen(fn->dso);
 	int ret;
 
-	if (!f->in->p->dir)
+	if (!fn->from->dir)
 		return err_set(e, ENOENT,
 			       "%s: a profile of one file has no code of the kernel; record "
 			       "without --single-file",
 			       fn->symbol->name);
 	if (strcmp(fn->dso, PERFDATA_KERNEL_DSO) != 0 && n > 2)
 		snprintf(module, sizeof(module), "%.*s", (int)(n - 2), fn->dso + 1);
-	if (asprintf(&path, "%s/text", f->in->p->dir) < 0) {
+	if (asprintf(&path, "%s/text", fn->from->dir) < 0) {
 		path = NULL;
 		return err_nomem(e);
 	}
@@ -120,8 +119,8 @@ static int program_text(struct annotate_text *out, const struct annotate_functio
 	return 1;
 }
 
-static int user_text(struct annotate_text *out, const struct annotate_find *f,
-		     const struct annotate_function *fn, const char *buildid_dir, struct err *e)
+static int user_text(struct annotate_text *out, const struct annotate_function *fn,
+		     const char *buildid_dir, struct err *e)
 {
 	cleanup_free char *own = NULL, *cached = NULL, *home = NULL;
 	char hex[BUILDID_HEX_MAX];
@@ -130,7 +129,7 @@ static int user_text(struct annotate_text *out, const struct annotate_find *f,
 	buildid_hex(hex, fn->build_id, fn->id_len);
 	if (!buildid_dir)
 		buildid_dir = home = buildid_default_dir();
-	if (fn->id_len && f->in->p->dir && asprintf(&own, "%s/dso/%s", f->in->p->dir, hex) > 0)
+	if (fn->id_len && fn->from->dir && asprintf(&own, "%s/dso/%s", fn->from->dir, hex) > 0)
 		ret = program_text(out, fn, own);
 	if (!ret && fn->id_len && buildid_dir &&
 	    asprintf(&cached, "%s/.build-id/%.2s/%s/%s", buildid_dir, hex, hex + 2,
@@ -152,13 +151,13 @@ static int user_text(struct annotate_text *out, const struct annotate_find *f,
 			     fn->dso);
 }
 
-int annotate_text(struct annotate_text *out, const struct annotate_find *f,
-		  const struct annotate_function *fn, const char *buildid_dir, struct err *e)
+int annotate_text(struct annotate_text *out, const struct annotate_function *fn,
+		  const char *buildid_dir, struct err *e)
 {
 	int ret;
 
 	*out = (struct annotate_text){ 0 };
-	ret = fn->kernel ? kernel_text(out, f, fn, e) : user_text(out, f, fn, buildid_dir, e);
+	ret = fn->kernel ? kernel_text(out, fn, e) : user_text(out, fn, buildid_dir, e);
 	if (ret)
 		annotate_text_deinit(out);
 	return ret;

@@ -18,8 +18,8 @@ struct annotate_text {
 };
 
 /* buildid_dir NULL: $HOME/.debug. -ENOENT: the message says what is missing. */
-int annotate_text(struct annotate_text *out, const struct annotate_find *f,
-		  const struct annotate_function *fn, const char *buildid_dir, struct err *e);
+int annotate_text(struct annotate_text *out, const struct annotate_function *fn,
+		  const char *buildid_dir, struct err *e);
 void annotate_text_deinit(struct annotate_text *t);
 
 #endif

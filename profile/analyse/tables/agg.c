@@ -230,14 +230,13 @@ static int find_row(struct agg_private *v, const struct agg_frame *f, struct agg
  * Of the instruction itself, where calls were inlined: the frame's own line is that of
  * the innermost call. Kernel frames only, as srcline has the kernel's.
  */
-static int line_of(struct agg_private *v, const struct perfdata_frame *f, uint64_t addr,
-		   const char **out)
+static int line_of(struct agg_private *v, const struct name *name, uint64_t addr, const char **out)
 {
 	struct srcline_result at = { 0 };
 	cleanup_free char *text = NULL;
 
 	*out = NULL;
-	if (v->config.lines && (v->need & AGG_NEED_LINE) && f->kernel)
+	if (v->config.lines && (v->need & AGG_NEED_LINE) && names_to_first_kernel(name, &addr))
 		at = srcline_of(v->config.lines, addr);
 	if (!at.n || !at.frame[0].line)
 		return 0;
@@ -311,6 +310,7 @@ struct stack_walk {
 	struct perfdata_walk walk;
 	uint32_t left;
 	struct perfdata_frame f;
+	struct name name;
 	struct agg_frame frame;
 	uint32_t func; /* when functions are needed */
 };
@@ -343,16 +343,16 @@ static enum agg_mode mode_of(const struct chain *c, const struct perfdata_frame 
 static int stack_next(struct stack_walk *w)
 {
 	const struct agg_config *c = &w->v->config;
-	struct name name;
+	const struct name *name = &w->name;
 	uint64_t addr;
 
 	if (!w->left-- || !perfdata_walk_next(&w->walk, &w->f) || (c->kernel_only && !w->f.kernel))
 		return 0;
-	addr = names_lookup_frame(w->v->names, w->s->chain.view, &w->f, c->exact, &name);
-	w->frame.symbol = name.symbol;
+	addr = names_lookup_frame(w->v->names, w->s->chain.view, &w->f, c->exact, &w->name);
+	w->frame.symbol = name->symbol;
 	/* As perf has it: code without a name is known by its place in its file. */
-	w->frame.addr = !name.symbol && name.program != NAMES_NONE ? addr + name.to_file : addr;
-	w->frame.dso = name.dso;
+	w->frame.addr = !name->symbol && name->program != NAMES_NONE ? addr + name->to_file : addr;
+	w->frame.dso = name->dso;
 	w->frame.mode = mode_of(&w->s->chain, &w->f);
 	if (w->v->need_funcs && find_func(w->v, &w->frame, &w->func) < 0)
 		return -ENOMEM;
@@ -397,7 +397,8 @@ static int add_frame(struct agg *a, struct stack_walk *w, uint64_t stamp)
 		a->mode_weight[w->frame.mode] += w->s->weight;
 	if ((!c->dso.n || passes_dso(&c->dso, w->frame.dso)) &&
 	    (!c->symbol || func_at(v, w->func)->is_symbol)) {
-		if (line_of(v, &w->f, w->frame.addr, &w->frame.line) < 0 ||
+		w->frame.line = NULL;
+		if ((w->f.kernel && line_of(v, &w->name, w->frame.addr, &w->frame.line) < 0) ||
 		    find_row(v, &w->frame, &row) < 0)
 			return -ENOMEM;
 		count_row(row, w->s, w->f.innermost, stamp);

@@ -230,7 +230,7 @@ int names_exec(struct names *n, uint32_t pid, struct err *e)
 int names_forget_all(struct names *n, struct err *e)
 {
 	static char unknown[] = UNKNOWN;
-	const struct names_dso none = { .name = unknown, .kernel = true };
+	const struct names_dso none = { .name = unknown, .kernel = true, .other_kernel = true };
 	const struct mapping half = { .addr = KERNEL_HALF, .end = UINT64_MAX };
 	int ret = spaces_clear_all(&n->spaces, e);
 
@@ -301,6 +301,8 @@ static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t add
 			out->symbol =
 				find_kernel_symbol(n, d->at_run_time, addr - d->shift, &out->off);
 		out->symbols = out->symbol ? d->at_run_time : NULL;
+		out->shift = d->shift;
+		out->other_kernel = d->other_kernel;
 		return;
 	}
 	/* A kernel that has a map is nowhere else. */

@@ -41,8 +41,21 @@ struct name {
 	uint64_t map_start; /* of the mapping it is in, the kernel's too; 0: in none */
 	uint32_t program;   /* of a user address, for names_build_id(); NAMES_NONE */
 	const struct symtab *symbols; /* that symbol is of; NULL as symbol */
+	uint64_t
+		shift; /* distance of a later kernel's address from the same code of the first kernel */
+	bool other_kernel; /* the address is one of a later kernel that is another build */
 };
 #define NAMES_NONE UINT32_MAX
+
+/*
+ * Moves the address of a kernel's frame to where the guest's first kernel has the same code, which is the kernel whose debug
+ * information is searched (srcline.h). Returns false if that kernel does not have the code.
+ */
+static inline bool names_to_first_kernel(const struct name *n, uint64_t *addr)
+{
+	*addr -= n->shift;
+	return !n->other_kernel;
+}
 
 /* The offset that is shown: 0 for what lies in front of the function. */
 static inline uint64_t names_shown_off(const struct name *n)

@@ -34,6 +34,7 @@ struct names_dso {
 	struct symtab *symbols;
 	const struct symtab *at_run_time; /* symbols of a module or of a later kernel; borrowed */
 	uint64_t shift; /* distance of a later kernel from where at_run_time has it */
+	bool other_kernel; /* a later kernel that is another build, or addresses that were mapped before it */
 };
 
 /* Functions that kallsyms gives to one module. */

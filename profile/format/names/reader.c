@@ -118,13 +118,16 @@ static bool is_first_build(const struct names *n)
 static int map_later_kernel(struct names *n, const struct perfdata_record *r, struct err *e)
 {
 	static char name[] = PERFDATA_KERNEL_DSO;
-	struct names_dso d = { .name = name, .kernel = true, .at_run_time = n->from->kernel };
+	struct names_dso d = {
+		.name = name, .kernel = true, .at_run_time = n->from->kernel, .other_kernel = true
+	};
 	struct mapping m = { .addr = r->map.addr };
 
 	/* The functions of a kernel that has booted again are those that it had the first time. */
 	if (is_first_build(n) && n->kernel) {
 		d.at_run_time = n->kernel;
 		d.shift = r->map.addr - n->kernel_start;
+		d.other_kernel = false;
 	}
 	if (__builtin_add_overflow(r->map.addr, r->map.len, &m.end))
 		m.end = UINT64_MAX;
@@ -255,6 +258,7 @@ int reader_open(struct reader *r, const struct reader_options *o, struct err *e)
 	if (!ret)
 		ret = perfdata_open_epoch(&r->p, o->input ? o->input : "perf.data", o->event,
 					  o->epoch, e);
+	r->now = r->p;
 	if (!ret)
 		ret = names_create(&r->names, r->p, o->buildid_dir, e);
 	if (ret)
@@ -290,7 +294,10 @@ int reader_next(struct reader *r, struct perfdata_record *rec, struct err *e)
 			names_unwind_copy(r->names, r->p, rec);
 		if (rec->kind == PERFDATA_SAMPLE || rec->kind == PERFDATA_MARKER)
 			return 1;
-		if (rec->kind == PERFDATA_MAP && r->lines)
+		if (rec->kind == PERFDATA_EPOCH)
+			r->now = rec->epoch;
+		/* A later kernel's addresses are moved to the first one's: names_to_first_kernel(). */
+		if (rec->kind == PERFDATA_MAP && r->lines && r->now == r->p)
 			srcline_set_map(r->lines, rec);
 		ret = names_record(r->names, rec, e);
 		if (ret)

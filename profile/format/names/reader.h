@@ -25,6 +25,8 @@ struct reader {
 	struct names *names;
 	struct tasks *tasks;
 	struct srcline *lines; /* the caller's; told where the kernel is mapped; NULL: none */
+	const struct perfdata
+		*now; /* the profile that the records are of: p, or a later kernel's */
 };
 
 /* The errors of perfdata_open_epoch() and names_create(). After one there is nothing to close. */

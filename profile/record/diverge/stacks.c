@@ -57,6 +57,7 @@ static void stacks_name_frame(struct naming *n, struct names_view view,
 	struct srcline_result at = { 0 };
 	struct name name;
 	uint64_t addr = names_lookup_frame(n->in.names, view, f, n->in.p->ours, &name);
+	uint64_t line_addr = addr;
 
 	out->ip = f->ip;
 	if (name.symbol && asprintf(&out->symbol, "%s+0x%" PRIx64,
@@ -65,8 +66,8 @@ static void stacks_name_frame(struct naming *n, struct names_view view,
 		out->symbol = NULL;
 	if (name.dso[0] != '[' || strcmp(name.dso, "[unknown]") != 0)
 		out->dso = strdup(name.dso);
-	if (n->lines && f->kernel)
-		at = srcline_of(n->lines, addr);
+	if (n->lines && f->kernel && names_to_first_kernel(&name, &line_addr))
+		at = srcline_of(n->lines, line_addr);
 	if (at.n && at.frame[0].line &&
 	    asprintf(&out->line, "%s:%u", at.frame[0].file ? at.frame[0].file : "??",
 		     at.frame[0].line) < 0)

@@ -3,8 +3,10 @@
 #include "tests/unit/profile_fixture.h"
 
 #include "profile/format/names/reader.h"
+#include "profile/format/names/srcline.h"
 #include "profile/format/perfdata/read.h"
 #include "profile/format/perfdata/sink_epochs.h"
+#include "symbolizer/core/kimage.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -231,6 +233,72 @@ static void copy(void **state)
 	expect("copy", 3, by_kernel + 3, 1, true);
 }
 
+#define SLIDE 0x2400000u
+
+extern const uint8_t demo_elf[], demo_elf_end[];
+
+/* Returns source lines out of the demo's file, and the address of one of its functions in the first kernel. */
+static struct srcline *lines_of_demo(uint64_t *addr)
+{
+	const size_t len = (size_t)(demo_elf_end - demo_elf);
+	const char *path = fx_path(&f, "demo");
+	const struct debuginfo_places places = { .given = path, .cache_dir = "/nowhere" };
+	struct srcline *s = NULL;
+	struct symtab *t = NULL;
+	struct kimage demo;
+	FILE *out = fopen(path, "w");
+
+	assert_non_null(out);
+	assert_int_equal(fwrite(demo_elf, 1, len, out), len);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(kimage_parse(&demo, "demo", demo_elf, len, NULL), 0);
+	assert_int_equal(kimage_symbols(&demo, &t, NULL), 0);
+	*addr = symtab_find(t, "left_leaf")->addr - demo.text + FX_TEXT;
+	symtab_destroy(t);
+	assert_int_equal(srcline_create(&s, &places, NULL), 0);
+	srcline_set_id(s, demo.build_id, demo.build_id_len);
+	return s;
+}
+
+/* Source lines are those of the first kernel, also after a later one lay elsewhere. */
+static void lines(void **state)
+{
+	const struct reader_options o = { .input = fx_path(&f, "lines"), .buildid_dir = cache };
+	const struct profile_kernel moved = { .symbols = second,
+					      .text = FX_TEXT + SLIDE,
+					      .end = FX_TEXT + SLIDE + 0x10000 };
+	const bool other[] = { false, true, false, true };
+	struct perfdata_record r;
+	struct reader in = { 0 };
+	struct name name;
+	uint64_t addr, at;
+	unsigned int n = 0;
+
+	(void)state;
+	fx_begin(&f, "lines", false);
+	add(1000);
+	next_kernel(third, "6.13.0-three", "", 2000);
+	add(3000);
+	next_kernel(f.kernel, "6.1.0-fx", "", 4000);
+	add(5000);
+	assert_int_equal(f.sink->ops->kernel(f.sink, &moved, NULL), 0);
+	add(6000);
+	fx_end(&f);
+	assert_int_equal(reader_open(&in, &o, NULL), 0);
+	in.lines = lines_of_demo(&addr);
+	while (reader_next(&in, &r, NULL) > 0) {
+		at = r.sample.ip;
+		names_lookup_in(in.names, names_view(in.names, r.pid), NAMES_KERNEL, at, &name);
+		assert_int_equal(names_to_first_kernel(&name, &at), !other[n++]);
+		assert_int_equal(at, r.sample.ip);
+	}
+	assert_int_equal(n, 4);
+	assert_true(srcline_of(in.lines, addr).n > 0);
+	assert_int_equal(srcline_of(in.lines, addr + SLIDE).n, 0);
+	srcline_destroy(in.lines);
+	reader_close(&in);
+}
+
 /* A run that is killed has lost nothing of the kernels before, and half a second of the present one. */
 static void killed(void **state)
 {
@@ -291,6 +359,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(facts, setup, teardown),
 		cmocka_unit_test_setup_teardown(copy, setup, teardown),
+		cmocka_unit_test_setup_teardown(lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(single_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged, setup, teardown),
