@@ -404,6 +404,11 @@ void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack)
 
 /* -- what is known, for those who ask ---------------------------------------------------- */
 
+const struct target *guest_target(const struct guest *g)
+{
+	return g->target;
+}
+
 const char *guest_release(const struct guest *g)
 {
 	return g->target->osrelease;

@@ -93,6 +93,8 @@ enum epoch_state guest_epoch(struct guest *g, const struct sample *s);
  */
 int guest_create_later(struct guest **out, const struct guest *before, struct target *target,
 		       struct err *e);
+/* Returns what is known of the kernel: valid as long as g. */
+const struct target *guest_target(const struct guest *g);
 /* Returns the release of the kernel, or "" if it is not known. */
 const char *guest_release(const struct guest *g);
 

@@ -277,6 +277,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.opt = r->opt,
 		.events = &r->events,
 		.target = &r->source.target,
+		.present = guest_target(pipeline_guest(r->pipeline)),
 		.quirks = &r->quirks,
 		.vm = r->vm,
 		.stats = stats,
@@ -448,7 +449,7 @@ static int run_finish(struct run *r, struct err *e)
 						   &r->panic.console, pipeline_guest(r->pipeline),
 						   pipeline_panic(r->pipeline) },
 		       &r->panic.found);
-	r->panic.found.stack_seen = s.last && run_panic_is_on(&r->source.target, &s.last->stack);
+	r->panic.found.stack_seen = s.last && run_panic_is_on(s.present, &s.last->stack);
 	s.panic = &r->panic.found;
 	buf_init(&json);
 	summary_json(&s, &json);

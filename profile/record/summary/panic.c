@@ -12,7 +12,7 @@
 
 static void print_symbol(const struct summary *s, uint64_t ip, bool exact, FILE *out)
 {
-	const struct target *t = s->target;
+	const struct target *t = s->present;
 	uint64_t off;
 	const struct symbol *sym =
 		t->symbols ? symtab_lookup(t->symbols, exact ? ip : ip - 1, &off) : NULL;

@@ -22,7 +22,9 @@ struct summary_panic;
 struct summary {
 	const struct run_options *opt;
 	const struct events *events; /* of opt, as the host has them */
-	const struct target *target;
+	const struct target *target; /* of the first kernel */
+	const struct target *
+		present; /* of the kernel that runs now, or ran last: `crash` and `last` are its stacks */
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;

@@ -212,6 +212,7 @@ static int setup(void **state)
 	s = (struct summary){ .opt = &opt,
 			      .events = &ev,
 			      .target = &target,
+			      .present = &target,
 			      .quirks = &quirks,
 			      .stats = &p,
 			      .bound = &bound,
@@ -427,6 +428,44 @@ static void kinds(void **state)
 	free(text);
 }
 
+#define CRASH_AT UINT64_C(0xffffffff81000000)
+
+static struct symtab *one_function(const char *name)
+{
+	struct symtab *t = symtab_create();
+
+	assert_non_null(t);
+	assert_int_equal(symtab_add(t, CRASH_AT, 64, 'T', name), 0);
+	assert_int_equal(symtab_freeze(t, NULL), 0);
+	return t;
+}
+
+/* The stack of a crash has the names of the kernel that crashed, which need not be the first one. */
+static void crash_of_a_later_kernel(void **state)
+{
+	struct target second = { .name = target.name, .symbols = one_function("second") };
+	static struct stack crash = { .n = 1, .ip = { CRASH_AT + 4 }, .exact = { 1 } };
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	(void)state;
+	assert_non_null(f);
+	target.symbols = one_function("first");
+	s.present = &second;
+	s.crash = &crash;
+	result.have_regs = true;
+	result.regs.rip = CRASH_AT + 4;
+	summary_print_crash(&s, f);
+	fclose(f);
+	assert_non_null(strstr(text, "ffffffff81000004 second+0x4\n"));
+	assert_null(strstr(text, "first"));
+	free(text);
+	symtab_destroy(target.symbols);
+	symtab_destroy(second.symbols);
+	target.symbols = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,6 +473,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(costs, setup, teardown),
 		cmocka_unit_test_setup_teardown(parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(kinds, setup, teardown),
+		cmocka_unit_test_setup_teardown(crash_of_a_later_kernel, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
