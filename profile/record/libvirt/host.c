@@ -153,9 +153,10 @@ static int host_connect_in_time(struct libvirt_host *h, const char *uri, unsigne
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	}
 	pthread_detach(thread);
-	clock_gettime(CLOCK_REALTIME, &end);
+	/* The host's wall clock may be set back meanwhile. */
+	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += LIBVIRT_OPEN_S;
-	while ((ret = sem_timedwait(&o->done, &end)) < 0 && errno == EINTR)
+	while ((ret = sem_clockwait(&o->done, CLOCK_MONOTONIC, &end)) < 0 && errno == EINTR)
 		;
 	if (ret < 0)
 		return err_set(e, ETIMEDOUT, "libvirt: its daemon does not answer");
