@@ -29,11 +29,10 @@ static int diverge_read(struct diverge *d, struct err *e)
 static bool diverge_has_parted(const struct rerun side[2])
 {
 	struct trace_reader r[2];
-	struct err e;
 	uint64_t n;
 
-	if (trace_open(&r[0], side[0].trace, TRACE_SIZE, &e) ||
-	    trace_open(&r[1], side[1].trace, TRACE_SIZE, &e))
+	if (trace_open(&r[0], side[0].trace, TRACE_SIZE, NULL) ||
+	    trace_open(&r[1], side[1].trace, TRACE_SIZE, NULL))
 		return false;
 	n = r[0].head.nchecks < r[1].head.nchecks ? r[0].head.nchecks : r[1].head.nchecks;
 	/* Sums stay different once they are. */
