@@ -53,6 +53,21 @@ static int coverage_add(struct executed **list, size_t *n, size_t *cap, uint64_t
 	return 0;
 }
 
+/* Stores where debug information has the instruction of a sample. Returns false if it does not have it. */
+static bool coverage_linked(struct coverage_private *v, const struct perfdata_record *r,
+			    uint64_t *va)
+{
+	uint64_t addr = r->sample.ip;
+	struct name name;
+
+	if (v->in.now != v->in.p) {
+		names_lookup(v->in.names, r->pid, NAMES_KERNEL, addr, &name);
+		if (!names_to_first_kernel(&name, &addr))
+			return false;
+	}
+	return srcline_linked(v->lines, addr, va);
+}
+
 static int coverage_read(struct coverage *c, struct err *e)
 {
 	struct coverage_private *v = c->priv;
@@ -63,8 +78,7 @@ static int coverage_read(struct coverage *c, struct err *e)
 	while ((more = reader_next(&v->in, &r, e)) > 0 && !ret) {
 		if (r.kind != PERFDATA_SAMPLE)
 			continue;
-		if (r.kernel && r.sample.ip & KERNEL_HALF &&
-		    srcline_linked(v->lines, r.sample.ip, &va))
+		if (r.kernel && r.sample.ip & KERNEL_HALF && coverage_linked(v, &r, &va))
 			ret = coverage_add(&v->at, &v->n, &v->cap, va, r.sample.period);
 		else if (r.kernel && !(r.sample.ip & KERNEL_HALF))
 			ret = coverage_add(&v->early, &v->nearly, &v->early_cap, r.sample.ip,

@@ -9,7 +9,7 @@
  *   PATH/kcore_dir/modules   empty; perf wants it to be there
  *   PATH/dso/<build id>      ELF files of user programs, for kvmprof itself
  *   PATH/kvmprof.json        the totals (also inside data)
- *   PATH/epoch-2/            what the guest's second kernel did: such a directory without totals (sink_epochs.h)
+ *   PATH/epoch-2/            the samples of the guest's second kernel: such a directory (sink_epochs.h)
  * perf reads all but the last three, which it ignores. User programs go to the
  * build-id cache as well: the one place where perf looks for them.
  *
