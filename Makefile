@@ -261,7 +261,7 @@ unit/%:
 	@$(MAKE) $(JOBS) ROOM=$(ROOM) room-bins
 	@tests/run.py --build $(BUILD) --exact $(ROOM_BIN:$(BUILD)/%=%)
 
-## make test         all tests (installs what they need; 20 minutes, and 10 more once)
+## make test         all tests (installs what they need, some 700 MB; 40 minutes)
 ##                   TESTS="unit e2e/demo": only those whose name contains one of these
 ##                   NO_SKIP=1: what is skipped and not in tests/skips.txt fails
 test: deps-test
