@@ -56,7 +56,11 @@ int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *wh
 	if (a->what)
 		return err_set(e, EINVAL, "one machine at a time, not also '%.100s'", what);
 	if (!*what)
-		return err_set(e, EINVAL, "expected a PID or a domain, not ''");
+		return err_set(e, EINVAL, "expected %s, not ''",
+			       way == ATTACH_NAME     ? "a machine's name"
+			       : way == ATTACH_PID    ? "a PID"
+			       : way == ATTACH_DOMAIN ? "a domain"
+						      : "a PID or a domain");
 	a->way = way;
 	a->what = what;
 	return 0;

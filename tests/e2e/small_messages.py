@@ -8,6 +8,7 @@ without -i, a command name that no sample has, a host without libvirt, KVM or a 
 
 import json
 import os
+import re
 import shutil
 
 import e2e
@@ -242,6 +243,15 @@ def check_empty_paths():
     one_line(["--input '': expected a profile"], "script", "")
 
 
+def check_names_of_machines():
+    for option, what in (("--name", "a machine's name"), ("--pid", "a PID"), ("--domain", "a domain")):
+        one_line(["expected %s, not ''" % what], "attach", option, "")
+    p = e2e.kvmprof("attach", "--name", "nosuch")
+    check(p.status == 1 and re.match(r"kvmprof: no machine of this host is called nosuch(: there are \d.*)?"
+                                     r"( \(processes that may not be looked into without CAP_SYS_PTRACE: \d+\))?"
+                                     r"; `kvmprof list --machines` lists them\n$", p.err), "attach --name nosuch: %d %s" % (p.status, p.err))
+
+
 def check_lacks():
     p = e2e.kvmprof("list", "--domains", "-c", "qemu+unix:///system?socket=" + os.path.abspath("no-socket"))
     check(p.status == 1 and "kvmprof attach PID" in p.err and ("start its daemon" in p.err or "libvirt0" in p.err), "no libvirt: " + p.err)
@@ -307,6 +317,7 @@ check_perf_words()
 check_units()
 check_profile_words()
 check_empty_paths()
+check_names_of_machines()
 check_lacks()
 check_uninstall()
 build_guest()

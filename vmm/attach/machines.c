@@ -233,18 +233,23 @@ static void put_known(struct buf *text, const struct machines *all, const char *
 
 static int no_such(const struct machines *all, const char *name, struct err *e)
 {
+	char hidden[96] = "";
 	struct buf text;
 	int ret;
 
 	buf_init(&text);
 	put_known(&text, all, NULL);
 	buf_u8(&text, 0);
+	if (all->hidden)
+		snprintf(hidden, sizeof(hidden),
+			 " (processes that may not be looked into without CAP_SYS_PTRACE: %zu)",
+			 all->hidden);
 	ret = err_set(
 		e, ENOENT,
 		"no machine of this host is called %.60s%s%.300s%s; `kvmprof list --machines` "
 		"lists them",
 		name, all->n ? ": there are " : "", text.failed ? "" : (const char *)text.data,
-		all->hidden ? ", and processes that only root may look into" : "");
+		hidden);
 	buf_deinit(&text);
 	return ret;
 }
