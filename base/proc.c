@@ -124,6 +124,25 @@ static bool name_launcher(char path[PATH_MAX])
 	return true;
 }
 
+bool proc_runs(const char *task, const char *program)
+{
+	static const char deleted[] = " (deleted)";
+	char path[64], exe[PATH_MAX];
+	const char *name;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "%s/exe", task);
+	len = readlink(path, exe, sizeof(exe) - 1);
+	if (len <= 0)
+		return false;
+	exe[len] = '\0';
+	if ((size_t)len >= sizeof(deleted) && !strcmp(exe + len - (sizeof(deleted) - 1), deleted))
+		exe[(size_t)len - (sizeof(deleted) - 1)] = '\0';
+	(void)name_launcher(exe);
+	name = strrchr(exe, '/');
+	return name && !strcmp(name + 1, program);
+}
+
 const char *proc_program(char out[PATH_MAX])
 {
 	static const char self[] = "/proc/self/exe";

@@ -36,6 +36,12 @@ bool proc_comm(const char *task, char *comm, size_t cap);
 bool proc_status(const char *task, const char *name, char *value, size_t cap);
 
 /*
+ * Returns whether the process runs a program whose file has this name: also if the file was replaced meanwhile, or if the
+ * loader of a release's archive runs it (proc_program()).
+ */
+bool proc_runs(const char *task, const char *program);
+
+/*
  * Returns what execv() starts this program with: "/proc/self/exe", which also works when the file was replaced
  * meanwhile. A release's archive starts the program by the loader that lies beside it (scripts/package.sh), so that
  * the link leads to the loader: then out gets the path of the script that did so, and is returned. Async-signal-safe.

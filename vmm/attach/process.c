@@ -174,26 +174,13 @@ bool process_has_several(const struct process *p)
 	return false;
 }
 
-static bool is_kvmprof(const struct process *p)
-{
-	char path[64], exe[PATH_MAX];
-	const char *name;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)p->pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
-	if (n <= 0)
-		return false;
-	exe[n] = '\0';
-	name = strrchr(exe, '/');
-	return name && !strcmp(name, "/kvmprof");
-}
-
 bool process_drop_own_helper(struct process *p)
 {
 	unsigned int n = 0;
+	char task[32];
 
-	if (!is_kvmprof(p))
+	snprintf(task, sizeof(task), "/proc/%d", (int)p->pid);
+	if (!proc_runs(task, "kvmprof"))
 		return false;
 	qsort(p->vcpu, p->nvcpus, sizeof(p->vcpu[0]), by_id);
 	for (unsigned int i = 0; i < p->nvcpus; i++) {

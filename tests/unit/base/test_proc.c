@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/proc.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -47,6 +51,65 @@ static void program_of(void **state)
 	assert_string_equal(proc_program(out), "/proc/self/exe");
 }
 
+/* Starts a copy of sleep(1) at this path, and returns once it runs. */
+static pid_t run_as(const char *path)
+{
+	char command[256];
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	snprintf(command, sizeof(command), "cp -L \"$(command -v sleep)\" %s", path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		execl(path, "sleep", "600", (char *)NULL);
+		_exit(1);
+	}
+	/* execve(2) closes the child's end. */
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0);
+	close(ready[0]);
+	return child;
+}
+
+static void programs_are_known_by_their_file(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is;
+	} file[] = {
+		{ "kvmprof", true },
+		{ "kvmprof-old", false },
+		{ "sleep", false },
+		{ "lib/kvmprof/ld-linux-x86-64.so.2", true },
+		{ "lib/ld-linux-x86-64.so.2", false },
+	};
+	char top[] = "/tmp/kvmprof-proc-XXXXXX", path[128], task[32];
+
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	snprintf(path, sizeof(path), "mkdir -p %s/lib/kvmprof", top);
+	assert_int_equal(system(path), 0);
+	for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
+		pid_t child;
+
+		snprintf(path, sizeof(path), "%s/%s", top, file[i].path);
+		child = run_as(path);
+		snprintf(task, sizeof(task), "/proc/%d", (int)child);
+		assert_int_equal(proc_runs(task, "kvmprof"), file[i].is);
+		/* A new release takes its place. */
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(proc_runs(task, "kvmprof"), file[i].is);
+		kill(child, SIGKILL);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		assert_false(proc_runs(task, "kvmprof"));
+	}
+	snprintf(path, sizeof(path), "rm -r %s", top);
+	assert_int_equal(system(path), 0);
+}
+
 static void nobody(void **state)
 {
 	char text[PROC_STAT_MAX], value[8];
@@ -62,6 +125,7 @@ int main(void)
 		cmocka_unit_test(own_lines),
 		cmocka_unit_test(nobody),
 		cmocka_unit_test(program_of),
+		cmocka_unit_test(programs_are_known_by_their_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
