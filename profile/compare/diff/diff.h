@@ -25,13 +25,13 @@ struct diff_options {
 /* Indexed by run, those of the base first. */
 struct diff_row {
 	const char *mode; /* "kernel", "user", "idle" */
-	const char *name; /* of a stack: outermost first, with ';' in between */
-	const char *dso;  /* of a stack: "" */
+	const char *name; /* a stack's has its functions, outermost first, with ';' in between */
+	const char *dso;  /* "" for a stack */
 	const double *self, *children;
 	double self_a, self_b, children_a, children_b; /* means */
 	double noise; /* see share_noise(); for one sampled run a side, else 0 */
 	struct stats_shift stat;
-	double q; /* of stat.p, over all rows that are not left out */
+	double q; /* stat.p after correction for all rows that are not left out */
 };
 
 struct diff_run {

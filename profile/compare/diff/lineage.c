@@ -21,7 +21,6 @@
 #define SHOWN 0.05	     /* least weight of an event, as a part of what both functions have */
 #define RECURSION 64u	     /* callers among which the function itself is searched for */
 #define ROUNDS 8u	     /* functions that were renamed and call each other */
-#define DEPTH 8u	     /* functions that were inlined into each other */
 
 struct edge {
 	uint32_t caller, callee;
@@ -568,7 +567,7 @@ static int spread(struct search *x, enum lineage_side side, uint32_t function)
 	int ret = 0;
 
 	wave_add(&x->now, function, x->l->function[function].self[side]);
-	for (unsigned int depth = 0; depth <= DEPTH && x->now.n; depth++) {
+	for (unsigned int depth = 0; depth <= LINEAGE_DEPTH && x->now.n; depth++) {
 		struct wave done = x->now;
 
 		for (size_t i = 0; i < done.n; i++)

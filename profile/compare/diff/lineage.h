@@ -24,6 +24,7 @@
 #include "profile/analyse/stacks/identity.h"
 
 #define LINEAGE_NONE UINT32_MAX
+#define LINEAGE_DEPTH 8u /* functions that were inlined into each other, at most */
 
 enum lineage_side { LINEAGE_BASE, LINEAGE_HEAD, LINEAGE_SIDES };
 

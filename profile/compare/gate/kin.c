@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define RELATIONS 50u /* relations in a report */
-#define DEPTH 8u      /* functions that were inlined into each other */
 
 /* A run while its symbols change. */
 struct change {
@@ -50,7 +49,7 @@ static int add_run(struct lineage *l, enum lineage_side side, const struct gate_
 		lineage_add(l, side, number[i], one * run->symbol[i].self,
 			    one * run->symbol[i].children);
 	for (size_t i = 0; i < run->ncalls && !ret; i++) {
-		const struct gate_call *c = &run->call[i];
+		const struct lineage_call *c = &run->call[i];
 
 		ret = lineage_add_call(l, side,
 				       &(struct lineage_call){ number[c->caller], number[c->callee],
@@ -67,7 +66,7 @@ static bool pass_on(const struct change *x, const double *whole, const double *n
 	bool any = false;
 
 	for (size_t i = 0; i < x->run->ncalls; i++) {
-		const struct gate_call *c = &x->run->call[i];
+		const struct lineage_call *c = &x->run->call[i];
 
 		if (now[c->callee] > 0 && c->children > 0) {
 			next[c->caller] += now[c->callee] * c->children / whole[c->callee];
@@ -92,7 +91,7 @@ static int move_weights(struct change *x)
 	if (!room)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->ncalls; i++) {
-		const struct gate_call *c = &r->call[i];
+		const struct lineage_call *c = &r->call[i];
 
 		whole[c->callee] += c->children;
 		if (!(c->self > 0) ||
@@ -107,7 +106,7 @@ static int move_weights(struct change *x)
 
 		for (size_t i = 0; i < r->nsymbols; i++)
 			if (!l->function[x->number[i]].dissolved || !(whole[i] > 0) ||
-			    depth == DEPTH) {
+			    depth == LINEAGE_DEPTH) {
 				x->symbol[i].self += now[i];
 				now[i] = 0;
 			}

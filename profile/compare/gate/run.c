@@ -43,7 +43,7 @@ struct build {
 	struct identity_names names; /* the set's */
 	struct gate_counting counting;
 	struct table symbol; /* struct gate_symbol */
-	struct table call;   /* struct gate_call, by symbols as they came */
+	struct table call;   /* struct lineage_call, by symbols as they came */
 	uint32_t *of_func;   /* for each function and mode: index + 1 of its symbol */
 	uint32_t *stamp;     /* of each symbol: the last stack (+ 1) that counted for it */
 	size_t stamps;
@@ -59,7 +59,7 @@ static bool equal_symbol(const void *a, const void *b, const void *ctx)
 
 static bool equal_call(const void *a, const void *b, const void *ctx)
 {
-	const struct gate_call *x = a, *y = b;
+	const struct lineage_call *x = a, *y = b;
 
 	(void)ctx;
 	return x->caller == y->caller && x->callee == y->callee;
@@ -67,14 +67,14 @@ static bool equal_call(const void *a, const void *b, const void *ctx)
 
 static int add_call(struct build *b, uint32_t caller, uint32_t callee, double self, double children)
 {
-	const struct gate_call like = { .caller = caller, .callee = callee };
-	struct gate_call *c;
+	const struct lineage_call like = { .caller = caller, .callee = callee };
+	struct lineage_call *c;
 	uint32_t at;
 	bool fresh;
 
 	if (table_add(&b->call, table_mix(caller, callee), &like, &at, &fresh))
 		return -ENOMEM;
-	c = (struct gate_call *)b->call.item + at;
+	c = (struct lineage_call *)b->call.item + at;
 	c->self += self;
 	c->children += children;
 	return 0;
@@ -167,7 +167,7 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 		.set = s,
 		.counting = *counting,
 		.symbol = TABLE_OF(struct gate_symbol, equal_symbol),
-		.call = TABLE_OF(struct gate_call, equal_call),
+		.call = TABLE_OF(struct lineage_call, equal_call),
 		.of_func = calloc(s->nfuncs * STACKSET_MODES + 1, sizeof(*b.of_func)),
 	};
 	int ret = identity_names_init(&b.names, s);
@@ -242,27 +242,35 @@ static int fill_facts(struct gate_run *r, const char *path, const struct stackse
 	return r->path && r->event && r->osrelease && r->guest && r->message ? 0 : -ENOMEM;
 }
 
+/* Keeps what the totals have about the guest's command and about a panic. Returns 0 or -ENOMEM. */
+static int keep_totals(struct gate_run *r, const json_t *totals)
+{
+	const char *command = json_string_value(json_object_get(totals, "command"));
+	const json_t *panic = json_object_get(totals, "guest_panic");
+
+	r->command = command ? gate_run_keep(r, command) : NULL;
+	if (json_is_object(panic)) {
+		const char *text = json_string_value(json_object_get(panic, "text"));
+
+		r->panic = gate_run_keep(r, text && *text ? text : "unknown reason");
+		if (!r->panic)
+			return -ENOMEM;
+	}
+	return command && !r->command ? -ENOMEM : 0;
+}
+
 static int measure(struct gate_run *r, const struct stackset *s, const struct gate_rules *rules,
 		   const struct gate_counting *counting, struct err *e)
 {
 	struct gate_source src = { .set = s, .weight = r->weight, .counting = *counting };
 	cleanup_free uint8_t *work = NULL;
 	json_t *totals = gate_totals(s->json);
-	const json_t *panic;
-	const char *command;
 	int ret = phases_find(&r->phases, s, e);
 
 	ret = ret ? ret : work_find(&work, s) ? err_nomem(e) : 0;
 	src.work = work;
 	r->work = ret ? NAN : work_of(r, s, work);
-	command = json_string_value(json_object_get(totals, "command"));
-	r->command = command ? gate_run_keep(r, command) : NULL;
-	panic = json_object_get(totals, "guest_panic");
-	if (json_is_object(panic)) {
-		const char *text = json_string_value(json_object_get(panic, "text"));
-
-		r->panic = gate_run_keep(r, text && *text ? text : "unknown reason");
-	}
+	ret = ret ? ret : keep_totals(r, totals);
 	src.phases = r->phases;
 	src.totals = totals;
 	for (size_t i = 0; i < rules->n && !ret; i++) {

@@ -9,6 +9,7 @@
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_RUN_H
 #define KVMPROF_PROFILE_COMPARE_GATE_RUN_H
 
+#include "profile/compare/diff/lineage.h"
 #include "profile/compare/gate/rules.h"
 #include "base/texts.h"
 
@@ -19,12 +20,6 @@ struct gate_symbol {
 	const char *note;      /* what to know of it; NULL: nothing (kin.c) */
 };
 
-/* The weight that a function has directly below another one. Both are indexes of gate_run.symbol. */
-struct gate_call {
-	uint32_t caller, callee;
-	double self, children;
-};
-
 struct gate_run {
 	const char *path;
 	size_t nrules;
@@ -33,7 +28,7 @@ struct gate_run {
 	struct phases phases;
 	struct gate_symbol *symbol; /* by name, DSO and mode */
 	size_t nsymbols;
-	struct gate_call *call;
+	struct lineage_call *call; /* by indexes of symbol[] */
 	size_t ncalls;
 	double weight; /* that shares are of */
 	uint64_t samples;

@@ -42,7 +42,7 @@ static void wilson(unsigned int k, double n, double confidence, double *lo, doub
 	*hi = (p + z2 / (2 * n) + half) / (1 + z2 / n);
 }
 
-/* Of that many gates with these rules, those that fail. */
+/* Returns how many of n gates with these rules fail. */
 static unsigned int failed_gates(const char *text, unsigned int n, double points)
 {
 	struct gate_rules *rules = NULL;
@@ -89,7 +89,7 @@ static void identical_code_fails_no_more_often_than_promised(void **state)
 	assert_true(lo <= ERROR_RATE);
 }
 
-/* The same rules do fail where there is a reason. */
+/* These rules do fail where there is a reason. */
 static void one_that_grew_is_found(void **state)
 {
 	char text[1024];
