@@ -42,7 +42,7 @@ struct folded_folded {
 	size_t deepest;
 };
 
-/* As the script does it. dst has room for src. */
+/* Copies a name as stackcollapse-perf.pl writes it. dst has room for src. */
 static void tidy(char *dst, const char *src, bool comm)
 {
 	static const char anonymous[] = "(anonymous namespace)";

@@ -172,7 +172,7 @@ static void put_header(const struct iprof *p, struct export_out *o, const struct
 	put_key(o, "comm", p->s->task[at->task].comm);
 }
 
-/* Functions of the places [from, to), each once: those of the kernel are in kernel.syms. */
+/* Writes the functions of the places [from, to), each once. Those of the kernel are in kernel.syms. */
 static void put_functions(const struct iprof *p, struct export_out *o, size_t from, size_t to)
 {
 	uint32_t last = NO_FUNC;
@@ -267,7 +267,7 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Those of the places: what calls them is in no count. */
+/* Collects the kernel's functions of the places. Their callers are in no count. */
 static int find_symbols(struct iprof *p)
 {
 	p->symbol = calloc(p->nplaces + 1, sizeof(*p->symbol));

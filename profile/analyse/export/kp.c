@@ -49,7 +49,7 @@ struct kp {
 static const char *const without_stack[STACKSET_MODES] = { "(kernel)", "(usermode)", "(idle)",
 							   "(guest)" };
 
-/* A byte that ends something for a reader of the text: a stack, a name, or a module. */
+/* Returns whether the byte at p ends a stack, a name or a module for a reader of the text. */
 static bool is_special(const char *text, const char *p, bool name)
 {
 	bool blank = p > text && p[-1] == ' ';

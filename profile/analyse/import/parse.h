@@ -100,7 +100,7 @@ struct import_frame {
 	struct import_text name; /* len 0: it has none */
 	struct import_text dso;	 /* len 0: not told */
 	uint64_t addr, off;	 /* 0: not told */
-	uint64_t size;		 /* of the function, in bytes; 0: not told */
+	uint64_t size;		 /* bytes of the function; 0: not told */
 	bool kernel;
 	bool name_coded, dso_coded; /* as coded.h has it */
 	bool placed; /* addr is where the frame is in its DSO, from the start of the file or of the kernel's map */

@@ -8,7 +8,7 @@
 #include "profile/analyse/import/parse.h"
 
 /*
- * What `perf script` and `kvmprof script` print.
+ * Parses the output of `perf script` and `kvmprof script`.
  *
  *	sample = head NL *( frame NL ) NL
  *	head   = comm [ pid "/" ] tid [ "[" cpu "]" ] seconds "." fraction ":"

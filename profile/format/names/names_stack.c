@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The callers of a program's functions, out of the copies of its stack that perf record --call-graph dwarf
+ * Finds the callers of a program's functions in the copies of its stack that perf record --call-graph dwarf
  * makes: each sample has the registers and the bytes from the stack pointer on, and the call
  * frame information of the mapped files says where each caller's registers are.
  *

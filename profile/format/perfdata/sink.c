@@ -39,7 +39,7 @@ static struct sink_perfdata *self(struct sink *s)
 
 /* -- code ------------------------------------------------------------------------------ */
 
-/* False: there is none, for whatever reason. */
+/* Writes the kernel's code for perf annotate. Returns whether there is any. */
 static bool put_kcore(struct sink_perfdata *p)
 {
 	cleanup_free char *path = NULL;
@@ -121,9 +121,8 @@ static const struct profile_module **shown_modules(struct sink_perfdata *p, size
 }
 
 /*
- * What goes before the first sample: one range for each name, the last; its
- * earlier places have maps of their own, in their time. And, for those who want
- * perf annotate, the list that makes perf accept the kcore: see docs/perf-data.md.
+ * Writes the maps that go before the first sample: for each name the last range. Its earlier places have maps of their
+ * own, in their time. Also writes the list that makes perf annotate accept the kcore: see docs/perf-data.md.
  */
 static int put_early(struct sink_perfdata *p, const struct profile_module **m, size_t n, bool kcore,
 		     struct err *e)
@@ -242,7 +241,7 @@ static void drop_extras(struct sink_perfdata *p)
 	perfdata_sink_remove_in(p, MODULES_FULL);
 }
 
-/* The files that need the data of no sample. True: with a kcore. */
+/* Writes the files that need no sample. Returns whether there is a kcore. */
 static bool put_extras(struct sink_perfdata *p)
 {
 	bool kcore;
@@ -258,7 +257,7 @@ static bool put_extras(struct sink_perfdata *p)
 	return false;
 }
 
-/* The data; the samples come first when there is no room for everything. */
+/* Writes the data. The samples have precedence if there is no room for everything. */
 static void put_data(struct sink_perfdata *p, const char *json)
 {
 	bool kcore = put_extras(p);
@@ -730,7 +729,7 @@ static int open_directory(struct sink_perfdata *p, const struct sink_perfdata *o
 	return open_data(p, of, data, e);
 }
 
-/* The caller's directory is a temporary itself. */
+/* Creates the directory under its own name, since the caller's directory is a temporary itself. */
 static int create_in_place(struct sink_perfdata *p, const struct sink_perfdata *of, struct err *e)
 {
 	p->tmp = strdup(p->path);

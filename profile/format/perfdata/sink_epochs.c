@@ -14,7 +14,7 @@ struct sink_epochs {
 	struct sink *epoch[PERFDATA_MAX_EPOCHS];
 	unsigned int n;
 	struct sink_perfdata_options opt;
-	char *buildid_dir, *cache_stage; /* of opt, owned */
+	char *buildid_dir, *cache_stage; /* the strings of opt, owned */
 	struct profile_info info;
 	bool have_kernel;
 	bool left_out; /* the present kernel has no place in the profile */
@@ -108,7 +108,7 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 				 : sink_forward_sample(s, sample, e);
 }
 
-/* The stack of a marker would be named by another kernel; the moment itself counts for all. */
+/* Passes a marker on without its stack if the stack is of a kernel that is left out: another kernel would name it. */
 static int op_marker(struct sink *s, const struct profile_marker *m, struct err *e)
 {
 	struct profile_marker bare = *m;

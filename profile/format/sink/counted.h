@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * counted: the events of exact counts (`kvmprof run --engine exact --call-counts`), by name.
- * What each has: profile/record/run/exact_counts.h.
+ * profile/record/run/exact_counts.h describes each.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_SINK_COUNTED_H
 #define KVMPROF_PROFILE_FORMAT_SINK_COUNTED_H

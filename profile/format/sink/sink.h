@@ -227,7 +227,7 @@ static inline int sink_snapshot(struct sink *s, const char *path,
 }
 
 /*
- * What a sink in front of another one does by itself: pass each call on. Such a sink begins with a
+ * The operations of a sink in front of another one, which pass each call on. Such a sink begins with a
  * struct sink_forward and takes into its table of operations sink_forward_* for all that it has nothing
  * to do about.
  */

@@ -330,7 +330,7 @@ static void single_file(void **state)
 	perfdata_close(p);
 }
 
-/* What is damaged of a later kernel costs its samples, and the first one's are read. */
+/* Damage to a later kernel's profile costs its samples. Those of the first one are read. */
 static void damaged(void **state)
 {
 	struct perfdata *p = NULL;
