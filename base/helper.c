@@ -22,7 +22,7 @@
 
 /* -- in the process --------------------------------------------------------------------- */
 
-/* Standard error, for what the sandbox may say, the socket and the pipe: nothing else stays open. */
+/* Closes all but standard error, for what the sandbox may say, the socket and the pipe. */
 static int helper_close_all(int fd, int life)
 {
 	int null;

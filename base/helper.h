@@ -39,9 +39,9 @@ struct helper_work {
 	void *ctx;
 };
 
-/* No process yet: for helper_end(). */
+/* Makes *h one without a process, which helper_end() takes. */
 void helper_init(struct helper *h);
-/* Before this process has threads whose locks the new one could find taken. Returns 0 or -errno with e set. */
+/* Starts the process. Called before this one has threads whose locks the new one could find taken. Returns 0 or -errno with e set. */
 int helper_fork(struct helper *h, const struct helper_work *work, struct err *e);
 /* Waits until a message has come or the socket has ended. Returns false after that time. */
 bool helper_wait(const struct helper *h, unsigned int ms);

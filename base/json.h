@@ -99,7 +99,7 @@ struct json_member {
 	struct json_value value;
 };
 
-/* See json_put(). */
+/* Write the members up to JSON_KIND_END, and an object of them: see json_put(). */
 void json_members(struct json_writer *w, const struct json_member *m);
 void json_members_object(struct json_writer *w, const char *key, const struct json_member *m);
 
@@ -128,19 +128,19 @@ static inline struct json_value json_of_value(struct json_value v)
 	return v;
 }
 
-/* The address as the string "0x...". */
+/* Returns the address as the string "0x...". */
 static inline struct json_value json_address(uint64_t v)
 {
 	return (struct json_value){ JSON_KIND_HEX, .u = v };
 }
 
-/* The number with so many digits behind its point (%.*f). */
+/* Returns the number with so many digits behind its point (%.*f). */
 static inline struct json_value json_fixed(int digits, double v)
 {
 	return (struct json_value){ JSON_KIND_FIXED, digits, { .d = v } };
 }
 
-/* The number with so many significant digits (%.*g). */
+/* Returns the number with so many significant digits (%.*g). */
 static inline struct json_value json_short(int digits, double v)
 {
 	return (struct json_value){ JSON_KIND_SHORT, digits, { .d = v } };

@@ -240,7 +240,7 @@ static int option_take(const struct option_set *set, const struct item *item, vo
 	return value_take(r, (char *)at + item->offset + r->offset, arg, e);
 }
 
-/* A command without words takes one all the same where it has -i: as the profile, unless that was named. */
+/* Takes a word of a command without words as the profile, where the command has -i and the profile was not named. */
 static int take_input(const struct option_set *set, const struct items *l, bool named, void *at,
 		      char **word, struct err *e)
 {

@@ -22,7 +22,7 @@ FILE *proc_open(const char *path);
  * hold any character. NULL: it has gone.
  */
 const char *proc_stat(const char *task, char text[PROC_STAT_MAX]);
-/* proc_stat() of a file that is open already; a negative fd returns NULL. */
+/* Reads a file that is open already, as proc_stat() does; a negative fd returns NULL. */
 const char *proc_stat_of(int fd, char text[PROC_STAT_MAX]);
 
 /* The field of that number (proc(5) counts from 1) in what proc_stat() returned; 3 is the first. NULL:

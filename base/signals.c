@@ -35,7 +35,7 @@ static struct {
 	char file[SIGNALS_MAX_FILES][PATH_MAX];
 } signals = { .fd = -1 };
 
-/* As the signal does it by default. */
+/* Ends the process as the signal does by default. */
 static void signals_die(int signo)
 {
 	sigset_t set;
@@ -88,7 +88,7 @@ static void signals_alarm(unsigned int ms, bool again)
 	(void)setitimer(ITIMER_REAL, &when, NULL);
 }
 
-/* In the handler. */
+/* Starts the grace. Called in the handler. */
 static void signals_give_grace(void)
 {
 	signals.watching = 0;

@@ -34,7 +34,7 @@ enum signals_mode {
  */
 void signals_init(void);
 void signals_set(enum signals_mode mode);
-/* Becomes readable when a signal was reported (SIGNALS_REPORT), or by signals_wake(). -1: there are no descriptors. */
+/* Returns a descriptor that becomes readable when a signal was reported (SIGNALS_REPORT), or by signals_wake(). -1: there is none. */
 int signals_fd(void);
 /*
  * Watches the process until it is called with false: a process that has nearly no processor time for SIGNALS_GRACE_MS in
@@ -45,7 +45,7 @@ void signals_watch(bool on);
 bool signals_came(void);
 /* Returns the same and changes nothing. */
 bool signals_are_there(void);
-/* Async-signal-safe. */
+/* Makes the descriptor readable. Async-signal-safe. */
 void signals_wake(void);
 
 /*

@@ -109,7 +109,7 @@ static void *signal_stack_create(void)
 	return p;
 }
 
-/* The thread is about to end. Blocks all signals, as their stack is no more. */
+/* Unmaps the stack of a thread that is about to end. Blocks all signals, as their stack is no more. */
 static void signal_stack_destroy(void *p)
 {
 	sigset_t all;

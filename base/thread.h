@@ -65,7 +65,7 @@ int thread_start_guarded(pthread_t *out, enum thread_kind kind, void *(*main)(vo
 int thread_start_early(pthread_t *out, enum thread_kind kind, void (*early)(void *),
 		       void *(*main)(void *), void *arg);
 
-/* pthread_cond_init(), for pthread_cond_timedwait() until a time of CLOCK_MONOTONIC. */
+/* Initializes a condition for waits until a time of CLOCK_MONOTONIC. */
 void thread_cond_init(pthread_cond_t *c);
 /* Waits on a condition of thread_cond_init() until this time of CLOCK_MONOTONIC. Returns as pthread_cond_timedwait(). */
 int thread_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *lock, uint64_t until_ns);

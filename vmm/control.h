@@ -46,13 +46,13 @@ void vm_resume(struct vm *vm);
 
 /* -- the vCPUs' threads: they stop only where KVM_RUN was interrupted, so that an access to a device is complete ---- */
 
-/* Before a vCPU enters: the next KVM_RUN shall return at once if a pause is asked for. */
+/* Lets the next KVM_RUN return at once if a pause is asked for. Called before a vCPU enters. */
 void vm_pause_enter(struct vcpu *v);
-/* After KVM_RUN was interrupted: stand as long as a pause is asked for. */
+/* Stops the vCPU as long as a pause is asked for. Called after KVM_RUN was interrupted. */
 void vm_pause_stand(struct vcpu *v);
-/* Ask for a pause without waiting for it; any thread. */
+/* Requests a pause without waiting for it; any thread. */
 void vm_pause_ask(struct vm *vm);
-/* The guest has reset itself, on vCPU v if that is known: the end, unless the machine starts anew (vm_config.reboots). */
+/* Handles a reset by the guest, on vCPU v if that is known: the end, unless the machine starts anew (vm_config.reboots). */
 void vm_reset_ask(struct vm *vm, const struct vcpu *v);
 
 #endif

@@ -63,7 +63,7 @@ static int devices_add_transport(struct vm *vm, struct machine_virtio *v, struct
 			       (struct dev_irq){ devices_irq, vm }, e);
 }
 
-/* The name of d is one that no other device has (-EEXIST). d is the machine's from here on, also when this fails. */
+/* Adds a device whose name no other one has (else -EEXIST). d is the machine's from here on, also when this fails. */
 static int add_virtio(struct vm *vm, struct virtio *d, struct err *e)
 {
 	struct machine_virtio v = { .d = d };

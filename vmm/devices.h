@@ -15,7 +15,7 @@
 struct virtio;
 struct vm;
 
-/* The virtio devices that vm->setup asks for. */
+/* Makes the virtio devices that vm->setup asks for. */
 int devices_create(struct vm *vm, struct err *e);
 /* Their threads; from vm_start(), before any vCPU runs. */
 int devices_start(struct vm *vm, struct err *e);

@@ -12,7 +12,7 @@
 
 struct vm;
 
-/* Before the devices that tell of requests or packets; destroyed after them. */
+/* Makes the log before the devices that report requests or packets; it is destroyed after them. */
 enum machine_io_kind { MACHINE_IO_REQUESTS, MACHINE_IO_PACKETS };
 int io_log_create(struct vm *vm, struct err *e);
 void io_log_destroy(struct vm *vm);

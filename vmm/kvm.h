@@ -42,7 +42,7 @@ void kvm_host_close(struct kvm_host *h);
 /* A new machine: its descriptor, or -errno. A signal, also a stop, interrupts this request. */
 int kvm_vm_create(const struct kvm_host *h);
 
-/* A descriptor of KVM's statistics of a vCPU (kvmstats.h): -ENOTSUP, or -errno of KVM. */
+/* Returns a descriptor of KVM's statistics of a vCPU (kvmstats.h), -ENOTSUP, or -errno of KVM. */
 int kvm_stats_fd(const struct kvm_host *h, int vcpu_fd);
 
 /* The rate of a guest's TSC, by one of its vCPUs; 0: KVM does not tell. */

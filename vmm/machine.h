@@ -166,7 +166,7 @@ static inline void machine_changed(struct vm *vm, enum vm_change what, const voi
 		vm->ops->changed(vm, what, how);
 }
 
-/* On the clock of the machine's samples: CLOCK_MONOTONIC, or its own. Any thread. */
+/* Returns the time on the clock of the machine's samples: CLOCK_MONOTONIC, or its own. Any thread. */
 static inline uint64_t machine_now_ns(const struct vm *vm)
 {
 	return vm->ops->now ? vm->ops->now(vm) : clock_mono_ns();

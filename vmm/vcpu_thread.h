@@ -21,7 +21,7 @@ struct vm;
 struct vcpu *vcpu_current(void);
 /* Makes this thread that of v. */
 void vcpu_set_current(struct vcpu *v);
-/* Make KVM_RUN return. Any thread. */
+/* Makes KVM_RUN return. Any thread. */
 void vcpu_kick(struct vcpu *v);
 /* On its thread, after KVM_RUN: have run->s.regs filled. Ends the machine where KVM refuses. */
 void vcpu_fetch_regs(struct vcpu *v);

@@ -364,7 +364,7 @@ static struct vm_sampling sampling_of(const struct vm_config *cfg)
 	return s;
 }
 
-/* vm_destroy() frees what there is when this fails. */
+/* Makes the parts of a machine. vm_destroy() frees what there is when this fails. */
 static int create_parts(struct vm *vm, struct err *e)
 {
 	const struct vm_config *cfg = vm->setup;
@@ -418,8 +418,8 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		vm->vcpu[i].index = i;
 		vm->vcpu[i].vm = vm;
-		vm->vcpu[i].fd = vm->vcpu[i].account_fd = vm->vcpu[i].halt_fd = -1,
-		vm->vcpu[i].stat_fd = -1;
+		vm->vcpu[i].fd = vm->vcpu[i].account_fd = -1;
+		vm->vcpu[i].halt_fd = vm->vcpu[i].stat_fd = -1;
 	}
 	vm_control_init(vm);
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -4,7 +4,7 @@
 
 #define CR4_SSE 0x600ul
 
-/* SSE is on from here on; the guest's own code does not use it. */
+/* Turns SSE on; the guest's own code does not use it. */
 void simd_on(void)
 {
 	u64 v;

@@ -177,7 +177,7 @@ int symtab_add_bounded(struct symtab *t, uint64_t addr, uint64_t most, char type
 	return ret;
 }
 
-/* Link-time optimization compiles several files at once, and gives the result a name of its own. */
+/* Returns whether a linker made the name up: link-time optimization compiles several files at once. */
 static bool is_made_by_linker(const char *file)
 {
 	return !strcmp(file, "ld-temp.o") || strstr(file, ".ltrans") != NULL;
@@ -238,7 +238,7 @@ static bool is_mark(const char *name)
 	       ends_with(name, len, "_end");
 }
 
-/* glibc calls a function __GI_NAME for its own use; NAME is what programs know. */
+/* Returns whether another name is better known: glibc calls a function __GI_NAME for its own use, and programs call it NAME. */
 static bool is_weak(const struct symbol *s)
 {
 	return s->type == 'w' || s->type == 'W' || s->type == 'v' || s->type == 'V' ||
@@ -480,7 +480,7 @@ static void sort_keys(struct name_key *key, struct name_key *tmp, size_t n)
 	}
 }
 
-/* Entries keep their places from now on. */
+/* Links each function to the next one at its address. Entries keep their places from now on. */
 static void link_aliases(struct symtab *t)
 {
 	for (size_t i = 0; i + 1 < t->n; i++) {

@@ -101,7 +101,7 @@ static int offset_of(const struct types *t, const char *structure, const char *p
 	return 0;
 }
 
-/* A u32 up to 5.6, then a u64 ("exec: Change uint32 to u64"): little endian, so that the lower half is at the same place. */
+/* Returns the offset of self_exec_id: a u32 up to 5.6, then a u64 ("exec: Change uint32 to u64"), whose lower half is first. */
 static uint32_t exec_id_of(const struct types *types)
 {
 	struct type_member m;

@@ -288,7 +288,7 @@ static const char *name_of(const struct lines *l, Dwarf_Die *die)
 	return NULL;
 }
 
-/* DW_AT_name; NULL: it has none, or one without an end. */
+/* Returns DW_AT_name; NULL: it has none, or one without an end. */
 static const char *lines_short_name(const struct lines *l, Dwarf_Die *die)
 {
 	Dwarf_Attribute a;
@@ -370,7 +370,7 @@ static int index_units(struct lines *l, struct err *e)
 	return 0;
 }
 
-/* All units. -EINVAL, -ENOMEM: there are none that can be read. */
+/* Stores all units. -EINVAL, -ENOMEM: there are none that can be read. */
 static int lines_units(struct lines *l, struct line_unit **units, size_t *n, struct err *e)
 {
 	if (!l->indexed) {

@@ -133,7 +133,7 @@ static char letter(const Elf64_Sym *s)
 	}
 }
 
-/* Local symbols are of the file that an STT_FILE symbol before them has; without a name its effect ends. */
+/* Sets the file of the symbols that follow. Local ones are of the STT_FILE symbol before them; without a name its effect ends. */
 static void userelf_set_file(struct userelf_load *l, const struct userelf_table *t,
 			     const Elf64_Sym *s)
 {

@@ -193,7 +193,7 @@ static void build_multiboot(struct info *in)
 	buf_put32(&in->b, MB_LOADER_NAME, name);
 }
 
-/* The size of the tag that began at `at` is known now; the next one begins at a multiple of 8. */
+/* Stores the size of the tag that began at `at`; the next one begins at a multiple of 8. */
 static void end_tag(struct buf *b, size_t at)
 {
 	if (!b->failed)
@@ -239,7 +239,7 @@ static void add_multiboot2_memory(struct info *in)
 	end_tag(&in->b, at);
 }
 
-/* The ACPI tables lie in guest memory already; the RSDP is passed as a copy. */
+/* Builds the tags. The ACPI tables lie in guest memory already; the RSDP is passed as a copy. */
 static void build_multiboot2(struct info *in, const struct gmem *m, const struct boot_config *cfg,
 			     uint64_t base)
 {

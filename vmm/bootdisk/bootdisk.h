@@ -106,7 +106,10 @@ int diskboot_none(const struct diskboot *b, const char *path, struct err *e);
 
 /* "the default entry of boot/grub/grub.cfg on partition 2". */
 void diskboot_why(const struct diskboot *b, struct buf *out);
-/* "entry 1>0 \"Debian, with Linux 6.1\" (saved_entry) of /boot/grub/grub.cfg on partition 2"; nothing without a menu. */
+/*
+ * Appends "entry 1>0 \"Debian, with Linux 6.1\" (saved_entry=...) of /boot/grub/grub.cfg on partition 2", or nothing if there is
+ * no menu.
+ */
 void diskboot_grub_says(const struct diskboot *b, struct buf *out);
 
 /*

@@ -157,7 +157,7 @@ static int cmd_initrd(struct grub *g, const struct grub_words *w)
 	return 0;
 }
 
-/* Commands that start something else than a Linux of ours. */
+/* Notes a command that starts something else than a Linux of ours. */
 static void cmd_loader(struct grub *g, const char *name)
 {
 	static const char *const loaders[] = {
@@ -290,7 +290,7 @@ static struct grub_entry *add_entry(struct grub *g)
 	return p;
 }
 
-/* Title and id that are the entry's own. */
+/* Stores the place of an entry in its menu, and the title and id that are its own. */
 static int set_names(struct grub *g, struct grub_entry *t, const char *title, const char *id)
 {
 	t->menu = g->menu->number;
@@ -310,7 +310,7 @@ static int set_paths(struct grub *g, struct grub_entry *t, const char *title, co
 	return t->title && t->id && t->index ? 0 : no_memory(g);
 }
 
-/* An entry for each file of the Boot Loader Specification; their blocks are run when all variables are known. */
+/* Adds an entry for each file of the Boot Loader Specification; their blocks are run when all variables are known. */
 static int cmd_blscfg(struct grub *g)
 {
 	int ret = 0;
@@ -640,7 +640,7 @@ static bool matches(const char *name, const char *part, size_t len)
 	return part == end && !*name && len;
 }
 
-/* The bytes up to a single ">". */
+/* Returns the number of bytes up to a single ">". */
 static size_t part_of(const char *s)
 {
 	size_t n = 0;

@@ -212,7 +212,7 @@ static bool wanted_pattern(struct diskboot *b, unsigned int fs, const char *load
 	return found;
 }
 
-/* The environment block of GRUB, on one file system. */
+/* Reads the environment block of GRUB, on one file system. Returns false if there is none. */
 static bool read_env(struct diskboot *b, unsigned int fs, struct buf *env)
 {
 	static const char *const envs[] = { "/grub2/grubenv", "/boot/grub2/grubenv",
@@ -437,7 +437,7 @@ struct grub_menu {
 	struct err *e;
 };
 
-/* GRUB's order: that of the files' names, newest first. */
+/* Compares as GRUB orders entries: by the files' names, newest first. */
 static int name_compare(const void *x, const void *y)
 {
 	const struct bls_entry *a = &((const struct found_bls *)x)->entry;
@@ -447,7 +447,7 @@ static int name_compare(const void *x, const void *y)
 	return ret ? ret : strcmp(a->name, b->name);
 }
 
-/* The commands that blscfg makes of an entry (create_entry() of Fedora's grub-core/commands/blscfg.c). */
+/* Returns the commands that blscfg makes of an entry (create_entry() of Fedora's grub-core/commands/blscfg.c), or NULL if out of memory. The caller frees them. */
 static char *script_of(const struct bls_entry *t)
 {
 	struct buf s;
@@ -464,7 +464,7 @@ static char *script_of(const struct bls_entry *t)
 	return (char *)s.data;
 }
 
-/* Entries on one file system, only texts: where `blsdir` says, or at the usual places. */
+/* Lists the entries on one file system, only texts: where `blsdir` says, or at the usual places. */
 static int list_for_grub(struct grub_menu *m, unsigned int fs, const char *blsdir)
 {
 	static const char *const dirs[] = { "/loader/entries", "/boot/loader/entries" };
@@ -564,7 +564,7 @@ static int take_entry(struct grub_menu *m, const struct grub_entry *c)
 	return diskboot_take(m->b, &w, m->e);
 }
 
-/* The default; when it is no Linux, or its files are gone, the first whose files are there. */
+/* Takes the default entry; if it is no Linux, or its files are gone, the first whose files are there. */
 static int take_entries(struct grub_menu *m)
 {
 	const struct grub_entry *t = grubcfg_default(&m->g);
@@ -622,7 +622,7 @@ static int parse_menu(struct grub_menu *m)
 		buf_deinit(&env);
 	if (ret == -ENOMEM)
 		return err_nomem(m->e);
-	/* It is looked at once more, and told of then. */
+	/* diskboot_find_grub() parses it once more, and reports it then. */
 	if (ret && !m->blscfg)
 		diskboot_note(m->b, "%s", why.text);
 	return ret ? 0 : 1;

@@ -70,7 +70,7 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
  */
 bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 		       const struct capture_cause *cause);
-/* Is the instruction in front of RIP one at which a vCPU halts? */
+/* Returns whether the instruction in front of RIP is one at which a vCPU halts. */
 bool capture_is_behind_hlt(const struct capture_view *w);
 /* Are samples wanted of it now? */
 bool capture_is_wanted(const struct vcpu *v);

@@ -63,7 +63,7 @@ uint64_t capture_linked_address(const struct vcpu *v, uint64_t addr)
 	return addr + atomic_load_explicit(&v->vm->slide, memory_order_relaxed);
 }
 
-/* addr is at run time. */
+/* Returns where the per-CPU variable at addr, a run-time address, lies on this vCPU; 0 when it is not known yet. */
 static uint64_t address_on_vcpu(const struct vcpu *v, uint64_t addr, uint64_t gs)
 {
 	/*
@@ -131,7 +131,7 @@ static bool read_kernel(const struct capture_view *w, uint64_t va, void *dst, si
 	return capture_read(w, va, dst, len) == len;
 }
 
-/* A record that does not have it is no worse for it. */
+/* Reads the number of changes. A record without it is still complete. Returns whether it is known. */
 static bool read_changes(const struct capture_task_plan *plan, const struct capture_view *w,
 			 uint64_t mm, uint32_t *out)
 {

@@ -53,7 +53,7 @@ struct net_slirp {
 
 /* -- what libslirp asks of us ----------------------------------------------------------- */
 
-/* Waits while the machine takes none: its limit, or a busy host, slows down those who send. */
+/* Sends a frame to the machine. Waits while it takes none: its limit, or a busy host, slows down those who send. */
 static ssize_t on_packet(const void *buf, size_t len, void *opaque)
 {
 	(void)opaque;

@@ -82,7 +82,7 @@ static int user_start(struct net_link *l, struct err *e)
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
 }
 
-/* A frame for which the socket has no room is lost, as on a wire. */
+/* Sends a frame. One for which the socket has no room is lost, as on a wire. */
 static bool user_send(struct net_link *l, const uint8_t *frame, size_t len)
 {
 	struct net_user *u = (struct net_user *)l;

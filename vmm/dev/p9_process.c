@@ -190,7 +190,7 @@ static int process_lost(struct p9_process *p, struct err *e)
 	return err_set(e, EPIPE, "the process of the share %s", p->helper.how);
 }
 
-/* The guest's own requests may wait for a slow file system: their thread is not awaited at the end. */
+/* Waits for an answer. The guest's own requests may wait for a slow file system: their thread is not awaited at the end. */
 static bool process_wait(const struct p9_process *p, enum p9_turn_kind kind)
 {
 	return kind == P9_HANDLE ||

@@ -23,7 +23,7 @@ struct rate {
 	uint64_t bytes_ns, operations_ns; /* the time from which on the bucket is not empty */
 };
 
-/* Both buckets are full. */
+/* Fills both buckets. */
 void rate_init(struct rate *r, const struct rate_limit *limit);
 bool rate_is_limited(const struct rate *r);
 /* Returns the moment from which on the next operation may begin, which may be in the past. */

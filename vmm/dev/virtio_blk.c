@@ -187,7 +187,7 @@ static int queue_to_take(struct virtio_blk *b)
 	return -1;
 }
 
-/* With the lock: waits until the limit lets this request begin, unless somebody waits for the device. */
+/* Waits, with the lock, until the limit lets this request begin, unless somebody waits for the device. */
 static void blk_wait_turn(struct virtio_blk *b, const struct blk_request *r)
 {
 	uint64_t now = clock_mono_ns(), at = rate_next_ns(&b->rate);

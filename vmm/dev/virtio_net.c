@@ -88,7 +88,7 @@ static bool net_deliver(struct virtio_net *n, const uint8_t *frame, size_t len, 
 	return true;
 }
 
-/* The link's thread waits, so that whoever sends is slowed down and loses nothing. */
+/* Lets the link's thread wait for its turn, so that whoever sends is slowed down and loses nothing. */
 static void net_wait_turn(struct virtio_net *n, size_t len)
 {
 	uint64_t now = clock_mono_ns(), at = rate_next_ns(&n->received);

@@ -49,7 +49,7 @@ void virtio_rest_kick(struct virtio_rest *r, unsigned int q);
 /* What kick() has not served of queue q is left to the thread. Any thread. */
 void virtio_rest_leave(struct virtio_rest *r, unsigned int q);
 
-/* For serve() on the thread, which returns true then: it is not called again before this time of CLOCK_MONOTONIC. */
+/* Defers the next call of serve() to this time of CLOCK_MONOTONIC. Called by serve() on the thread, which then returns true. */
 void virtio_rest_pause(struct virtio_rest *r, uint64_t until_ns);
 
 /* Waits until the thread serves none, and forgets what was left. For reset() and drain(). */

@@ -123,7 +123,7 @@ static bool is_elf(const uint8_t *file, size_t len)
 	return len >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG);
 }
 
-/* As GRUB does it, an ELF's entry is a linked address if a segment is linked there. */
+/* Returns the entry of an ELF. It is a linked address if a segment is linked there, as GRUB has it. */
 static uint64_t elf_entry(const struct boot_image *img)
 {
 	uint64_t entry = image_elf64_physical(img, img->elf_entry);

@@ -93,7 +93,7 @@ bool multiboot_find(const uint8_t *file, size_t len, struct boot_multiboot *out)
 	return false;
 }
 
-/* One tag of the header, whose contents are what is left of c. */
+/* Takes one tag of the header, whose contents are what is left of c. */
 static void take_tag(struct boot_multiboot *h, uint16_t type, bool optional, struct cursor *c)
 {
 	switch (type) {

@@ -55,7 +55,7 @@ uint64_t parse_setup_field(const struct boot_image *img, uint32_t off, unsigned 
 /* COMMAND_LINE_SIZE of x86 Linux is 2048 with the terminator. */
 #define LINUX_CMDLINE_MAX 2047u
 
-/* image_parse() with another cap on the decompressed kernel. */
+/* Parses as image_parse() does, with another cap on the decompressed kernel. */
 int parse_image_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		    size_t max_kernel, struct err *e);
 

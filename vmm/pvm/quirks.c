@@ -180,7 +180,7 @@ static int set_syscall_msrs(struct probe *p)
 	return ioctl(p->fd.vcpu, KVM_SET_MSRS, &m) == 3 ? 0 : -EIO;
 }
 
-/* The mapping keeps the vCPU, and so the VM. */
+/* Unmaps kvm_run: the mapping keeps the vCPU, and so the VM. */
 static void probe_unmap_run(struct probe *p)
 {
 	if (p->run)

@@ -32,7 +32,7 @@ static uint8_t simd_form_next(struct simd_form_source *s)
 	return s->at < s->n ? s->b[s->at++] : (s->at = s->n + 1, 0);
 }
 
-/* `first` is C4 or C5, `s` is behind it. */
+/* Decodes a VEX prefix: `first` is C4 or C5, `s` is behind it. */
 static void parse_vex(struct simd_form_source *s, uint8_t first, struct simd_form_insn *i)
 {
 	uint8_t second = simd_form_next(s), last = second;
@@ -120,7 +120,7 @@ static unsigned int rm_number(const struct simd_form_insn *i)
 	return (i->modrm & 7u) | (i->rex & REX_B ? 8 : 0);
 }
 
-/* Whether the row permits this form of ModRM and of VEX. */
+/* Returns whether the row permits this form of ModRM and of VEX. */
 static bool row_permits(const struct simd_row *r, const struct simd_form_insn *i)
 {
 	bool reg = is_register(i);

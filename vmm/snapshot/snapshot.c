@@ -525,7 +525,7 @@ int snapshot_file_open(struct snapshot_file *f, const char *path, struct err *e)
 	return 0;
 }
 
-/* To a name that exists no file can be linked, so it gets there by way of another one. */
+/* Links the file, which no name that exists allows, so that it gets there by way of another name. */
 int snapshot_file_publish(struct snapshot_file *f, struct err *e)
 {
 	char self[64];
