@@ -79,7 +79,7 @@ bool console_lines_put(struct console_lines *l, uint8_t byte)
 	if (byte == '\r') {
 		if (l->n)
 			return end_line(l);
-		/* Of "\r\r\n" and the like: no line of its own, unless there was one before. */
+		/* The second CR of "\r\r\n" ends no line of its own, unless there was text before it. */
 		l->after_cr = after_cr;
 		l->escape = TEXT;
 		return false;

@@ -348,7 +348,7 @@ static void grouped(char *out, size_t size, uint64_t v)
 	out[at] = 0;
 }
 
-/* Of `vcpus` vCPUs together. Times: percent of theirs; counts: per second. */
+/* Returns the rate of a row over `vcpus` vCPUs together: percent of their time, or counts per second. */
 static double metric(const struct stat_table *t, const struct stat_row *r, uint64_t v,
 		     unsigned int vcpus)
 {

@@ -52,7 +52,7 @@ struct stat_table {
 	struct stat_row row[STAT_MAX_ROWS];
 };
 
-/* What is known of one vCPU. */
+/* The figures that are known of one vCPU. */
 struct stat_vcpu {
 	const struct vcpu_stats *own;
 	struct account account; /* as of the end of elapsed_ns */

@@ -29,7 +29,7 @@ void stat_thread_open(struct stat_thread_files *f, int tid);
 void stat_thread_read_files(struct stat_thread *t, const struct stat_thread_files *f);
 void stat_thread_close(struct stat_thread_files *f);
 
-/* Of a thread of this process; what can't be read is not there. Any thread. */
+/* Reads the figures of a thread of this process. Those that cannot be read are marked as absent. Any thread. */
 void stat_thread_read(struct stat_thread *t, int tid);
 
 /* The texts of the two files; false: not of their form. ticks: sysconf(_SC_CLK_TCK). */

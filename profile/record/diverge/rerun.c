@@ -149,7 +149,7 @@ static int rerun_map_trace(struct rerun *r, struct err *e)
 	return 0;
 }
 
-/* What is checked and then used must not change any more. QEMU is gone, or about to be. */
+/* Seals the trace, which must not change between the checks and its use. QEMU has ended, or ends soon. */
 static int rerun_seal_trace(struct rerun *r, struct err *e)
 {
 	const struct timespec pause = { 0, LOOK_NS };

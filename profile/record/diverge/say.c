@@ -148,7 +148,7 @@ static void say_value_text(struct buf *out, const json_t *v, const char *key)
 		buf_printf(out, "%" PRId64, (int64_t)json_integer_value(v));
 }
 
-/* What the runs were made of, which may differ. */
+/* The inputs of the runs, which may differ. */
 static const struct {
 	const char *key, *what;
 } facts[] = {

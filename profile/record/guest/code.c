@@ -24,7 +24,7 @@ struct code_doubt {
 	uint64_t from_ns, until_ns;
 };
 
-/* So many changes are remembered; samples come a few milliseconds late. */
+/* The most changes that are remembered. Samples come a few milliseconds late. */
 #define CODE_DOUBTS 256u
 
 struct guest_code {

@@ -29,7 +29,7 @@ enum epoch_state {
 	EPOCH_OTHER, /* another kernel's code ran, by that kernel's page tables */
 };
 
-/* What identifies a kernel in memory. All zero: nothing is known, and each sample counts as of the same kernel. */
+/* A mark identifies a kernel in memory. All zero: nothing is known, and each sample counts as one of the same kernel. */
 struct epoch_mark {
 	uint64_t va, gpa; /* of the bytes, at run time */
 	uint8_t bytes[EPOCH_MARK_BYTES];
@@ -37,10 +37,10 @@ struct epoch_mark {
 	uint64_t proven_ns; /* the time of the last sample that proved it; 0: none */
 };
 
-/* Takes the bytes at va as the mark, as *s has them mapped. Without them there is no mark. */
+/* Stores the bytes at va, as the page tables of *s map them, as the mark. Without them there is no mark. */
 void epoch_set(struct epoch_mark *m, const struct gmem *mem, const struct sample *s, uint64_t va);
 
-/* Returns what *s says of the kernel of *m, and notes a proof. */
+/* Returns whether *s is of the kernel of *m, and stores its time if it proves that. */
 enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const struct sample *s);
 
 #endif

@@ -17,7 +17,7 @@
 
 /* -- life ---------------------------------------------------------------------------- */
 
-/* What needs memory or files. Unless the kernel has to be found first, all begins here. */
+/* Creates the parts that need memory or files. Unless the kernel has to be found first, guest_begin() follows here. */
 static int create_parts(struct guest *g, struct err *e)
 {
 	const struct guest_options *opt = &g->opt;
@@ -164,7 +164,7 @@ static int search(struct guest *g, const struct sample *s, struct err *e)
 	return 0;
 }
 
-/* What the sample has of a task was read in the way of the kernel before. */
+/* Sees the sample without a task: the capture read its task by the layout of the kernel before. */
 static int see_no_task(struct guest *g, const struct sample *s, struct profile_sample *out,
 		       struct err *e)
 {

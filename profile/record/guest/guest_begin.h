@@ -20,7 +20,7 @@ struct guest;
 int guest_begin(struct guest *g, bool known, struct err *e);
 /* A snapshot tells where the kernel was found to be: begins. */
 int guest_place(struct guest *g, struct err *e);
-/* What reads mappings, once tasks and their members are known. */
+/* Creates the parts that read mappings, once tasks and their members are known. */
 int guest_create_maps(struct guest *g, struct err *e);
 /* Tell the capture path where tasks are, which it could not know when the guest started. */
 void guest_set_late_plan(struct guest *g);

@@ -97,7 +97,7 @@ static void dso_name(char name[NAME_MAX_LEN], const struct jit_process *p)
 
 #define CHUNK 65536u
 
-/* Of a task of that process; of pid 1 where there is none. 0: of none. */
+/* Returns the address of a task of that process, or of pid 1 if the process has none, or 0. */
 static uint64_t find_task(const struct jit_source *s, uint32_t pid, uint64_t mm)
 {
 	struct linux_task_list list = { 0 };

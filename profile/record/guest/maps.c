@@ -307,7 +307,7 @@ static struct maps_process *maps_enter(struct guest_maps *g, const struct guest_
 	return p;
 }
 
-/* What the sink knows of the owner's process; NULL: no memory. */
+/* Returns what the sink knows of the owner's process, or NULL if out of memory. */
 static struct maps_process *maps_of(struct guest_maps *g, struct guest_owner *owner)
 {
 	if (!owner->maps)
@@ -513,7 +513,7 @@ static enum news news_of(const struct guest_maps *g, const struct maps_process *
 		    old->file_off == v->file_off)
 			news = NEWS_NONE;
 	}
-	/* What was there before may have gone between two looks. */
+	/* An earlier mapping of that place may have gone between two looks. */
 	return news == NEWS && v->file && is_reused(p, v) ? NEWS_AGAIN : news;
 }
 
@@ -656,7 +656,7 @@ static bool has_changed(const struct guest_maps *g, struct maps_process *p, cons
 		mark = v ? mapped_mark(&p->mapped, v) : NULL;
 		if (!mark || time_ns <= mark->checked_ns)
 			continue;
-		/* The same one again is no proof where others had its place. */
+		/* A mapping that is found again proves nothing where others had its place. */
 		if ((p->mapped.counted && is_reused(p, v)) ||
 		    !mapped_holds(&p->mapped, g->layout, g->memory, p->mm, v))
 			return true;

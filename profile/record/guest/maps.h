@@ -20,7 +20,7 @@
 #include "profile/format/sink/sink.h"
 #include "symbolizer/linux/mm.h"
 
-/* What a mapping's addresses do not say. */
+/* Facts about a mapping beside its addresses. */
 struct guest_mark {
 	struct linux_file_id file; /* all 0: none, or it cannot be read */
 	uint64_t path;		   /* a hash; 0 where files can be told apart without */

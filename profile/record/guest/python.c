@@ -312,13 +312,13 @@ static bool python_tie(const struct stack *st, const struct python_frames *p,
 		before = entry;
 		while (at + 1 < st->n && st->sp[at + 1] <= entry)
 			at++;
-		/* Nobody knows where the outermost frame ends. */
+		/* The end of the outermost frame is not known. */
 		if (at + 1 == st->n && st->user_end != STACK_END_CUT)
 			return false;
 		for (; begin <= i; begin++)
 			above[begin] = (uint16_t)(at + 1 == st->n ? st->n : at);
 	}
-	/* Of what is left nobody knows where it belongs. */
+	/* The place of the remaining frames is not known. */
 	return begin == p->n;
 }
 

@@ -25,7 +25,7 @@ int guest_vmas_create(struct guest_vmas **out, const struct linux_mm_layout *lay
 		      const struct memory *memory, const struct guest_tasks *tasks, struct err *e);
 void guest_vmas_destroy(struct guest_vmas *g);
 
-/* What is known of the process of the owner's task, for va; NULL: nothing. Valid until the next call. */
+/* Returns what is known of the process of the owner's task, for va, or NULL. Valid until the next call. */
 const struct mem_process *guest_vmas_see(struct guest_vmas *g, struct guest_owner *owner,
 					 uint64_t va, uint64_t time_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * epochs: the guests that one machine had, a kernel each, and the samples of which it is not known yet whose they are.
+ * epochs: the guests that one machine had, a kernel each, and the samples whose kernel is not known yet.
  *
  * A sample that proves nothing waits for the next one that does: see guest_epoch(). On the consumer's thread.
  */
@@ -36,7 +36,7 @@ struct epochs {
 void epochs_init(struct epochs *x);
 void epochs_deinit(struct epochs *x);
 
-/* Whether another kernel can follow. */
+/* Returns whether another kernel can follow. */
 bool epochs_have_room(const struct epochs *x);
 /*
  * Finishes *g and replaces it by the guest of the next kernel, which knows nothing yet. On failure *g stays. Returns 0, or

@@ -399,7 +399,7 @@ static void process_held(void *ctx, const struct sample *s)
 
 /* -- another kernel -------------------------------------------------------------------- */
 
-/* No kernel is proven for it, and the names of a wrong one would be wrong names. */
+/* Counts a sample as lost: no kernel is proven for it, and those of another kernel would be wrong names. */
 static void lose_sample(struct pipeline *p, const struct sample *s)
 {
 	p->stats.in_doubt++;
@@ -407,7 +407,7 @@ static void lose_sample(struct pipeline *p, const struct sample *s)
 		pipeline_fail(p, p->sink->ops->lost(p->sink, s->vcpu, 1, s->time_ns, &p->err));
 }
 
-/* What runs outside of the kernel's half has no name of a kernel. */
+/* Processes the sample if it is outside of the kernel's half, where no kernel names it; otherwise it is lost. */
 static void process_doubtful(void *ctx, const struct sample *s)
 {
 	if (s->regs.rip >> 63)
@@ -416,7 +416,7 @@ static void process_doubtful(void *ctx, const struct sample *s)
 		process(ctx, s);
 }
 
-/* The kernel that follows is not known yet, so that nothing can be processed. */
+/* Keeps a sample until the next kernel is known. In the kernel's half it is lost. */
 static void hold_doubtful(void *ctx, const struct sample *s)
 {
 	struct pipeline *p = ctx;
@@ -425,7 +425,7 @@ static void hold_doubtful(void *ctx, const struct sample *s)
 		lose_sample(p, s);
 }
 
-/* The kernel that was found does not run any more. */
+/* Replaces the guest of the kernel that was found by that of the next kernel, which runs in *s. */
 static void next_kernel(struct pipeline *p, const struct sample *s)
 {
 	struct err ignored = { 0 };
@@ -482,7 +482,7 @@ static bool is_of_kernel(struct pipeline *p, const struct sample *s)
 	return false;
 }
 
-/* What is read of the guest to name a sample is younger than the sample by this. Those that wait for the kernel to be found are named later still. */
+/* Counts how much younger than the sample the memory is that names it. Samples that wait for the kernel to be found are named later still. */
 static void count_delay(struct pipeline *p, const struct sample *s)
 {
 	const uint64_t now = vm_now_ns(p->vm);

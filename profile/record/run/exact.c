@@ -93,7 +93,7 @@ struct exact_confined {
 	uint64_t memory;
 };
 
-/* Of the data beside a QEMU: firmware alone. */
+/* Adds the firmware from the data beside a QEMU, and nothing else of it. */
 static void jail_add_data(struct jail *j, const char *share)
 {
 	static const char *const names[] = { "qemu", "seabios", "ipxe" };

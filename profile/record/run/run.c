@@ -309,7 +309,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.load_ns = r->load_ns,
 		.rss_extra = rss_beyond_guest(vm_memory(r->vm)),
 	};
-	/* What this host did in its own time is no part of a profile that is to be the same again. */
+	/* A profile that is to be the same again has nothing of this host's time. */
 	if (vm_is_exact(r->vm))
 		s->startup_ns = s->load_ns = s->rss_extra = 0;
 }

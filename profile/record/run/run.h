@@ -33,7 +33,7 @@ struct run_control;
 struct stat_reader;
 struct summary;
 
-/* What the pipeline writes to, and what the profile says of the run. */
+/* The sink that the pipeline writes to, and the facts that the profile has about the run. */
 struct run_profile {
 	struct sink *sink; /* the first; owns those behind it */
 	struct sink *ring; /* one of them, with --overwrite; else NULL */
@@ -49,7 +49,7 @@ struct run {
 	const struct run_options *opt; /* the same, from then on */
 	FILE *json;		       /* --json: where the summary goes; NULL: nowhere */
 	uint64_t start_ns, load_ns;
-	/* What it is of. */
+	/* The guest and its inputs. */
 	struct events events;	  /* of the options, as this host has them */
 	struct run_source source; /* what boots or runs */
 	struct run_exec exec;	  /* --exec and the like */
@@ -97,7 +97,7 @@ struct run {
  */
 int run_main(struct run *r, int argc, char **argv);
 
-/* The same in parts: run_init(), run_prepare() and the end. */
+/* Begins a run in parts: run_prepare() follows, and the end. */
 void run_init(struct run *r);
 /* 0, or 1 after words about it: what the guest wrote to a disk is not all there. */
 int run_deinit(struct run *r);

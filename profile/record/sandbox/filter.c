@@ -128,7 +128,7 @@ static void on_bad_call(int signo, siginfo_t *info, void *context)
 	bool tells = filter_mode == FILTER_TELLS;
 	struct filter_line l = { .len = 0 };
 
-	/* What it was to record ends there, and the guest goes on: profile/record/pipeline/pipeline.h. */
+	/* The profile ends there, and the guest goes on: profile/record/pipeline/pipeline.h. */
 	if (!tells)
 		fault_end_thread(signo, info, context,
 				 number >= 0 && number < CALLS_MAX ? call_names[number] : NULL);

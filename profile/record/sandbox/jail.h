@@ -45,7 +45,7 @@ void jail_close(struct jail *j);
 
 /* A file or a directory, with all below it, that is read and executed. One that is not there is none. */
 void jail_add(struct jail *j, const char *path);
-/* What programs of this system need: libraries, a shell, /dev/null. */
+/* Adds the paths that programs of this system need: libraries, a shell, /dev/null. */
 void jail_add_system(struct jail *j);
 /* The file of a descriptor, which the child, where its number is `as`, opens anew through /proc/self/fd to read it. */
 void jail_add_fd(struct jail *j, int fd, int as);

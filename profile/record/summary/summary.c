@@ -290,7 +290,7 @@ static void write_unwinding(const struct facts_out *o, const struct summary *s,
 	FACTS(o, VARS("kernel", facts_string(kernel)), VARS("user", facts_string(user)),
 	      VARD("depth", (double)p->frames / (double)p->samples),
 	      VARD("whole", whole_share(p->user_end)),
-	      /* Of exact counts nothing was unwound. */
+	      /* Exact counts have no stacks that were unwound. */
 	      LINE(p->frames, "kernel stacks: {kernel}; {depth:1} frames on average"),
 	      LINE(p->user_frames, "user stacks: {user}; {whole:1} % whole"),
 	      NUM("max_stack_cut", p->depth_cut), NUM("stack_capped", t->v.stack_capped),

@@ -44,7 +44,7 @@ static struct guest_code *code;
 static uint64_t now, root, mnt, program, file[KINDS], dentry[KINDS], inode[KINDS];
 static const char *const names[KINDS] = { "/a", "/b", "/c" };
 
-/* What the sink was told of the place that is watched. */
+/* The reports to the sink about the place that is watched. */
 static struct {
 	uint64_t time_ns;
 	char name[24];
@@ -52,7 +52,7 @@ static struct {
 static unsigned int ntold;
 static uint64_t watched;
 
-/* What became of a sample. */
+/* The fate of a sample. */
 static struct {
 	uint64_t time_ns;
 	unsigned int truth;

@@ -28,7 +28,7 @@
 
 static struct {
 	struct gmem mem;
-	/* What it was told. */
+	/* The calls that it had. */
 	uint64_t slide;
 	unsigned int slides, plans;
 } machine;
@@ -335,7 +335,7 @@ static void firmware_and_decompressor(void **state)
 	assert_string_equal(name_at(0x100000), "decompressor_start");
 	assert_string_equal(name_at(0x27ffff), "decompressor_start");
 	assert_string_equal(name_at(0x1c32000), "decompressor");
-	/* What was not seen to be code, and where the kernel's own first instructions run. */
+	/* Memory that was not seen to be code, and the place where the kernel's own first instructions run. */
 	assert_null(name_at(0x90000));
 	assert_null(name_at(0x280000));
 	assert_null(name_at(0x2000000));
@@ -764,14 +764,14 @@ static void another_place(void **state)
 	struct sample s = of_known_kernel();
 
 	(void)state;
-	/* The same build, moved elsewhere. */
+	/* A kernel of the same build runs at another place. */
 	map_page(NEXT_CR3, FIX_TEXT + SLIDE + (64 << 20), KERNEL_PA + PA_SLIDE);
 	s.regs.cr3 = NEXT_CR3;
 	s.regs.rip += 64 << 20;
 	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
 }
 
-/* What proves nothing is neither the one nor the other. */
+/* A sample that proves nothing is of neither kernel. */
 static void in_doubt(void **state)
 {
 	const struct sample known = of_known_kernel();

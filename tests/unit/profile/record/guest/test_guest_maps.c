@@ -137,7 +137,7 @@ static const char *told(const char *elf)
 	return text;
 }
 
-/* What a sample's capture found of its mm's number of changes; 0: nothing. */
+/* The number of changes that a sample's capture found in its mm; 0: none was found. */
 static uint32_t sample_changes;
 
 static uint32_t changes_of(uint64_t mm)
@@ -333,7 +333,7 @@ static void same_library_again(void **state)
 	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
 	see(t, LIB + 5, RETRY);
 	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /m.so elf\n");
-	/* The same once more, and the sample has the number that its mappings were read with. */
+	/* Once more, and the sample has the number that its mappings were read with. */
 	set_ranges(mm, both, 2);
 	sample_changes = changes_of(mm);
 	see(t, LIB + 5, RETRY);

@@ -550,7 +550,7 @@ static void beside_a_snapshot(void **state)
 	assert_int_equal(PARSE("--snapshot-trust"), 2);
 }
 
-/* What an empty variable in the place of IMAGE leaves. */
+/* Command lines with an empty variable in the place of IMAGE. */
 static void without_image(void **state)
 {
 	static const char *const wrong[][4] = {

@@ -124,7 +124,7 @@ static void exchange_for_link(void)
 	assert_int_equal(symlink("moved", "a.tmp-1"), 0);
 }
 
-/* What a taken-over run may leave: each is refused, and nothing else is changed. */
+/* A run that was taken over may leave these: each is refused, and nothing else is changed. */
 static void what_is_planted_is_refused(void **state)
 {
 	static void (*const plant[])(void) = {
@@ -294,7 +294,7 @@ static void a_sealed_keeper_publishes(void **state)
 	assert_int_equal(keeper_remove(k, 1, &e), 0);
 	assert_true(is_text("a/data", "new"));
 	assert_int_equal(access("f.tmp-1", F_OK), -1);
-	/* There is none any more. */
+	/* The temporary of this profile has its final name by now. */
 	assert_true(keeper_publish(k, 0, &e) < 0);
 	keeper_end(k);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a run staged for the build-id cache: what is moved, and what is left. */
+/* Files that a run staged for the build-id cache: some are moved, and some are left. */
 #include "profile/record/publish/place.h"
 
 #include "base/cleanup.h"

@@ -51,7 +51,7 @@ static void test_choice(void **state)
 	unsetenv("SUDO_GID");
 	if (geteuid() || !rights_map_has("/proc/self/uid_map", 65519) ||
 	    !rights_map_has("/proc/self/gid_map", 65519)) {
-		/* Nobody to become: nothing is changed, whatever the environment says. */
+		/* Without a user to become nothing is changed, whatever the environment says. */
 		if (!rights_choose_user(&u)) {
 			assert_int_equal(u.uid, 1);
 			assert_int_equal(u.gid, 2);
