@@ -86,9 +86,7 @@ static bool is_selected(struct annotate_find *f, const struct annotate_function 
 	struct functions found = { .n = 0 };
 	bool selected = false;
 
-	snprintf(want.name, sizeof(want.name), "%.*s",
-		 fn->symbol->promoted ? (int)fn->symbol->promoted : (int)strlen(fn->symbol->name),
-		 fn->symbol->name);
+	function_base_name(want.name, fn->symbol);
 	/* The first reason stays. */
 	(void)function_select(&table, &want, FUNCTION_EACH, &found, &f->why);
 	for (size_t i = 0; i < found.n; i++)

@@ -89,6 +89,12 @@ static int functions_named(const struct symtab *t, const char *name, struct func
 	return 0;
 }
 
+void function_base_name(char out[SYMTAB_MAX_NAME + 1], const struct symbol *s)
+{
+	snprintf(out, SYMTAB_MAX_NAME + 1, "%.*s",
+		 s->promoted ? (int)s->promoted : (int)strlen(s->name), s->name);
+}
+
 unsigned int function_number(const struct symtab *t, const struct symbol *s, unsigned int *of)
 {
 	char name[SYMTAB_MAX_NAME + 1];
@@ -96,8 +102,7 @@ unsigned int function_number(const struct symtab *t, const struct symbol *s, uns
 	unsigned int number = 0;
 	const struct symbol *x;
 
-	snprintf(name, sizeof(name), "%.*s", s->promoted ? (int)s->promoted : (int)strlen(s->name),
-		 s->name);
+	function_base_name(name, s);
 	*of = 0;
 	for (x = next_of_name(t, name, code, NULL); x; x = next_of_name(t, name, code, x)) {
 		++*of;

@@ -22,9 +22,9 @@
 
 /* A text in parts. */
 struct function_name {
-	char name[SYMTAB_MAX_NAME];
-	char file[SYMTAB_MAX_NAME]; /* "": any */
-	unsigned int number;	    /* 0: none is given */
+	char name[SYMTAB_MAX_NAME + 1];
+	char file[SYMTAB_MAX_NAME + 1]; /* "": any */
+	unsigned int number;		/* 0: none is given */
 	bool all;
 };
 
@@ -80,6 +80,8 @@ void function_name_parse(struct function_name *out, const char *text);
 /* function_resolve() of a text in parts; the name is one of the symbol table. */
 int function_select(const struct function_table *t, const struct function_name *want,
 		    enum function_many many, struct functions *out, struct err *e);
+/* Writes the name that a function is found by: the symbol's, without the .llvm.NUMBER of clang's ThinLTO. */
+void function_base_name(char out[SYMTAB_MAX_NAME + 1], const struct symbol *s);
 /* Returns the function's number, and in *of how many have its name. */
 unsigned int function_number(const struct symtab *t, const struct symbol *s, unsigned int *of);
 /* Sets f->file and f->source. Strings belong to the symbol table or to the struct lines. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,6 +178,24 @@ static void long_lists(void **state)
 	symtab_destroy(t);
 }
 
+/* A name may have as many bytes as a symbol's, which is cut at that length. */
+static void longest_names(void **state)
+{
+	static char longest[SYMTAB_MAX_NAME + 1], numbered[SYMTAB_MAX_NAME + 8];
+	const struct row row = { 0x1000, 'T', longest, "a.c" };
+	struct function_table table = { .name = "image" };
+	struct symtab *t;
+
+	(void)state;
+	memset(longest, 'n', sizeof(longest) - 1);
+	snprintf(numbered, sizeof(numbered), "%s#1", longest);
+	t = make(&row, 1, true);
+	table.symbols = t;
+	MEANS(&table, longest, FUNCTION_ONE, 0x1000);
+	MEANS(&table, numbered, FUNCTION_ONE, 0x1000);
+	symtab_destroy(t);
+}
+
 /* -- debug information ----------------------------------------------------------------------- */
 
 static unsigned int wanted;
@@ -270,6 +289,7 @@ int main(void)
 		cmocka_unit_test(files_of_symbols),
 		cmocka_unit_test(no_files),
 		cmocka_unit_test(long_lists),
+		cmocka_unit_test(longest_names),
 		cmocka_unit_test(texts),
 		cmocka_unit_test(files_of_debug_information),
 	};
