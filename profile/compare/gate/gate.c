@@ -433,6 +433,12 @@ static unsigned int runs_for(const struct gate_outcome *o, const struct gate_fin
 	return stats_suffice(&spread, &rule, o->rule->power);
 }
 
+/* Returns the spread between runs as a multiple of the threshold. */
+static double noise_of(const struct gate_finding *f)
+{
+	return f->spread.sd / stats_in_values(&f->stats, f->spread.base, f->stats.min_effect);
+}
+
 static void look_for_noise(struct gate_noise *n, const struct gate_outcome *o,
 			   const struct gate_finding *f)
 {
@@ -443,8 +449,11 @@ static void look_for_noise(struct gate_noise *n, const struct gate_outcome *o,
 	    (why != STATS_NOISE && why != STATS_TOO_FEW && why != STATS_SMALL &&
 	     why != STATS_TOO_MANY))
 		return;
+	/* The number of runs takes milliseconds to find. Within a rule it grows with the noise. */
+	if (n->outcome && (!n->runs || (n->outcome == o && noise_of(f) <= noise_of(n->finding))))
+		return;
 	runs = runs_for(o, f);
-	if (n->outcome && (!n->runs || (runs && runs <= n->runs)))
+	if (n->outcome && runs && runs <= n->runs)
 		return;
 	*n = (struct gate_noise){ o, f, runs };
 }
