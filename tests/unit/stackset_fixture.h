@@ -8,6 +8,7 @@
 
 #include "profile/analyse/stacks/stackset.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define FIXTURE_MAX 64
@@ -53,6 +54,34 @@ static inline uint32_t fixture_task(struct fixture *f, const char *comm, uint32_
 {
 	f->task[f->set.ntasks] = (struct stackset_task){ .pid = pid, .tid = pid, .comm = comm };
 	return (uint32_t)f->set.ntasks++;
+}
+
+/*
+ * Adds the functions of a list of names that are not there yet: of the kernel where dso_of() returns a DSO in brackets, else
+ * of a program. fixture_forget() frees the names.
+ */
+static inline void fixture_names(struct fixture *f, const char *names,
+				 const char *(*dso_of)(const char *name))
+{
+	char text[512], *save = NULL;
+
+	strncpy(text, names, sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (char *s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save)) {
+		bool known = false;
+
+		for (size_t i = 0; i < f->set.nfuncs; i++)
+			known |= !strcmp(f->func[i].name, s);
+		if (!known)
+			fixture_func(f, strdup(s), dso_of(s),
+				     *dso_of(s) == '[' ? STACKSET_KIND_KERNEL : STACKSET_KIND_USER);
+	}
+}
+
+static inline void fixture_forget(struct fixture *f)
+{
+	for (size_t i = 0; i < f->set.nfuncs; i++)
+		free((char *)f->func[i].name);
 }
 
 /* "outer inner": names of functions that are there. */

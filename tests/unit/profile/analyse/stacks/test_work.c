@@ -14,18 +14,17 @@
 
 static struct fixture f;
 
+static const char *dso_of(const char *name)
+{
+	return strstr(name, "firmware") ? "[firmware]" : "[kernel.kallsyms]";
+}
+
 static void stack_is(const char *frames, uint8_t mode, enum work work, const char *thread)
 {
-	char text[512], *save = NULL;
 	uint8_t *of_stack = NULL;
 
 	fixture_init(&f);
-	strncpy(text, frames, sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	for (char *s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save))
-		fixture_func(&f, strdup(s),
-			     strstr(s, "firmware") ? "[firmware]" : "[kernel.kallsyms]",
-			     STACKSET_KIND_KERNEL);
+	fixture_names(&f, frames, dso_of);
 	fixture_task(&f, "swapper", 0);
 	fixture_stack(&f, 0, mode, 1, frames);
 	assert_int_equal(work_find(&of_stack, &f.set), 0);
@@ -34,8 +33,7 @@ static void stack_is(const char *frames, uint8_t mode, enum work work, const cha
 	if (thread)
 		assert_string_equal(work_thread(&f.set, &f.set.stack[0]), thread);
 	free(of_stack);
-	for (size_t i = 0; i < f.set.nfuncs; i++)
-		free((char *)f.func[i].name);
+	fixture_forget(&f);
 }
 
 static void test_threads(void **state)

@@ -32,37 +32,23 @@ struct stack {
 /* The DSO of functions whose names begin with "prog". */
 static const char *program = "/build/base/p";
 
+static const char *dso_of(const char *name)
+{
+	return strncmp(name, "prog", 4) ? KERNEL : program;
+}
+
 static void make(struct fixture *f, const struct stack *st, unsigned int noise)
 {
 	fixture_init(f);
 	fixture_task(f, "t", 1);
 	for (unsigned int i = 0; i < MOST_STACKS && st[i].frames; i++) {
-		char text[512], *save = NULL;
-
-		strncpy(text, st[i].frames, sizeof(text) - 1);
-		text[sizeof(text) - 1] = '\0';
-		for (char *s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save)) {
-			bool known = false;
-
-			for (size_t k = 0; k < f->set.nfuncs; k++)
-				known |= !strcmp(f->func[k].name, s);
-			if (!known)
-				fixture_func(f, strdup(s), strncmp(s, "prog", 4) ? KERNEL : program,
-					     strncmp(s, "prog", 4) ? STACKSET_KIND_KERNEL
-								   : STACKSET_KIND_USER);
-		}
+		fixture_names(f, st[i].frames, dso_of);
 		fixture_stack(f, 0, STACKSET_KERNEL,
 			      st[i].weight + (noise ? (noise * 7919 + i * 104729) % 101 : 0),
 			      st[i].frames);
 	}
 	f->set.first_ns = 1000;
 	f->set.last_ns = 1000 + f->set.weight;
-}
-
-static void forget(struct fixture *f)
-{
-	for (size_t i = 0; i < f->set.nfuncs; i++)
-		free((char *)f->func[i].name);
 }
 
 struct gating {
@@ -112,8 +98,8 @@ static struct gating exact(const struct stack *base, const struct stack *head)
 	load(&x, exact_rules);
 	if (gate_evaluate_exact_sets(x.g, in, &x.r, &e))
 		fail_msg("%s", e.text);
-	forget(&b);
-	forget(&h);
+	fixture_forget(&b);
+	fixture_forget(&h);
 	return x;
 }
 
@@ -139,7 +125,7 @@ static struct gating sampled(const struct stack *base, const struct stack *head)
 		if (gate_run_make(&run, "run", &f.set, x.rules, &e) ||
 		    gate_add_run(x.g, i % 2 ? GATE_HEAD : GATE_BASE, run, &e))
 			fail_msg("%s", e.text);
-		forget(&f);
+		fixture_forget(&f);
 	}
 	if (gate_evaluate(x.g, &opt, &x.r, &e))
 		fail_msg("%s", e.text);

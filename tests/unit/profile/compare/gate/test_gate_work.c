@@ -43,23 +43,17 @@ struct side {
 	struct fixture f, entries;
 };
 
+static const char *dso_of(const char *name)
+{
+	return strstr(name, "firmware") ? "[firmware]" : KERNEL;
+}
+
 /* Times of samples are when their phase begins, as in counts. */
 static void add(struct fixture *f, const char *frames, uint64_t weight, uint64_t time_ns)
 {
 	uint32_t at;
-	char text[512], *save = NULL;
 
-	strncpy(text, frames, sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	for (char *s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save)) {
-		bool known = false;
-
-		for (size_t i = 0; i < f->set.nfuncs; i++)
-			known |= !strcmp(f->func[i].name, s);
-		if (!known)
-			fixture_func(f, strdup(s), strstr(s, "firmware") ? "[firmware]" : KERNEL,
-				     STACKSET_KIND_KERNEL);
-	}
+	fixture_names(f, frames, dso_of);
 	at = fixture_stack(f, 0, STACKSET_KERNEL, weight, frames);
 	f->sample[f->set.nsamples++] =
 		(struct stackset_sample){ .time_ns = time_ns, .weight = weight, .stack = at };
@@ -98,10 +92,8 @@ static void make(struct side *s, const struct boot *b)
 
 static void forget(struct side *s)
 {
-	for (size_t i = 0; i < s->f.set.nfuncs; i++)
-		free((char *)s->f.func[i].name);
-	for (size_t i = 0; i < s->entries.set.nfuncs; i++)
-		free((char *)s->entries.func[i].name);
+	fixture_forget(&s->f);
+	fixture_forget(&s->entries);
 }
 
 static struct side base, head;
