@@ -131,6 +131,12 @@ static int import_parse(const struct cmd_import_options *o, enum form form, cons
 		ret = import_kp(text, import_add, i, stats, &why);
 	else
 		ret = import_script(text, import_add, i, stats, &why);
+	/* The guess was the last of the forms. */
+	if (ret == -ENODATA && form == FORM_SCRIPT && !o->form)
+		return err_set(e, ENODATA,
+			       "%s: there are no stacks in it, neither lines like \"task;main;work "
+			       "12\" nor what `perf script` or kp print",
+			       o->input);
 	return ret ? err_set(e, -ret, "%s: %s", o->input, why.code ? why.text : import_error(ret))
 		   : 0;
 }

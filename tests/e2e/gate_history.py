@@ -90,6 +90,9 @@ check(p.status == 0 and page.startswith("<!DOCTYPE html>") and page.count("<svg 
       ">left_leaf</a>" in page and "c11" in page and "<script" not in page and "://" not in page, "page: " + page[:300])
 p = e2e.kvmprof("gate", "-c", RULES, "--history", "a", "--last", "9")
 check(p.status == 3 and "INCONCLUSIVE" in p.out and "too short" in p.out, "nine entries: %d %s" % (p.status, p.out))
+os.mkdir("nothing")
+p = e2e.kvmprof("gate", "-c", RULES, "--history", "nothing")
+check(p.status == 3 and "INCONCLUSIVE: the history has no entries" in p.out, "no entry: %d %s" % (p.status, p.out))
 
 for argv, says in ((["--history", "missing"], "missing: cannot read"), (["--history", "a", "--record"], "--label"),
                    (["--history", "a", "--record", "--label", "x"], "needs runs"),

@@ -69,6 +69,8 @@ def check_text():
         imports("script%d" % i, SCRIPT % (":-1", task) + SCRIPT % ("work", "7/7"), "do_work")
         p = e2e.kvmprof("report", "-i", "script%d.data" % i)
         check(": 2 samples" in p.out, "task %s: %s" % (task, p.out[:200]))
+    write("decimals", "task;main;work 1.5\n")
+    one_line(["decimals: there are no stacks in it", "task;main;work 12", "perf script"], "import", "decimals", status=1)
 
 
 def check_paths():

@@ -77,7 +77,9 @@ int gate_series_write_text(struct buf *out, const struct gate_series *s, const c
 			   "Before", "After", "Change", "p", "Since");
 	for (size_t i = 0; i < s->nsteps; i++)
 		text_step(out, s, &s->step[i]);
-	if (!s->nsteps)
+	if (!h->n)
+		buf_printf(out, "# INCONCLUSIVE: the history has no entries; --record adds them\n");
+	else if (!s->nsteps)
 		buf_printf(out, "# no change of level in %zu series\n", s->nseries - s->nblind);
 	return out->failed ? err_set(e, ENOMEM, "out of memory for the report") : 0;
 }

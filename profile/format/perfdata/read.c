@@ -752,16 +752,17 @@ static int open_epoch(struct perfdata **out, const char *path, const char *event
 {
 	cleanup_free char *dir = dir_of_data(path);
 	cleanup_free char *at = path_of_epoch(dir ? dir : path, epoch);
+	cleanup_free char *second = path_of_epoch(dir ? dir : path, 2);
 	int ret;
 
-	if (!at)
+	if (!at || !second)
 		return err_nomem(e);
 	if (access(at, F_OK) < 0)
 		return err_set(
-			e, ENOENT,
-			"%s: the guest had no kernel %u: `kvmprof report --header` lists those "
-			"that it had",
-			path, epoch);
+			e, ENOENT, "%s: the guest had no kernel %u: %s", path, epoch,
+			access(second, F_OK) < 0
+				? "the profile has one kernel, which is shown without --epoch"
+				: "`kvmprof report` lists those that it had");
 	ret = open_one(out, at, event, e);
 	if (!ret)
 		(*out)->epoch = epoch;

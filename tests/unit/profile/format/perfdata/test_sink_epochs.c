@@ -178,7 +178,7 @@ static void names_of_their_time(void **state)
 
 static void one_kernel(void **state)
 {
-	const struct reader_options none = { .input = fx_path(&f, "three"), .epoch = 4 };
+	struct reader_options none = { .epoch = 4 };
 	struct reader in = { 0 };
 	struct err e = { 0 };
 
@@ -190,8 +190,14 @@ static void one_kernel(void **state)
 	expect("three", 3, by_kernel + 3, 1, true);
 	/* Each is a profile. */
 	expect("three/epoch-2", 0, by_kernel + 1, 2, true);
+	none.input = fx_path(&f, "three");
 	assert_int_equal(reader_open(&in, &none, &e), -ENOENT);
-	assert_non_null(strstr(e.text, "the guest had no kernel 4"));
+	assert_non_null(strstr(e.text, "the guest had no kernel 4: `kvmprof report` lists"));
+	/* The third one's own profile has no other. */
+	none.input = fx_path(&f, "three/epoch-3");
+	e = (struct err){ 0 };
+	assert_int_equal(reader_open(&in, &none, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "the profile has one kernel"));
 }
 
 static void facts(void **state)
