@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/exact/monitor.h"
 
-#include "base/clock.h"
-
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,15 +123,39 @@ static void a_flood_is_given_up(void **state)
 	close(fd);
 }
 
+/* Answers each question, until the other end is shut down. */
+static void *answers(void *ctx)
+{
+	static const char halted[] =
+		"{\"return\": \"CPU#0\\r\\n" HALTED "\", \"id\": \"regs\"}\r\n";
+	const int *fd = ctx;
+	char asked[4096];
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = read(*fd, asked + len, sizeof(asked) - 1 - len)) > 0) {
+		len += (size_t)n;
+		asked[len] = '\0';
+		if (!strstr(asked, "\"regs\""))
+			continue;
+		len = 0;
+		(void)!send(*fd, halted, sizeof(halted) - 1, MSG_NOSIGNAL);
+	}
+	return NULL;
+}
+
+/* QEMU would answer, but the answer is not waited for. */
 static void a_question_ends_with_the_run(void **state)
 {
 	static const atomic_bool now = true;
-	uint64_t begun = clock_mono_ns();
 	int other, fd = begin(&other);
+	pthread_t peer;
 
 	(void)state;
+	assert_int_equal(pthread_create(&peer, NULL, answers, &other), 0);
 	assert_int_equal(monitor_is_halted(&m, &now), MONITOR_NO_ANSWER);
-	assert_true(clock_mono_ns() - begun < MONITOR_ANSWER_MS * UINT64_C(500000));
+	shutdown(fd, SHUT_RDWR);
+	pthread_join(peer, NULL);
 	close(other);
 	close(fd);
 }
