@@ -23,7 +23,7 @@ size_t ring_round(size_t size)
 {
 	size_t want = 4096;
 
-	while (want < size)
+	while (want < size && want <= SIZE_MAX / 2)
 		want *= 2;
 	return want;
 }

@@ -42,7 +42,7 @@ struct ring {
 	struct ring_tail own_back;
 };
 
-/* Returns the size that a ring for `size` bytes has: a power of two, at least 4096. */
+/* Returns the size that a ring for `size` bytes has: a power of two, at least 4096; less than `size` only if that is beyond the largest one. */
 size_t ring_round(size_t size);
 /* Initializes a ring of ring_round(size) bytes. Returns 0 or -ENOMEM. */
 int ring_init(struct ring *r, size_t size);

@@ -241,6 +241,9 @@ static void test_shared_between_two_ends(void **state)
 	(void)state;
 	assert_int_equal(ring_round(1), 4096);
 	assert_int_equal(ring_round(4097), 8192);
+	/* The other process says how long its ring is. */
+	assert_int_equal(ring_round(SIZE_MAX), SIZE_MAX / 2 + 1);
+	assert_int_equal(ring_round(SIZE_MAX / 2 + 2), SIZE_MAX / 2 + 1);
 	ring_init_shared(&in, data, sizeof(data), &front, &back);
 	ring_init_shared(&out, data, sizeof(data), &front, &back);
 	while (taken < 1000) {
