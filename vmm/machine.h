@@ -57,7 +57,7 @@ struct vcpu {
 	struct account account; /* of its thread; account_seq is odd while it changes */
 	atomic_uint account_seq;
 	int account_fd;
-	int stat_fd; /* its /proc/.../stat; vmm/pvm/ops.c */
+	int stat_fd; /* /proc/.../stat of vCPU 0's thread, for vmm/pvm/ops.c; -1: not open */
 	int halt_fd; /* KVM's statistics of it, with halt_wait_ns at halt_at; -1: none */
 	uint64_t halt_at;
 	struct debugreg debug;

@@ -68,7 +68,9 @@ static void change_ends(struct vcpu *v)
 void vcpu_account_open(struct vcpu *v)
 {
 	v->account_fd = account_open();
-	v->stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
+	/* The slow tick queries the state of this one (vmm/pvm/ops.c). */
+	if (v->index == 0 && v->vm->pvm)
+		v->stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
 }
 
 void vcpu_account_begin(struct vcpu *v, uint64_t now_ns)
