@@ -54,7 +54,8 @@ struct stackset_func {
 	bool kernel;  /* recorded in kernel mode, whatever is known of the address */
 	bool other;   /* code of another machine than the recorded one: see enum perfdata_owner */
 	uint64_t addr, size; /* the symbol's run-time kernel address, or its address in the file */
-	const char *aliases; /* its other names, each with a newline behind it; NULL or "": it has none */
+	/* Its other names, each with a newline behind it; NULL or "": it has none. */
+	const char *aliases;
 };
 
 /* A distinct address that was looked up. */

@@ -195,25 +195,21 @@ bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
 		}
 		if (w->skip)
 			continue;
-		*f = (struct perfdata_frame){
-			.ip = ip,
-			.kernel = w->kernel,
-			.innermost = w->first,
-			.interrupted = w->entered,
-			.owner = w->owner
-		};
+		*f = (struct perfdata_frame){ .ip = ip,
+					      .kernel = w->kernel,
+					      .innermost = w->first,
+					      .interrupted = w->entered,
+					      .owner = w->owner };
 		w->first = w->entered = false;
 		return true;
 	}
 	/* No chain, or one of markers only: the kernel's unwinder can fail at its first frame. */
 	if (w->first) {
-		*f = (struct perfdata_frame){
-			.ip = w->ip,
-			.kernel = w->ip_kernel,
-			.innermost = true,
-			.interrupted = true,
-			.owner = w->ip_owner
-		};
+		*f = (struct perfdata_frame){ .ip = w->ip,
+					      .kernel = w->ip_kernel,
+					      .innermost = true,
+					      .interrupted = true,
+					      .owner = w->ip_owner };
 		w->first = false;
 		return true;
 	}

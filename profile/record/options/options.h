@@ -70,8 +70,8 @@ struct run_options {
 	uint64_t period;		    /* -c, 0: not given */
 	struct events events;		    /* -e, none given: wall */
 	double duration_s;		    /* 0: until the guest ends */
-	bool reboot;			    /* a reset of the guest starts it anew instead of ending the run */
-	double max_overhead;		    /* percent; 0: no bound */
+	bool reboot;	     /* a reset of the guest starts it anew instead of ending the run */
+	double max_overhead; /* percent; 0: no bound */
 	/* When to collect samples, and what to note: see profile/record/run/markers.h. NULL or 0: not given. */
 	const char *start_on, *stop_on; /* expressions for the console */
 	const char *start_at, *stop_at; /* SYMBOL[+OFFSET] */
