@@ -706,8 +706,7 @@ static void add_figures(struct perfdata *p, const struct perfdata *later)
 		perfdata_mark_partial(p, "kernel %u: %s", later->epoch, later->message);
 }
 
-/* Returns the path of a later kernel's profile, for free(); NULL: out of memory. */
-static char *path_of_epoch(const char *dir, uint32_t epoch)
+char *perfdata_epoch_path(const char *dir, uint32_t epoch)
 {
 	char *path;
 
@@ -720,7 +719,7 @@ static int open_later(struct perfdata *p, struct err *e)
 	struct perfdata *last = p;
 
 	for (uint32_t epoch = 2; p->dir && epoch <= PERFDATA_MAX_EPOCHS; epoch++) {
-		cleanup_free char *path = path_of_epoch(p->dir, epoch);
+		cleanup_free char *path = perfdata_epoch_path(p->dir, epoch);
 		struct err why = { 0 };
 		int ret;
 
@@ -747,8 +746,8 @@ static int open_epoch(struct perfdata **out, const char *path, const char *event
 		      struct err *e)
 {
 	cleanup_free char *dir = dir_of_data(path);
-	cleanup_free char *at = path_of_epoch(dir ? dir : path, epoch);
-	cleanup_free char *second = path_of_epoch(dir ? dir : path, 2);
+	cleanup_free char *at = perfdata_epoch_path(dir ? dir : path, epoch);
+	cleanup_free char *second = perfdata_epoch_path(dir ? dir : path, 2);
 	int ret;
 
 	if (!at || !second)

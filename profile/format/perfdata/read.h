@@ -177,6 +177,8 @@ int perfdata_open(struct perfdata **out, const char *path, struct err *e);
 /* Opens the profile of one kernel, from 1 on; 0: of all kernels. Returns -ENOENT if the profile does not have so many. */
 int perfdata_open_epoch(struct perfdata **out, const char *path, const char *event, uint32_t epoch,
 			struct err *e);
+/* Returns the path of a later kernel's profile in the first one's directory, for free(). Returns NULL if out of memory. */
+char *perfdata_epoch_path(const char *dir, uint32_t epoch);
 /*
  * Borrowed bytes, with the contents of the files data.N of perf record --threads, if there are any, borrowed as
  * well; name is for messages.

@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 static int add_epoch(struct sink_epochs *x, const char *dir, struct err *e)
 {
 	struct sink_perfdata_options opt = x->opt;
-	cleanup_free char *path = NULL;
+	cleanup_free char *path = perfdata_epoch_path(dir, x->n + 1);
 	struct sink *fresh = NULL;
 	int ret;
 
@@ -43,10 +43,8 @@ static int add_epoch(struct sink_epochs *x, const char *dir, struct err *e)
 	ret = sink_forward_flush(&x->forward.sink, UINT64_MAX, e);
 	if (ret)
 		return ret;
-	if (asprintf(&path, "%s/" PERFDATA_EPOCH_DIR "%u", dir, x->n + 1) < 0) {
-		path = NULL;
+	if (!path)
 		return err_nomem(e);
-	}
 	opt.path = path;
 	opt.in_place = true;
 	opt.publisher = NULL;
@@ -219,16 +217,14 @@ static int op_copy(struct sink *s, const char *path, struct sink **out, struct e
 	x->opt.note = NULL;
 	x->have_kernel = of->have_kernel;
 	x->left_out = of->left_out;
-	for (; !ret && x->n < of->n; x->n += !ret) {
-		cleanup_free char *at = NULL;
+	for (; x->n < of->n; x->n++) {
+		cleanup_free char *at =
+			perfdata_epoch_path(perfdata_sink_directory(first), x->n + 1);
 
-		if (asprintf(&at, "%s/" PERFDATA_EPOCH_DIR "%u", perfdata_sink_directory(first),
-			     x->n + 1) < 0) {
-			at = NULL;
-			ret = err_nomem(e);
+		ret = at ? of->epoch[x->n]->ops->copy(of->epoch[x->n], at, &x->epoch[x->n], e)
+			 : err_nomem(e);
+		if (ret)
 			break;
-		}
-		ret = of->epoch[x->n]->ops->copy(of->epoch[x->n], at, &x->epoch[x->n], e);
 	}
 	if (ret) {
 		op_destroy(&x->forward.sink);
