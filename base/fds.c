@@ -52,12 +52,22 @@ ssize_t fds_receive(int socket, void *data, size_t len, struct fds *fds, int fla
 		came = recvmsg(socket, &m, flags | MSG_CMSG_CLOEXEC);
 	while (came < 0 && errno == EINTR);
 	fds->n = 0;
-	c = came > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	c = came >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
 		fds->n = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		memcpy(fds->fd, CMSG_DATA(c), fds->n * sizeof(int));
 	}
+	/* The caller takes a message of no bytes for the end of the socket. */
+	if (!came)
+		fds_close(fds);
 	return came;
+}
+
+void fds_close(struct fds *fds)
+{
+	for (unsigned int i = 0; i < fds->n; i++)
+		close(fds->fd[i]);
+	fds->n = 0;
 }
 
 void fds_close_range(unsigned int first, unsigned int last)

@@ -21,9 +21,13 @@ ssize_t fds_send(int socket, const void *data, size_t len, const struct fds *fds
 
 /*
  * Receives a message of at most len bytes, with at most fds->n (1 to FDS_MAX) descriptors, and stores these and their number in *fds. They
- * are the caller's, with close-on-exec. The kernel closes others. Returns as recvmsg(2).
+ * are the caller's, with close-on-exec. The kernel closes others, and those of a message without bytes are closed here. Returns
+ * as recvmsg(2).
  */
 ssize_t fds_receive(int socket, void *data, size_t len, struct fds *fds, int flags);
+
+/* Closes the descriptors, and sets fds->n to 0. */
+void fds_close(struct fds *fds);
 
 /*
  * Closes descriptors from first to last, also on Linux before 5.9, which has no close_range(2). Async-signal-safe, as

@@ -378,22 +378,33 @@ static int begin_child(struct split *s, const struct attach_config *cfg, struct 
 	return ret ? err_set(e, -ret, "cannot start a process: %s", strerror(-ret)) : 0;
 }
 
-static int take_hello(struct split *s, int fd[2], struct err *e)
+/* Checks the first message of the other side, and terminates the text of its error. came: the bytes received, or -1. */
+static int check_hello(struct split_hello *h, ssize_t came, const struct fds *fds, struct err *e)
 {
-	struct split_hello *h = &s->hello;
-	struct fds fds = { .n = 2 };
-
-	if (fds_receive(s->link.orders, h, sizeof(*h), &fds, 0) != sizeof(*h))
+	if (came != sizeof(*h))
 		return err_set(e, ECONNRESET, "the process that looks for the machine has ended");
 	h->err.text[sizeof(h->err.text) - 1] = 0;
 	if (h->err.code)
 		return err_set(e, h->err.code > 0 ? h->err.code : EIO, "%s", h->err.text);
-	if (fds.n != 2 || !h->vcpus || h->vcpus > ATTACH_MAX_VCPUS ||
+	if (fds->n != 2 || !h->vcpus || h->vcpus > ATTACH_MAX_VCPUS ||
 	    h->regions > GMEM_MAX_REGIONS || h->ring_size != ring_round(h->ring_size) ||
 	    h->ring_size > SIZE_MAX / 2 / h->vcpus)
 		return err_set(e, EPROTO, "the process that traces does not answer in order");
-	memcpy(fd, fds.fd, 2 * sizeof(int));
 	return 0;
+}
+
+static int take_hello(struct split *s, int fd[2], struct err *e)
+{
+	struct split_hello *h = &s->hello;
+	struct fds fds = { .n = 2 };
+	const ssize_t came = fds_receive(s->link.orders, h, sizeof(*h), &fds, 0);
+	int ret = check_hello(h, came, &fds, e);
+
+	if (ret)
+		fds_close(&fds);
+	else
+		memcpy(fd, fds.fd, 2 * sizeof(int));
+	return ret;
 }
 
 static int map_board(struct split *s, const int fd[2], struct err *e)

@@ -67,6 +67,18 @@ static void descriptors_come_with_a_message(void **state)
 		assert_int_equal(byte, 'y');
 		close(to.fd[0]);
 	}
+	/* A message without bytes looks like the end of the socket: its descriptors are closed. */
+	{
+		const struct fds from = { { pipe_fd[0], pipe_fd[1] }, 2 };
+		struct fds to = { .n = FDS_MAX };
+		const int before = lowest_free();
+		char byte;
+
+		assert_int_equal(fds_send(pair[0], "", 0, &from, 0), 0);
+		assert_int_equal(fds_receive(pair[1], &byte, 1, &to, 0), 0);
+		assert_int_equal(to.n, 0);
+		assert_int_equal(lowest_free(), before);
+	}
 	close(pair[0]);
 	/* The end of the socket has no descriptors. */
 	{
