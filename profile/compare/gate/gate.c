@@ -213,8 +213,8 @@ static const char *matches_nothing(const struct gate *g, size_t rule)
 	return g->run[GATE_BASE][0]->why[rule];
 }
 
-/* True: settled, as there is nothing to compare. */
-static bool settle_missing(const struct gate *g, size_t rule, struct gate_outcome *o)
+/* Settles the outcome of a rule for which some run has nothing to compare. */
+static void settle_missing(const struct gate *g, size_t rule, struct gate_outcome *o)
 {
 	const char *why = NULL, *nothing = matches_nothing(g, rule);
 	unsigned int base = count_missing(g, GATE_BASE, rule, &why),
@@ -223,20 +223,19 @@ static bool settle_missing(const struct gate *g, size_t rule, struct gate_outcom
 	if (nothing && !base && !head) {
 		o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
 		snprintf(o->why, sizeof(o->why), "in all runs: %s", nothing);
-		return true;
+		return;
 	}
 	if (!base && !head)
-		return false;
+		return;
 	if (base == g->n[GATE_BASE] && head == g->n[GATE_HEAD]) {
 		o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
 		snprintf(o->why, sizeof(o->why), "in all runs: %s", why ? why : "no number");
-		return true;
+		return;
 	}
 	/* Also when optional: that a run lacks what others have may be the regression. */
 	o->status = GATE_UNSURE;
 	snprintf(o->why, sizeof(o->why), "in %u of %u base and %u of %u head runs: %s", base,
 		 g->n[GATE_BASE], head, g->n[GATE_HEAD], why ? why : "no number");
-	return true;
 }
 
 static int evaluate_number(struct gate_eval *v, size_t i, double alpha, struct err *e)

@@ -378,11 +378,6 @@ static void say_finding(char *out, size_t size, const struct gate_rule *r,
 		say_add(out, size, " (95 %%: %s), %s", c.interval, c.p);
 }
 
-static const char *why_of(const struct gate_outcome *o)
-{
-	return o->why[0] ? o->why : "";
-}
-
 static void say_family(char *out, size_t size, const struct gate_outcome *o)
 {
 	size_t shown = o->nworse < NAMED ? o->nworse : NAMED;
@@ -416,9 +411,9 @@ void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o)
 	} else if (o->total.value) {
 		say_finding(out, size, o->rule, &o->total);
 		if (o->why[0])
-			say_add(out, size, "; %s", why_of(o));
+			say_add(out, size, "; %s", o->why);
 	} else {
-		snprintf(out, size, "%s", why_of(o));
+		snprintf(out, size, "%s", o->why);
 		return;
 	}
 	gate_say_threshold(threshold, sizeof(threshold), o->rule);
