@@ -52,7 +52,7 @@ static const struct option_row rows[] = {
 	  "slow, as each sample stops the whole machine (default 49 Hz)",
 	  OPTION_TEXT(run.asked.gdb) },
 	{ "image", 0, "FILE", "the guest's kernel: needed where it is no Linux",
-	  OPTION_TEXT(run.asked.image) },
+	  OPTION_TEXT_OF(run.asked.image, "a file") },
 	AS_RUN("symbols", "names from a vmlinux or System.map in place of those in memory"),
 	AS_RUN("guest-root", NULL),
 	AS_RUN("debuginfo", NULL),

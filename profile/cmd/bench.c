@@ -103,9 +103,9 @@ static const char *const engines[] = { "kvm", "exact", NULL };
 static const struct option_row rows[] = {
 	OPTION_HEADING("What runs:\n"),
 	{ "base", 0, "KERNEL", "image of the base (default: the demo guest)",
-	  OPTION_TEXT(bench.image[0]) },
+	  OPTION_TEXT_OF(bench.image[0], "a file") },
 	{ "head", 0, "KERNEL", "image of the head (default: the demo guest)",
-	  OPTION_TEXT(bench.image[1]) },
+	  OPTION_TEXT_OF(bench.image[1], "a file") },
 	{ "base-args", 0, "TEXT", "further run options of the base, split as by a shell",
 	  OPTION_CALL(parse_base_args, NULL) },
 	{ "head-args", 0, "TEXT", "further run options of the head",

@@ -178,9 +178,9 @@ int cmd_options(const struct option_set *set, void *at, int argc, char **argv)
 
 const struct option_row cmd_debuginfo_rows[] = {
 	{ "debuginfo", 0, "PATH", "the kernel's debug file, or a directory to look for it in",
-	  OPTION_TEXT(given) },
+	  OPTION_TEXT_OF(given, "a path") },
 	{ "build-id-map", 0, "FILE", "where files are, as `kvmprof scan` wrote it",
-	  OPTION_TEXT(map_file) },
+	  OPTION_TEXT_OF(map_file, "a file") },
 	{ 0 },
 };
 

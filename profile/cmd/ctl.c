@@ -448,7 +448,7 @@ struct ctl_options {
 #define OPTION_STRUCT struct ctl_options
 
 static const struct option_row rows[] = {
-	{ "control", 0, "PATH", "the run's socket", OPTION_TEXT(control) },
+	{ "control", 0, "PATH", "the run's socket", OPTION_TEXT_OF(control, "a path") },
 	{ "pid", 'p', "PID",
 	  "the run with this process id, started with --control auto;\n"
 	  "without either: the only one there is",

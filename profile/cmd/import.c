@@ -400,7 +400,7 @@ static const struct option_row rows[] = {
 	{ "buildid-dir", 0, "DIR",
 	  "perf's build-id cache (default: ~/.debug), where perf\n"
 	  "looks for the names of programs",
-	  OPTION_TEXT(sink.buildid_dir) },
+	  OPTION_TEXT_OF(sink.buildid_dir, "a directory") },
 	{ "no-buildid-cache", 0, NULL, "leave it alone", OPTION_PUT(sink.no_buildid_cache, true) },
 	OPTION_HELP,
 	{ 0 },

@@ -213,7 +213,7 @@ static const char *const orders[] = { "children", "self", NULL };
 
 static const struct option_row rows[] = {
 	{ "control", 0, "PATH", "the socket of a running `kvmprof run --control PATH`",
-	  OPTION_TEXT(opt.control) },
+	  OPTION_TEXT_OF(opt.control, "a path") },
 	{ "delay", 'd', "SECONDS", "between updates (default 1)",
 	  OPTION_SECONDS(opt.delay_s, 0.05, 3600, "0.05 to 3600 seconds") },
 	{ "iterations", 'n', "N", "end after N updates",

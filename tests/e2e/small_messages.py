@@ -239,7 +239,14 @@ def check_empty_paths():
                          (["gate", "--html", ""], "--html ''"), (["gate", "-c", ""], "--config ''"), (["gate", "--flamegraph", ""], "--flamegraph ''"),
                          (["bench", "--config", ""], "--config ''"), (["flamegraph", "-o", ""], "--output ''"), (["flamegraph", "--diff", ""], "--diff ''"),
                          (["diff", "-o", ""], "--output ''"), (["annotate", "-o", ""], "--output ''"), (["archive", "-o", ""], "--output ''"),
-                         (["scan", "-o", ""], "--output ''"), (["import", "-o", ""], "--output ''")):
+                         (["scan", "-o", ""], "--output ''"), (["import", "-o", ""], "--output ''"),
+                         (["run", "x", "-o", ""], "--output ''"), (["run", "x", "--initrd", ""], "--initrd ''"),
+                         (["run", "x", "--kernel", ""], "--kernel ''"), (["run", "x", "--symbols", ""], "--symbols ''"),
+                         (["run", "x", "--debuginfo", ""], "--debuginfo ''"), (["run", "x", "--guest-root", ""], "--guest-root ''"),
+                         (["run", "x", "--buildid-dir", ""], "--buildid-dir ''"), (["attach", "1", "--image", ""], "--image ''"),
+                         (["push", "--token-file", "", "http://x"], "--token-file ''"), (["push", "--cacert", "", "http://x"], "--cacert ''"),
+                         (["top", "--control", ""], "--control ''"), (["ctl", "--control", "", "status"], "--control ''"),
+                         (["report", "--debuginfo", ""], "--debuginfo ''"), (["bench", "--base", ""], "--base ''")):
         one_line([option + ": expected a"], *argv)
     one_line(["'': expected a profile"], "report", "")
     one_line(["--input '': expected a profile"], "script", "")
