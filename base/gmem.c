@@ -48,7 +48,7 @@ int gmem_read(const struct gmem *m, uint64_t gpa, void *dst, size_t len)
 	if (!p)
 		return len ? -EFAULT : 0;
 	if (m->remote)
-		return gmem_remote_read(m->remote, (uintptr_t)p, dst, len) ? -EFAULT : 0;
+		return gmem_remote_read(m->remote, (uintptr_t)p, dst, len);
 	memcpy(dst, p, len);
 	return 0;
 }

@@ -46,7 +46,10 @@ void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len);
 /* Where the byte at gpa is mapped, in this process or the remote one; 0: it is not RAM. */
 uint64_t gmem_host(const struct gmem *m, uint64_t gpa);
 
-/* Copy. 0, or -EFAULT when the range is not all RAM (nothing copied then). */
+/*
+ * Copies. Returns 0, or -EFAULT if the range is not all RAM. Remote: also the errors of gmem_remote_read(), which say that the
+ * bytes could not be read. Nothing is copied then.
+ */
 int gmem_read(const struct gmem *m, uint64_t gpa, void *dst, size_t len);
 int gmem_write(const struct gmem *m, uint64_t gpa, const void *src, size_t len);
 

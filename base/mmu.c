@@ -84,9 +84,11 @@ int mmu_walk(const struct gmem *m, const struct mmu_root *root, uint64_t gva, st
 		uint64_t index = gva >> shift & ((1u << LEVEL_BITS) - 1);
 		uint64_t offset = (1ull << shift) - 1;
 		uint64_t pte;
+		int ret;
 
-		if (entry_read(m, table + index * sizeof(pte), &pte) || !(pte & PTE_PRESENT))
-			return -EFAULT;
+		ret = entry_read(m, table + index * sizeof(pte), &pte);
+		if (ret || !(pte & PTE_PRESENT))
+			return ret ? ret : -EFAULT;
 		page.user = page.user && pte & PTE_USER;
 		page.write = page.write && pte & PTE_WRITE;
 		if (pte & PTE_NX && root->efer & EFER_NXE)

@@ -29,7 +29,7 @@ struct mmu_page {
  * Translate gva. PCID, PWT/PCD and LAM bits of cr3 are masked; paging off means
  * identity below 4 GiB; 32-bit and PAE tables are not walked (-EOPNOTSUPP).
  * Returns 0; -EFAULT when not present or the tables leave RAM; -EINVAL when the
- * address is not canonical.
+ * address is not canonical; else the error of gmem_read(), if a table could not be read.
  */
 int mmu_walk(const struct gmem *m, const struct mmu_root *root, uint64_t gva, struct mmu_page *out);
 

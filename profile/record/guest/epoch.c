@@ -5,6 +5,7 @@
 #include "base/mmu.h"
 #include "profile/record/guest/private.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define CR0_PG (UINT64_C(1) << 31)
@@ -23,26 +24,36 @@ static struct mmu_root root_of(const struct sample *s)
 	};
 }
 
-static bool is_mapped(const struct gmem *mem, const struct mmu_root *root, uint64_t va,
-		      uint64_t *gpa)
+enum where {
+	IS_THERE,      /* the mark lies where it was */
+	IS_ELSEWHERE,  /* it does not */
+	IS_UNREADABLE, /* the memory cannot be read now: it proves nothing */
+};
+
+/* Reads len bytes at va by these page tables, and stores their physical address. Returns 0, or an error of mmu_walk() or gmem_read(). */
+static int read_at(const struct gmem *mem, const struct mmu_root *root, uint64_t va, uint64_t *gpa,
+		   void *bytes, size_t len)
 {
 	struct mmu_page page;
+	int ret = mmu_walk(mem, root, va, &page);
 
-	if (mmu_walk(mem, root, va, &page) < 0)
-		return false;
+	if (ret < 0)
+		return ret;
 	*gpa = page.gpa;
-	return true;
+	return gmem_read(mem, page.gpa, bytes, len);
 }
 
-/* Returns whether the mark lies where it was, by these page tables. */
-static bool is_there(const struct epoch_mark *m, const struct gmem *mem,
-		     const struct mmu_root *root)
+/* Returns where the mark is, by these page tables. */
+static enum where where_is(const struct epoch_mark *m, const struct gmem *mem,
+			   const struct mmu_root *root)
 {
 	uint8_t bytes[EPOCH_MARK_BYTES];
 	uint64_t gpa;
+	int ret = read_at(mem, root, m->va, &gpa, bytes, m->len);
 
-	return is_mapped(mem, root, m->va, &gpa) && gpa == m->gpa &&
-	       gmem_read(mem, gpa, bytes, m->len) == 0 && !memcmp(bytes, m->bytes, m->len);
+	if (ret)
+		return ret == -EFAULT || ret == -EINVAL ? IS_ELSEWHERE : IS_UNREADABLE;
+	return gpa == m->gpa && !memcmp(bytes, m->bytes, m->len) ? IS_THERE : IS_ELSEWHERE;
 }
 
 void epoch_set(struct epoch_mark *m, const struct gmem *mem, const struct sample *s, uint64_t va)
@@ -51,10 +62,10 @@ void epoch_set(struct epoch_mark *m, const struct gmem *mem, const struct sample
 	const uint64_t in_page = 4096 - va % 4096;
 
 	*m = (struct epoch_mark){ .va = va };
-	if (!va || !(root.cr0 & CR0_PG) || !is_mapped(mem, &root, va, &m->gpa))
+	if (!va || !(root.cr0 & CR0_PG))
 		return;
 	m->len = (uint32_t)(in_page < EPOCH_MARK_BYTES ? in_page : EPOCH_MARK_BYTES);
-	if (gmem_read(mem, m->gpa, m->bytes, m->len) < 0)
+	if (read_at(mem, &root, va, &m->gpa, m->bytes, m->len) < 0)
 		m->len = 0;
 	else
 		m->proven_ns = s->time_ns;
@@ -76,8 +87,10 @@ static bool is_proven(const struct epoch_mark *m, const struct gmem *mem, const 
 enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const struct sample *s)
 {
 	struct mmu_root root = root_of(s);
-	bool in_kernel = (s->regs.rip & KERNEL_HALF) && (s->regs.cs & 3) != 3, there;
+	bool in_kernel = (s->regs.rip & KERNEL_HALF) && (s->regs.cs & 3) != 3;
+	enum where where;
 	uint64_t gpa;
+	uint8_t byte;
 
 	if (!m->len || is_proven(m, mem, s) || !has_registers(s))
 		return EPOCH_SAME;
@@ -85,18 +98,23 @@ enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const
 		return EPOCH_DOUBT;
 	if (mem->remote)
 		gmem_remote_forget(mem->remote);
-	there = is_there(m, mem, &root);
-	if (!there && (root.cr3 & CR3_USER_TABLE)) {
+	where = where_is(m, mem, &root);
+	if (where == IS_ELSEWHERE && (root.cr3 & CR3_USER_TABLE)) {
 		root.cr3 &= ~CR3_USER_TABLE;
-		there = is_there(m, mem, &root);
+		where = where_is(m, mem, &root);
 	}
-	if (there) {
+	if (where == IS_THERE) {
 		m->proven_ns = s->time_ns;
 		return EPOCH_SAME;
 	}
+	if (where == IS_UNREADABLE || !in_kernel)
+		return EPOCH_DOUBT;
 	root = root_of(s);
-	/* The tables are alive if they map the code that ran. Those of a program that has exited may be anything. */
-	return in_kernel && is_mapped(mem, &root, s->regs.rip, &gpa) ? EPOCH_OTHER : EPOCH_DOUBT;
+	/*
+	 * The tables are alive if the code that ran can be read by them. Those of a program that has exited may be anything, and
+	 * of a machine that has ended or was reset since nothing can be read.
+	 */
+	return read_at(mem, &root, s->regs.rip, &gpa, &byte, 1) ? EPOCH_DOUBT : EPOCH_OTHER;
 }
 
 /* The banner is different in each build. Without its name, the first code is compared. */

@@ -24,8 +24,8 @@
 #define EPOCH_MARK_BYTES 96u
 
 enum epoch_state {
-	EPOCH_SAME,  /* the kernel that was found */
-	EPOCH_DOUBT, /* the sample proves nothing: its page tables are gone, or firmware ran */
+	EPOCH_SAME, /* the kernel that was found */
+	EPOCH_DOUBT, /* the sample proves nothing: its page tables or the memory are gone, or firmware ran */
 	EPOCH_OTHER, /* another kernel's code ran, by that kernel's page tables */
 };
 
