@@ -64,7 +64,7 @@ static int import_check_text(const char *name, const struct buf *b, struct err *
 		return err_set(e, EINVAL,
 			       "%s: is a profile of perf, not text; `kvmprof report -i` reads it",
 			       name);
-	if (memchr(b->data, 0, n))
+	if (n && memchr(b->data, 0, n))
 		return err_set(e, EINVAL, "%s: is a binary file, not text of stacks", name);
 	if (import_begins(text, "# image: "))
 		return err_set(

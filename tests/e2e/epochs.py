@@ -93,4 +93,7 @@ if "not here" in p.err or "needs QEMU" in p.err:
 else:
     check(p.status == 0 and "epoch: end" in p.out, "exact: status %d: %s %s" % (p.status, p.err, p.out[-800:]))
     judge_all("kexec, exact", "exact.data", [first, second], known)
+    p = e2e.kvmprof("run", "--engine", "exact", old, "--initrd", large, "-m", "512M", "--call-counts", "--append",
+                    "work=1 next=kexec panic=-1", "--duration", "300", "--no-buildid-cache", "-o", "counts.data", timeout=400)
+    check(p.status == 1 and "the guest ran 2 kernels" in p.err, "--call-counts: status %d: %s" % (p.status, p.err[-800:]))
 e2e.finish("kexec and reboots of Debian's kernels: 0 wrong names")

@@ -330,9 +330,18 @@ void run_counts_begin(struct run_counts *c, struct profile_info *info, struct pi
 
 int run_counts_write(struct run *r, struct err *e)
 {
-	struct writing *w = calloc(1, sizeof(*w));
+	struct writing *w;
 	int ret;
 
+	/* Code of two kernels may have had one address: its counts are sums. */
+	if (r->stats.kernels > 1)
+		return err_set(
+			e, ENOTSUP,
+			"--call-counts: the guest ran %u kernels, one after the other. Their "
+			"counts are not kept apart, so none are written; end the run with the "
+			"first kernel (--stop-at), or record without --call-counts",
+			r->stats.kernels);
+	w = calloc(1, sizeof(*w));
 	if (!w)
 		return err_set(e, ENOMEM, "out of memory for exact counts");
 	w->r = r;

@@ -30,7 +30,10 @@ struct run_counts {
 /* The events of *info, and what the pipeline has to tell. */
 void run_counts_begin(struct run_counts *c, struct profile_info *info,
 		      struct pipeline_options *opt);
-/* After pipeline_finish(): all counts to r->profile.sink, and to r->stats. 0, or -errno with the reason. */
+/*
+ * Writes all counts to r->profile.sink and to r->stats, after pipeline_finish(). Returns 0, or -errno with the reason; -ENOTSUP if the
+ * guest ran several kernels.
+ */
 int run_counts_write(struct run *r, struct err *e);
 /* What was counted and what found no room, on standard error. */
 void run_counts_print(const struct run *r);
