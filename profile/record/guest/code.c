@@ -59,6 +59,7 @@ struct guest_code {
 	size_t ndoubts;			      /* ever */
 	uint64_t looked_ns;		      /* of a sample: when it was looked last; 0: never */
 	uint64_t proven_ns; /* on the clock: all was as it is known at this moment; 0: never */
+	bool incomplete;    /* the last look could not read a list whole: it proved nothing */
 	uint64_t changes;
 };
 
@@ -340,6 +341,13 @@ static int replace_modules(struct guest_code *g, const struct linux_module_list 
 	return ret;
 }
 
+/* Counts a look that could not read a list whole. */
+static void note_failed(struct guest_code *g, struct code_list *l)
+{
+	l->stats.failed++;
+	g->incomplete = true;
+}
+
 static int read_modules(struct guest_code *g, uint64_t hash, uint64_t time_ns, struct err *e)
 {
 	struct linux_module_list fresh;
@@ -347,12 +355,12 @@ static int read_modules(struct guest_code *g, uint64_t hash, uint64_t time_ns, s
 	int ret = linux_module_list(g->module_layout, g->memory, &fresh, &why);
 
 	if (ret < 0) {
-		g->module.stats.failed++;
+		note_failed(g, &g->module);
 		return ret == -ENOMEM ? err_nomem(e) : 0;
 	}
 	if (fresh.cut) {
 		/* It changes right now: what it lacks isn't gone. */
-		g->module.stats.failed++;
+		note_failed(g, &g->module);
 		linux_module_list_deinit(&fresh);
 		return 0;
 	}
@@ -455,7 +463,7 @@ static int read_made(struct guest_code *g, uint64_t hash, uint64_t time_ns, stru
 	if (linux_dyncode_list(g->made_layout, g->memory, &fresh, e))
 		return -ENOMEM;
 	if (fresh.cut) {
-		g->piece.stats.failed++;
+		note_failed(g, &g->piece);
 		linux_dyncode_list_deinit(&fresh);
 		return 0;
 	}
@@ -495,7 +503,7 @@ static int read_lists(struct guest_code *g, uint64_t time_ns, struct err *e)
 
 	if (g->module_layout) {
 		if (linux_module_hash(g->module_layout, g->memory, &hash) < 0) {
-			g->module.stats.failed++;
+			note_failed(g, &g->module);
 		} else if (!g->module.read || g->module.hash != hash) {
 			ret = read_modules(g, hash, time_ns, e);
 			if (ret)
@@ -505,7 +513,7 @@ static int read_lists(struct guest_code *g, uint64_t time_ns, struct err *e)
 	if (!g->made_layout)
 		return 0;
 	if (linux_dyncode_hash(g->made_layout, g->memory, &hash) < 0) {
-		g->piece.stats.failed++;
+		note_failed(g, &g->piece);
 		return 0;
 	}
 	return g->piece.read && g->piece.hash == hash ? 0 : read_made(g, hash, time_ns, e);
@@ -534,7 +542,7 @@ static void note_replaced(struct guest_code *g)
 	}
 }
 
-/* After it all is known as of the moment at which it began. */
+/* Looks at both lists. Unless one could not be read whole, all is known afterwards as of the moment at which the look began. */
 static int code_look(struct guest_code *g, uint64_t time_ns, struct err *e)
 {
 	const uint64_t changes = g->changes;
@@ -549,10 +557,12 @@ static int code_look(struct guest_code *g, uint64_t time_ns, struct err *e)
 		memcpy(g->before_identity, g->identity, g->nbefore * sizeof(*g->identity));
 	}
 	g->look_ns = g->clock(g->clock_ctx);
+	g->incomplete = false;
 	ret = read_lists(g, time_ns, e);
 	if (g->changes != changes)
 		note_replaced(g);
-	g->proven_ns = g->look_ns;
+	if (!g->incomplete)
+		g->proven_ns = g->look_ns;
 	return ret;
 }
 
@@ -567,6 +577,9 @@ int guest_code_prove(struct guest_code *g, const uint64_t *ip, unsigned int n, u
 {
 	if (time_ns <= g->proven_ns)
 		return 0;
+	/* A list that cannot be read is not tried again for each sample. */
+	if (g->incomplete && time_ns - g->looked_ns < GUEST_CODE_RETRY_NS)
+		return 0;
 	for (unsigned int i = 0; i < n; i++)
 		if (unwind_region_at(g->region, g->nregions, ip[i])) {
 			g->looked_ns = time_ns;
@@ -579,6 +592,9 @@ bool guest_code_in_doubt(const struct guest_code *g, uint64_t va, uint64_t time_
 {
 	size_t n = g->ndoubts < CODE_DOUBTS ? g->ndoubts : CODE_DOUBTS;
 
+	/* The look after the sample failed. */
+	if (time_ns > g->proven_ns && unwind_region_at(g->region, g->nregions, va))
+		return true;
 	for (size_t i = 0; i < n; i++) {
 		const struct code_doubt *d = &g->doubt[i];
 

@@ -70,7 +70,7 @@ int guest_code_prove(struct guest_code *g, const uint64_t *ip, unsigned int n, u
 		     struct err *e);
 /*
  * Returns whether the code at va may have been other code when a sample of time_ns was taken: what a look found there is not what the
- * look before it had found.
+ * look before it had found, or no look since then could read the lists whole. Called after guest_code_prove() for the sample.
  */
 bool guest_code_in_doubt(const struct guest_code *g, uint64_t va, uint64_t time_ns);
 

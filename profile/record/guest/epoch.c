@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/guest/epoch.h"
 
+#include "base/clock.h"
 #include "base/gmem_remote.h"
 #include "base/mmu.h"
 #include "profile/record/guest/private.h"
@@ -13,6 +14,9 @@
 #define CR3_PCID UINT64_C(0xfff)
 /* With page-table isolation a program runs on the second of two adjacent tables (Linux). */
 #define CR3_USER_TABLE (UINT64_C(1) << 12)
+
+/* How often the mark of a kernel that could not be read is tried. */
+#define UNREAD_MARK_NS 1000000000u
 
 static struct mmu_root root_of(const struct sample *s)
 {
@@ -125,14 +129,29 @@ static uint64_t mark_of(const struct guest *g)
 	return banner ? banner->addr : g->target->kernel.text + g->target->slide;
 }
 
+/* Returns an address inside of a kernel that could not be read: that of its code for page faults. 0: none is known yet. */
+static uint64_t mark_of_unread(struct guest *g, const struct sample *s)
+{
+	if (!g->opt.runs || !g->failed_reads ||
+	    !clock_is_due(s->time_ns, g->read_ns, UNREAD_MARK_NS))
+		return 0;
+	g->read_ns = s->time_ns;
+	return guest_fault_handler(g, s);
+}
+
 enum epoch_state guest_epoch(struct guest *g, const struct sample *s)
 {
-	if (!g->is_linux || !g->ready || !g->known)
+	uint64_t va;
+
+	if (!g->is_linux || !g->ready)
 		return EPOCH_SAME;
 	if (g->mark.len)
 		return epoch_check(&g->mark, g->host.memory, s);
 	/* Until the kernel runs by tables of its own. */
-	if ((s->regs.rip & KERNEL_HALF) && (s->regs.cs & 3) != 3)
-		epoch_set(&g->mark, g->host.memory, s, mark_of(g));
+	if (!(s->regs.rip & KERNEL_HALF) || (s->regs.cs & 3) == 3)
+		return EPOCH_SAME;
+	va = g->known ? mark_of(g) : mark_of_unread(g, s);
+	if (va)
+		epoch_set(&g->mark, g->host.memory, s, va);
 	return EPOCH_SAME;
 }

@@ -475,11 +475,7 @@ static int move(struct guest *g, struct err *e)
 	return guest_begin_moved(g, e);
 }
 
-/*
- * Where a kernel that runs handles page faults is inside of it: gate 14 of the IDT (SDM
- * vol. 3, 6.14.1). LSTAR cannot be asked of another process's vCPU.
- */
-static uint64_t fault_handler(const struct guest *g, const struct sample *s)
+uint64_t guest_fault_handler(const struct guest *g, const struct sample *s)
 {
 	uint32_t gate[4];
 
@@ -496,7 +492,8 @@ static uint64_t address_inside(const struct guest *g, const struct sample *s)
 	if ((g->later || g->failed_reads) && s->regs.rip >= LIVEKERNEL_LOW &&
 	    s->regs.rip < LIVEKERNEL_HIGH)
 		return s->regs.rip;
-	return g->opt.runs ? fault_handler(g, s) : s->lstar;
+	/* LSTAR of another process's vCPU cannot be read. */
+	return g->opt.runs ? guest_fault_handler(g, s) : s->lstar;
 }
 
 bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct err *e)

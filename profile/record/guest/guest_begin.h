@@ -20,6 +20,11 @@ struct guest;
 int guest_begin(struct guest *g, bool known, struct err *e);
 /* A snapshot tells where the kernel was found to be: begins. */
 int guest_place(struct guest *g, struct err *e);
+/*
+ * Returns the address of the code by which the kernel of *s handles page faults, which is inside of the kernel: gate 14 of the IDT (SDM
+ * vol. 3, 6.14.1). Returns 0 if the gate cannot be read.
+ */
+uint64_t guest_fault_handler(const struct guest *g, const struct sample *s);
 /* Creates the parts that read mappings, once tasks and their members are known. */
 int guest_create_maps(struct guest *g, struct err *e);
 /* Tell the capture path where tasks are, which it could not know when the guest started. */

@@ -52,6 +52,8 @@ void panic_watch_reset(struct panic_watch *w)
 	atomic_store(&w->seen, false);
 	w->once = w->have_range = false;
 	w->end[0] = w->end[1] = 0;
+	/* Last: a reader that sees it finds nothing of the kernel before. */
+	atomic_fetch_add(&w->kernels, 1);
 }
 
 void panic_watch_tick(struct panic_watch *w, struct guest *g, const struct gmem *mem)

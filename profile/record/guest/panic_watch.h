@@ -19,6 +19,7 @@
 struct panic_watch {
 	/* Guest-physical addresses; 0 while they are unknown. `cpu` is stored last. */
 	_Atomic uint64_t cpu, timeout, image, banner;
+	atomic_uint kernels; /* how often panic_watch_reset() was called */
 	atomic_bool sampled; /* a sample was taken in panic() */
 	atomic_bool
 		seen; /* panic_cpu was set in the last two reads; of another process's machine alone */

@@ -534,9 +534,15 @@ static bool drain_one(struct pipeline *p)
 	return true;
 }
 
+/* The tasks are those of the kernel that is known, unless samples wait for a proof of it. */
 static void take_offcpu(void *ctx, const struct sample *s)
 {
-	process(ctx, s);
+	struct pipeline *p = ctx;
+
+	if (!p->epochs.doubt_ns)
+		process(p, s);
+	else if (!epochs_hold(&p->epochs, s))
+		lose_sample(p, s);
 }
 
 static void look_offcpu(struct pipeline *p)

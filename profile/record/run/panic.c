@@ -37,6 +37,11 @@ void run_panic_put(void *ctx, uint8_t byte)
 {
 	struct run_panic_console *c = ctx;
 
+	if (atomic_load_explicit(&c->again, memory_order_relaxed) &&
+	    atomic_exchange(&c->again, false)) {
+		c->matched = c->end_matched = c->len = 0;
+		memset(c->text, 0, sizeof(c->text));
+	}
 	if (atomic_load_explicit(&c->done, memory_order_relaxed)) {
 		if (c->end_matched < END_WORDS)
 			c->end_matched = match(c->end_matched, end_words, byte);
@@ -263,12 +268,17 @@ void run_panic_find(const struct run_panic_places *from, struct summary_panic *o
 {
 	const struct target *t = from->target;
 	const struct gmem *mem = from->mem;
-	bool told = from->console->len > 0, in_log = false, placed;
+	bool told = from->console->len > 0 && !atomic_load(&from->console->again);
+	bool in_log = false, placed;
 	struct panic_state state = { 0 };
 	struct panic_watch own;
 
 	*out = (struct summary_panic){ 0 };
 	buf_init(&out->log);
+	if (from->live) {
+		out->before = from->live->before;
+		memcpy(out->before_text, from->live->before_text, sizeof(out->before_text));
+	}
 	if (!t->is_linux && !t->osrelease[0])
 		return;
 	if (mem->remote) {
@@ -383,12 +393,35 @@ static bool is_refuted(struct run *r, const struct panic_watch *w)
 	return s.known && !s.panicked;
 }
 
+/* Another kernel runs since `kernels` changed: counts a panic of the one before it and begins anew. */
+static void panic_next_kernel(struct run_panic_live *l, struct run_panic_console *c,
+			      unsigned int kernels)
+{
+	if (atomic_load(&l->noticed)) {
+		l->before++;
+		snprintf(l->before_text, sizeof(l->before_text), "%s",
+			 atomic_load(&c->done) ? c->text : "");
+	}
+	l->kernels = kernels;
+	l->state = (struct panic_state){ 0 };
+	l->noticed_ns = l->once_ns = 0;
+	l->told = false;
+	atomic_store(&c->again, true);
+	atomic_store(&c->done, false);
+	atomic_store(&c->hangs, false);
+	atomic_store(&l->noticed, false);
+}
+
 void run_panic_look(struct run *r, uint64_t now_ns)
 {
 	struct run_panic_live *l = &r->panic.live;
 	const struct panic_watch *w = r->pipeline ? pipeline_panic(r->pipeline) : NULL;
 	unsigned int bytes = atomic_load(&r->panic.console.bytes);
+	unsigned int kernels = w ? atomic_load(&w->kernels) : 0;
 
+	/* When the consumer finds it depends on the host's time, which an exact run must not. */
+	if (kernels != l->kernels && r->opt->engine == RUN_ENGINE_KVM)
+		panic_next_kernel(l, &r->panic.console, kernels);
 	if (bytes != l->bytes)
 		l->quiet_ns = now_ns;
 	l->bytes = bytes;

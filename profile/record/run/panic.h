@@ -23,6 +23,7 @@ struct run_panic_console {
 	unsigned int len;	  /* bytes in `text` */
 	atomic_bool done;	  /* `text` is complete */
 	atomic_bool hangs;	  /* the panic's last line came: the kernel loops for ever */
+	atomic_bool again;	  /* another kernel runs: the writer begins anew */
 	atomic_uint bytes;	  /* all that came, modulo 2^32 */
 	char text[256];
 };
@@ -38,6 +39,9 @@ struct run_panic_live {
 	struct panic_watch own; /* the variables of a run that has no pipeline */
 	bool located;		/* `own` is valid */
 	bool told;		/* main thread */
+	unsigned int kernels;	/* panic_watch.kernels that the members above belong to */
+	unsigned int before;	/* panics of kernels that ran before this one */
+	char before_text[256];	/* the last one's reason; "" if the console did not show it */
 };
 
 /* Its parts; all zero is "nothing yet". */
@@ -67,6 +71,7 @@ struct run_panic_places {
 	const struct run_panic_console *console;
 	struct guest *guest;
 	const struct panic_watch *watch;
+	const struct run_panic_live *live; /* NULL: panics of earlier kernels are not known */
 };
 
 /* Fills *out in (buf_deinit(&out->log) by the caller) after the guest has ended and before its memory goes. */

@@ -447,7 +447,7 @@ static int run_finish(struct run *r, struct err *e)
 	s.last = pipeline_last(r->pipeline, res->vcpu);
 	run_panic_find(&(struct run_panic_places){ &r->source.target, vm_memory(r->vm),
 						   &r->panic.console, pipeline_guest(r->pipeline),
-						   pipeline_panic(r->pipeline) },
+						   pipeline_panic(r->pipeline), &r->panic.live },
 		       &r->panic.found);
 	r->panic.found.stack_seen = s.last && run_panic_is_on(s.present, &s.last->stack);
 	s.panic = &r->panic.found;
@@ -623,7 +623,8 @@ static int run_judge(const struct run *r)
 	int status;
 
 	/* A command has statuses of its own, of which 1 is the guest's end before its own. */
-	if (!r->crashed && r->panic.found.seen && reason != VM_END_ERROR) {
+	if (!r->crashed && (r->panic.found.seen || r->panic.found.before) &&
+	    reason != VM_END_ERROR) {
 		status = r->exec.command ? run_exec_status(&r->exec, vm_result(r->vm), &e)
 					 : RUN_STATUS_PANIC;
 		return status ? status : 1;

@@ -97,6 +97,12 @@ void summary_panic(const struct facts_out *o, const struct summary_panic *p)
 
 	if (!o->json)
 		return;
+	if (p && p->before) {
+		json_object_begin(o->json, "guest_panics_before");
+		json_u64(o->json, "count", p->before);
+		json_str(o->json, "text", p->before_text);
+		json_object_end(o->json);
+	}
 	if (!p || !p->seen) {
 		json_str(o->json, "guest_panic", NULL);
 		return;
@@ -117,6 +123,10 @@ void summary_panic_print(const struct summary *s, FILE *out)
 	size_t at = 0;
 	int len;
 
+	if (p && p->before)
+		fprintf(out,
+			"kvmprof: %u of the guest's kernels before the last one panicked: %s\n",
+			p->before, *p->before_text ? p->before_text : "the reason is not known");
 	if (!p || !p->seen)
 		return;
 	fprintf(out, "kvmprof: the guest's kernel panicked: %s\n",

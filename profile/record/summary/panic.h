@@ -20,6 +20,8 @@ struct summary_panic {
 	struct buf
 		log; /* lines of the kernel's log about it, each with LF: its stack, if the log has that */
 	bool log_has_stack;
+	unsigned int before;   /* panics of kernels that ran before the last one */
+	char before_text[256]; /* the reason of the last of those; "" if it is not known */
 	bool stack_seen; /* the last sample was taken in panic(): summary.last has the stack */
 };
 

@@ -887,6 +887,7 @@ static void first_read_fails(void **state)
 /* A kernel without names is shown without them. */
 static void read_never_succeeds(void **state)
 {
+	static const uint8_t other[FIX_LEN] = "another kernel";
 	struct sample s = attach();
 
 	(void)state;
@@ -894,6 +895,17 @@ static void read_never_succeeds(void **state)
 	gf_expect(&sink, "kernel 0 0\n");
 	assert_null(name_at(s.regs.rip));
 	assert_int_not_equal(target.symbol_note.code, 0);
+	/* The one after it is noticed, although nothing of this one is known. */
+	for (int i = 0; i < 3; i++) {
+		s.time_ns += 2000 * MS;
+		assert_int_equal(guest_epoch(guest, &s), EPOCH_SAME);
+	}
+	assert_int_equal(gmem_write(&machine.mem, NEXT_PA, other, sizeof(other)), 0);
+	map_page(NEXT_CR3, FIX_TEXT + SLIDE, NEXT_PA);
+	s.regs.cr3 = NEXT_CR3;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_SAME);
+	s.time_ns += 100 * MS;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
 }
 
 /* A later kernel is looked for where its code runs, by tables of its own, and has no name of the one before. */

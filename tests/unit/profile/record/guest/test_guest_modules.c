@@ -302,8 +302,9 @@ static void replaced_between_two_looks(void **state)
 	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 200));
 	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 106));
 	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 105));
-	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 206));
 	assert_false(guest_code_in_doubt(modules, KERNEL, now + 200));
+	prove(now + 206, now + 207);
+	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 206));
 	/* The other one's names begin where it is certain. */
 	gf_expect(&sink, "module b ffffffffa0000000+1000 2\n");
 	assert_int_equal(sink.last_ns, now + 205);
@@ -319,6 +320,37 @@ static void replaced_between_two_looks(void **state)
 			 0);
 	assert_int_equal(sink.last_ns, now + 999 + LONG);
 	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 999 + LONG));
+	gf_read_borrowed(&sink);
+}
+
+/* A look that cannot read the list proves nothing, and is not repeated for each sample. */
+static void list_cannot_be_read(void **state)
+{
+	uint64_t a = new_module("a", TEXT, 0), b = new_module("b", TEXT, 0), reads;
+
+	(void)state;
+	guest_code_set_clock(modules, clock_of_test, NULL);
+	moment = now + 1;
+	set_list(&a, 1);
+	assert_int_equal(guest_code_see(modules, TEXT, GUEST_IP_ELSEWHERE, now, NULL), 0);
+	lm_put64(&g, layout.modules, KERNEL);
+	prove(now + 100, now + 105);
+	assert_int_equal(guest_code_module_stats(modules)->failed, 1);
+	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 100));
+	assert_false(guest_code_in_doubt(modules, KERNEL, now + 100));
+	reads = g.reads;
+	prove(now + 200, now + 205);
+	assert_int_equal(g.reads, reads);
+	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 200));
+	/* What comes afterwards may have been there since the last look that read all. */
+	set_list(&b, 1);
+	prove(now + LONG, now + LONG + 5);
+	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 50));
+	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + LONG));
+	prove(now + LONG + 10, now + LONG + 15);
+	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + LONG + 10));
+	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n"
+			 "module b ffffffffa0000000+1000 2\n");
 	gf_read_borrowed(&sink);
 }
 
@@ -555,6 +587,7 @@ int main(void)
 		T(unknown_code),
 		T(others_at_the_same_place),
 		T(replaced_between_two_looks),
+		T(list_cannot_be_read),
 		T(loaded_anew_at_the_same_place),
 		T(symbols_that_come_late),
 		T(code_without_a_name),

@@ -167,6 +167,35 @@ static void last_line(void **state)
 	assert_int_equal(console.bytes, n);
 }
 
+/* Another kernel runs: what the one before wrote is its own panic, which the summary still has. */
+static void panic_of_an_earlier_kernel(void **state)
+{
+	const struct run_panic_live live = { .before = 1, .before_text = "first" };
+	const struct run_panic_places places = {
+		.target = &t, .mem = &mem, .console = &console, .live = &live
+	};
+	unsigned int n = 0;
+
+	(void)state;
+	console.put = swallow;
+	console.ctx = &n;
+	put("Kernel panic - not syncing: first\n---[ end Kernel panic - not syncing: first ]---\n");
+	assert_true(console.done && console.hangs);
+	console.again = true;
+	console.done = console.hangs = false;
+	run_panic_find(&places, &found);
+	assert_false(found.seen);
+	assert_int_equal(found.before, 1);
+	assert_string_equal(found.before_text, "first");
+	put("booting\nKernel panic - not syncing: 2nd\n");
+	assert_true(console.done && !console.hangs);
+	assert_string_equal(console.text, "2nd");
+	buf_deinit(&found.log);
+	run_panic_find(&places, &found);
+	assert_true(found.seen);
+	assert_string_equal(found.text, "2nd");
+}
+
 /* The variables that the consumer's thread found decide, whatever a program wrote to the console. */
 static void variables(void **state)
 {
@@ -216,8 +245,13 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(reason_and_stack), TEST(after_an_oops), TEST(no_panic),
-		TEST(on_the_console),	TEST(last_line),     TEST(variables),
+		TEST(reason_and_stack),
+		TEST(after_an_oops),
+		TEST(no_panic),
+		TEST(on_the_console),
+		TEST(last_line),
+		TEST(variables),
+		TEST(panic_of_an_earlier_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
