@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # tests: beside, 20 s
 # tests: not svm, disk
-"""tests/check-source.py finds what breaks a rule: the changes below, in a copy of the tree."""
+"""tests/check-source.py finds what breaks a rule: the changes below, in a copy of the tree. And scripts/commit-msg
+accepts the messages of the right form alone."""
 
 import glob
 import os
@@ -147,6 +148,57 @@ def copy():
         shutil.copy(path, "copy")
 
 
+WHY = "\n\nThe counter was too narrow.\n"
+# (message, words of the refusal; None where it is accepted)
+MESSAGES = [
+    ("pipeline: count lost samples in 64 bits" + WHY, None),
+    ("record/pipeline, docs: count lost samples" + WHY, None),
+    ("gate: do not pass one\n# a comment of git's\n\nBecause.\n# ---- >8 ----\n# a diff\n", None),
+    ("docs: name \u00b5s" + "s" * 59 + WHY, None),
+    ("Merge branch 'x'\n", None),
+    ("fixup! pipeline: count lost samples\n", None),
+    ("docs: name \u00b5s" + "s" * 60 + WHY, "has 73 characters"),
+    ("count lost samples" + WHY, "write the subject as"),
+    ("Pipeline: count lost samples" + WHY, "write the subject as"),
+    ("pipeline:count lost samples" + WHY, "write the subject as"),
+    ("cellar: count lost samples" + WHY, "called 'cellar'"),
+    ("pipeline: Count lost samples" + WHY, "in lower case, not with 'Count'"),
+    ("pipeline: counts lost samples" + WHY, "imperative ('add', 'fix'), not with 'counts'"),
+    ("pipeline: the samples are counted" + WHY, "not with 'the'"),
+    ("pipeline: pass lost samples on." + WHY, "without a full stop"),
+    ("pipeline: count lost samples\nThe counter was too narrow.\n", "leave the second line blank"),
+    ("pipeline: count lost samples\n", "the body is missing"),
+    ("pipeline: count lost samples\n\nSigned-off-by: A <a@localhost>\n", "the body is missing"),
+    ("", "write the subject as"),
+]
+
+
+def check_messages():
+    """The hook, on each message, and as git runs it."""
+    hook = os.path.join(TOP, "scripts", "commit-msg")
+    if not shutil.which("git"):
+        return
+    e2e.run("git", "init", "-q", "messages")
+    os.chdir("messages")
+    for path in ("profile/record/pipeline/x.c", "profile/gate/x.c", "docs/x.md"):
+        add(path)()
+    e2e.run("git", "add", ".")
+    for message, words in MESSAGES:
+        with open("message", "w", encoding="utf-8") as f:
+            f.write(message)
+        p = e2e.run(hook, "message")
+        fine = p.status == 0 and not p.err if words is None else p.status == 1 and words in p.err
+        check(fine, "commit-msg, of %r: status %d: %s" % (message, p.status, p.err))
+    os.symlink(hook, ".git/hooks/commit-msg")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q"]
+    p = e2e.run(*git, "-m", "pipeline: counts samples", "-m", "Why.")
+    check(p.status != 0 and "not with 'counts'" in p.err, "a commit of the wrong form: status %d: %s" % (p.status, p.err))
+    p = e2e.run(*git, "-m", "pipeline: count samples", "-m", "Why.")
+    check(p.status == 0, "a commit of the right form: status %d: %s" % (p.status, p.err))
+    os.chdir("..")
+
+
+check_messages()
 copy()
 check(problems() == [], "the tree itself: %s" % problems())
 left = CHANGES
@@ -163,4 +215,4 @@ while left:
     found = problems()
     for title, place, _, words in batch:
         check(any(words in line for line in found), "%s (%s) was not found: %s" % (title, place, found))
-e2e.finish("%d broken rules found" % len(CHANGES))
+e2e.finish("%d broken rules found, %d messages judged" % (len(CHANGES), len(MESSAGES)))
