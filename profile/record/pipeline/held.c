@@ -6,8 +6,9 @@
 #include <string.h>
 
 /*
- * Outside of the kernel's half a stack is of no use: that is its decompressor. Interpreted it
- * takes many minutes, so that little is kept of such a sample.
+ * The part of a sample that is kept if it is outside of the kernel's half of the address space.
+ * Such samples are mostly those of the kernel's decompressor, whose stacks nobody needs; if it is
+ * interpreted it runs for many minutes, so that they must be small.
  */
 struct held_low {
 	uint8_t head[offsetof(struct sample, regs)];
@@ -16,9 +17,10 @@ struct held_low {
 	uint16_t cs, ss;
 };
 
-/* In front of what is held, each at a multiple of 8. */
+/* Precedes each stored sample, at a multiple of 8. */
 struct held_head {
-	uint32_t len; /* of what follows: a struct held_low, or a whole sample */
+	uint32_t len; /* bytes that follow: those of a struct held_low, or of a whole sample */
+	/* a struct held_low follows */
 	uint32_t low;
 };
 
@@ -85,7 +87,7 @@ bool held_add(struct held *h, const struct sample *s)
 	buf_add(&h->bytes, zeros, -head.len & 7);
 	if (!h->bytes.failed)
 		return true;
-	/* No half of a sample. */
+	/* Remove what was already written of this sample. */
 	h->bytes.len = before;
 	return false;
 }

@@ -5,16 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* See vmm/capture/source_exit.c: 1 + the vCPU's index, and the number of the notification. */
+/*
+ * The layout of a token, as vmm/capture/source_exit.c makes it: 1 + the index of the vCPU above
+ * this bit, the number of the notification below.
+ */
 #define TOKEN_VCPU_SHIFT 48
 
 struct io_join {
 	unsigned int vcpus;
-	struct io_who *who; /* IO_JOIN_STACKS for each vCPU, by number of the notification */
-	uint64_t *seen;	    /* of each vCPU: the newest token with a sample */
+	/* IO_JOIN_STACKS for each vCPU, indexed by the number of the notification */
+	struct io_who *who;
+	uint64_t *seen; /* for each vCPU: the newest token that had a sample */
 	struct io_record *waiting;
-	size_t n, look; /* records; the first that was not looked at in this round */
-	size_t kept;	/* of those that were looked at, [0, kept) go on waiting */
+	/* number of records in waiting[]; index of the next one to examine in this round */
+	size_t n, look;
+	size_t kept; /* the examined ones that still wait were moved to [0, kept) */
 };
 
 int io_join_create(struct io_join **out, unsigned int vcpus, struct err *e)
@@ -45,7 +50,7 @@ void io_join_destroy(struct io_join *j)
 	free(j);
 }
 
-/* The vCPU's index, or j->vcpus: the token is nobody's. */
+/* Returns the index of the vCPU, or j->vcpus if the token names none. */
 static unsigned int vcpu_of(const struct io_join *j, uint64_t token)
 {
 	uint64_t v = token >> TOKEN_VCPU_SHIFT;
@@ -91,7 +96,10 @@ bool io_join_record(struct io_join *j, const struct io_record *r)
 	return true;
 }
 
-/* Is it known who brought r, or that nobody will be? */
+/*
+ * Returns whether the submitter of r is known, or is known to stay unknown. *who is the submitter
+ * or NULL.
+ */
 static bool is_known(const struct io_join *j, const struct io_record *r, const struct io_who **who)
 {
 	unsigned int vcpu = vcpu_of(j, r->token);

@@ -9,26 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads that fill the log are this many events out of order, at most. */
+/* The threads that fill the log are out of order by at most this many events. */
 #define IO_STAGES_DISORDER 64u
-/* The thread that ends a request makes its interrupt next: behind this many of others' at most. */
+/*
+ * The interrupt of a request follows its end, with at most this many interrupts of other requests
+ * in between.
+ */
 #define IO_STAGES_RAISED 1024u
 
-/* Something that happened at a moment: to a task, or to a disk. */
+/* An event of a task (a sign) or of a disk (an interrupt). */
 struct io_event {
 	uint64_t ns, token;
-	uint64_t key; /* tid; raised: the request's submit_ns */
+	uint64_t key; /* tid of a sign; submit_ns of the request of IO_RAISED; else 0 */
 	uint8_t type, device;
 };
 
-/* The last IO_STAGES_EVENTS of them. */
+/* A ring of the last IO_STAGES_EVENTS events. */
 struct io_events {
 	struct io_event *at;
 	uint64_t n;
 };
 
 struct io_stages_log {
-	struct io_stages *waiting; /* added - taken of them, modulo IO_STAGES_WAITING */
+	/* a ring of added - taken requests: request i is at i % IO_STAGES_WAITING */
+	struct io_stages *waiting;
 	uint64_t added, taken;
 	struct io_events signs, interrupts;
 };
@@ -71,8 +75,9 @@ static const struct io_event *event_at(const struct io_events *e, uint64_t i)
 }
 
 /*
- * The first event that is like this one, of another token, at from_ns or later, among so many;
- * 0: none is known.
+ * Returns the time of the first event at from_ns or later that has the key, type and device of
+ * *like and another token, or 0 if there is none. At most `among` events are examined. Returns 0 as
+ * well if the first such event may already be overwritten.
  */
 static uint64_t events_find(const struct io_events *e, uint64_t from_ns,
 			    const struct io_event *like, unsigned int among)
@@ -80,7 +85,7 @@ static uint64_t events_find(const struct io_events *e, uint64_t from_ns,
 	uint64_t oldest = e->n > IO_STAGES_EVENTS ? e->n - IO_STAGES_EVENTS : 0;
 	uint64_t low = oldest, high = e->n;
 
-	/* Some are forgotten: the first may be among them. */
+	/* Events were overwritten, and the first one that fits may be one of them. */
 	if (oldest && event_at(e, oldest)->ns >= from_ns)
 		return 0;
 	while (low < high) {
@@ -107,7 +112,7 @@ void io_stages_request(struct io_stages_log *l, const struct io_record *r, const
 	struct io_stages *s;
 
 	if (l->added - l->taken == IO_STAGES_WAITING)
-		return; /* the caller takes what is whole before: see io_stages_next() */
+		return; /* see io_stages.h: the caller makes room with io_stages_next() */
 	s = &l->waiting[l->added++ % IO_STAGES_WAITING];
 	*s = (struct io_stages){ .r = *r };
 	if (who) {
@@ -169,7 +174,7 @@ bool io_stages_next(struct io_stages_log *l, uint64_t now_ns, struct io_stages *
 	return true;
 }
 
-/* -- those of a run ---------------------------------------------------------------------------- */
+/* -- the requests of a whole run --------------------------------------------------------------- */
 
 void io_stages_init(struct io_requests *q)
 {

@@ -9,7 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* How often a kernel without types is searched for what is not known yet. */
+/*
+ * How often the memory of a kernel without types is searched for members whose offsets are not
+ * known yet.
+ */
 #define SEARCH_NS 1000000000u
 
 struct guest_look {
@@ -58,7 +61,10 @@ const char *look_lacks(const struct guest_look *l)
 			   : "states and stacks of tasks are not known (the kernel has no types)";
 }
 
-/* By types at once; else, as long as something is missing, out of memory. */
+/*
+ * Learns the offsets of the scheduler's members: from types at the first call, else by a search of
+ * memory, which is repeated until all are found.
+ */
 static int learn(struct guest_look *l, const struct guest_view *v, struct err *e)
 {
 	const struct target_linux *facts = &v->target->linux_facts;
@@ -87,13 +93,16 @@ static void look_forget(void *ctx)
 		gmem_remote_forget(pages->mem->remote);
 }
 
-/* The page table of a process, as CR3 would have it; 0: a kernel thread, or not known. */
+/*
+ * Returns the guest-physical address of the page table of a process, as CR3 would contain it, or 0
+ * for a kernel thread or if it is unknown.
+ */
 static uint64_t space_of(const struct guest_view *v, const struct linux_task *t)
 {
 	uint32_t off = v->target->linux_facts.mm.mm_pgd;
 	uint64_t pgd, gpa;
 
-	/* UINT32_MAX, as LINUX_TASK_NONE: this kernel's is not known. */
+	/* UINT32_MAX (LINUX_TASK_NONE): the offset in this kernel is unknown. */
 	if (!v->have_mm || off == UINT32_MAX || !t->mm ||
 	    !memory_u64(v->memory, t->mm + off, &pgd) || !(pgd >> 63) || pgd % 4096 ||
 	    !guest_memory_walk(v->pages, pgd, &gpa))
@@ -101,13 +110,16 @@ static uint64_t space_of(const struct guest_view *v, const struct linux_task *t)
 	return gpa;
 }
 
-/* Whom to tell of each task. */
+/* The callback of a walk. */
 struct listener {
 	guest_look_fn each;
 	void *ctx;
 };
 
-/* space: of the task's program, as CR3 would have it; 0: its stack is not wanted. */
+/*
+ * Reads one task and reports it. `space` is the address of the page table of the task's program as
+ * CR3 would contain it, or 0 if the program's frames are not wanted.
+ */
 static int look_at(struct guest_look *l, const struct linux_sleeper_from *from,
 		   const struct linux_task *t, uint64_t space, const struct listener *to,
 		   struct err *e)

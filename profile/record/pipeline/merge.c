@@ -5,9 +5,15 @@
 
 #include <stdlib.h>
 
-/* Of the sample behind the next one: its head and the frames that its stack begins with. */
+/*
+ * Bytes that are prefetched of the sample after the next one: its head and the frames at the top of
+ * its stack.
+ */
 #define PREFETCH_BYTES 3072u
-/* More at once, and the processor waits for those that it has asked for. */
+/*
+ * Bytes of one prefetch. With more at once the processor would stall for those that it requested
+ * already.
+ */
 #define PREFETCH_STEP 1024u
 #define LINE 64u
 
@@ -19,12 +25,12 @@ struct merge_head {
 };
 
 struct merge {
-	struct merge_head
-		*heap;	     /* n of `all`: the oldest is first, none is older than its parent */
-	struct ring **empty; /* the others */
+	struct merge_head *heap; /* n entries, room for `all`; no entry is older than its parent */
+	struct ring **empty;	 /* the rings that are not in the heap */
 	unsigned int n, nempty, all;
-	uint64_t looked_ns;   /* CLOCK_MONOTONIC: they were empty then; 0: never looked */
-	const uint8_t *ahead; /* of the sample behind the next one, what is not asked for yet */
+	/* CLOCK_MONOTONIC of the last poll, at which `empty` had no samples; 0: never */
+	uint64_t looked_ns;
+	const uint8_t *ahead; /* rest of the sample after the next one that is not prefetched yet */
 	size_t ahead_len;
 };
 
@@ -64,7 +70,7 @@ static bool merge_peek(struct ring *ring, struct merge_head *out)
 	return out->s;
 }
 
-/* Put h at place i or below it. */
+/* Inserts h at index i or below it. */
 static void merge_down(struct merge *m, unsigned int i, struct merge_head h)
 {
 	for (;;) {
@@ -119,7 +125,7 @@ static void merge_look_ahead(struct merge *m)
 {
 	const struct merge_head *h;
 
-	/* Where the next one of this ring begins, which is looked at when this one is given back. */
+	/* The next record of the same ring, which merge_release() will read. */
 	__builtin_prefetch((const uint8_t *)m->heap[0].s + m->heap[0].len);
 	m->ahead_len = 0;
 	if (m->n < 2)
@@ -150,7 +156,7 @@ void merge_release(struct merge *m)
 		merge_down(m, 0, h);
 		return;
 	}
-	/* Empty now, which is later than at the last look: it is looked at with the others. */
+	/* The ring became empty after the last poll; the next poll includes it. */
 	m->empty[m->nempty++] = ring;
 	h = m->heap[--m->n];
 	if (m->n)

@@ -9,13 +9,14 @@
 
 struct offcpu {
 	struct guest_look *look;
-	struct trigger trigger; /* counts ns from begin_ns, 1 for the first */
-	uint64_t begin_ns;	/* 0: not begun */
+	struct trigger trigger; /* counts ns since begin_ns, where the first one is 1 */
+	uint64_t begin_ns;	/* time of the first call; 0: there was none */
+	/* carried_ns: time that no sample stands for yet */
 	uint64_t period_ns, carried_ns;
-	uint64_t skip; /* deadlines that pass without a look */
+	uint64_t skip; /* number of coming deadlines that pass without a walk */
 	uint8_t event;
 	struct offcpu_stats stats;
-	/* While a look goes on: */
+	/* Valid during a walk: */
 	uint64_t now_ns, weight_ns;
 	offcpu_sample_fn take;
 	void *ctx;
@@ -75,7 +76,9 @@ static int on_task(void *ctx, const struct linux_task *t, const struct linux_sch
 	return 0;
 }
 
-/* false: this one's time is the next one's. */
+/*
+ * Returns whether a walk is due. If not, the time that has passed is carried over to the next walk.
+ */
 static bool has_come(struct offcpu *o, uint64_t now_ns)
 {
 	uint64_t at = now_ns - o->begin_ns + 1;

@@ -24,17 +24,23 @@
 #include <string.h>
 #include <time.h>
 
-/* How often the rings are looked at: a ring holds far more than this brings. */
+/*
+ * How long the consumer thread sleeps when all rings are empty. A ring has room for far more than
+ * arrives in this time.
+ */
 #define POLL_NS 5000000
-/* Twice in each second what is older than that goes to the file: a kill loses a second at most. */
+/*
+ * Samples that are older than this are flushed to the file, at this interval: if the process is
+ * killed at most a second is lost.
+ */
 #define FLUSH_NS 500000000u
-/* Samples that are taken before a job at most: as many as some rings hold. */
+/* The most samples that are processed before a job runs; about the content of some rings. */
 #define JOB_WAITS_FOR 4096u
 
 struct pipeline {
 	struct vm *vm;
 	struct guest *guest;
-	struct offcpu *offcpu; /* NULL: not asked for */
+	struct offcpu *offcpu; /* NULL: not requested */
 	struct sink *sink;
 	struct pipeline_options opt;
 	struct merge *merge;
@@ -44,31 +50,32 @@ struct pipeline {
 	atomic_bool stop;
 	atomic_uint max_stack;
 	_Atomic(struct pipeline_job *) job, running;
-	struct fault fault; /* of the thread */
+	struct fault fault; /* guards the consumer thread */
 	struct pipeline_stats stats;
-	uint64_t *dropped_seen;	    /* of each ring, already reported to the sink */
+	uint64_t *dropped_seen;	    /* for each ring: drops that were reported to the sink */
 	uint64_t last_ns;	    /* time of the newest sample */
-	uint64_t flush_ns;	    /* when the sink was asked to write last */
-	struct pipeline_last *last; /* of each vCPU */
+	uint64_t flush_ns;	    /* time of the last flush */
+	struct pipeline_last *last; /* one for each vCPU */
 	struct stack stack, crash;
-	struct io_join *io;	      /* NULL: no event of disks or packets */
-	uint64_t io_full, net_full;   /* records of requests, of packets that it had no room for */
-	struct io_stages_log *stages; /* NULL: nobody asks */
+	struct io_join *io; /* NULL: no event of disks or packets */
+	/* records of requests, and of packets, for which `io` had no room */
+	uint64_t io_full, net_full;
+	struct io_stages_log *stages; /* NULL: not requested */
 	struct panic_watch panic;
 	struct err err;
 };
 
-/* ret: what the sink returned. */
+/* Ends the machine if ret, the result of a step, is an error. */
 static void pipeline_fail(struct pipeline *p, int ret)
 {
-	/* The profile can't be written: there is no use in running on. */
+	/* The profile cannot be written any more, so the guest need not run on. */
 	if (ret)
 		vm_end(p->vm, VM_END_ERROR);
 }
 
-/* -- a sample in the figures of the run, and on its way to the sink ------------------ */
+/* -- counting a sample and writing it ------------------------------------------------- */
 
-/* A table of places, so that a reason can be looked into and not only counted. */
+/* Keeps the places where stacks broke off, so that the cause can be examined. */
 static void note_broken(struct pipeline_stats *st, const struct stack *s)
 {
 	uint64_t ip = s->ip[s->n - 1];
@@ -142,9 +149,9 @@ static int pipeline_write(struct pipeline *p, const struct profile_sample *out)
 	return p->err.code ? 0 : p->sink->ops->sample(p->sink, out, &p->err);
 }
 
-/* -- requests of disks and packets, with the stacks of who brought them -------------- */
+/* -- requests of disks and packets, with the stacks of their submitters --------------- */
 
-/* Requests of which no more can be learned by now. */
+/* Reports the requests of which no further stage can be learned at now_ns. */
 static void tell_stages(struct pipeline *p, uint64_t now_ns)
 {
 	struct io_stages s;
@@ -157,7 +164,7 @@ static void tell_stages(struct pipeline *p, uint64_t now_ns)
 	}
 }
 
-/* A sample of each event that counts it, with the stack of who brought it. */
+/* Writes a sample for each event that counts this record, with the submitter's stack. */
 static void weigh_record(struct pipeline *p, const struct io_record *r, const struct io_who *who)
 {
 	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
@@ -220,7 +227,7 @@ static void process_request(struct pipeline *p, const struct io_record *r, const
 		weigh_record(p, r, who);
 }
 
-/* Until it is known who brought it. */
+/* Stores a record until its submitter is known. */
 static void hold_record(struct pipeline *p, const struct io_record *r)
 {
 	bool packet = io_is_packet(r->type);
@@ -259,7 +266,7 @@ static void pipeline_requests(struct pipeline *p, enum io_join_which which)
 
 /* -- samples and markers ------------------------------------------------------------- */
 
-/* As its frames say, which the names of the host's functions have a part in. */
+/* Counts a sample of the event host by where it was taken, which its frames show. */
 static void count_where(struct pipeline *p, const struct sample *s)
 {
 	enum sample_where where = SAMPLE_IN_GUEST;
@@ -277,7 +284,7 @@ static void write_marker(struct pipeline *p, const struct profile_marker *m)
 		pipeline_fail(p, p->sink->ops->marker(p->sink, m, &p->err));
 }
 
-/* Those that nobody has written yet and that are older than what comes next. */
+/* Writes the markers that are not written yet and are older than before_ns. */
 static void process_markers(struct pipeline *p, uint64_t before_ns)
 {
 	struct marker m;
@@ -323,7 +330,10 @@ static void process_breakpoint(struct pipeline *p, const struct sample *s)
 						  .stack = &p->stack });
 }
 
-/* The registers, by which it was unwound, are those at the start of the block that it is in. */
+/*
+ * The registers, from which the stack was unwound, are those at the start of the instruction's
+ * translation block; exit_addr is the distance from there.
+ */
 static void name_instruction(struct stack *stack, const struct sample *s)
 {
 	if (stack->n && stack->ip[0] == s->regs.rip)
@@ -383,7 +393,7 @@ static void process(struct pipeline *p, const struct sample *s)
 	pipeline_fail(p, ret);
 }
 
-/* Until the kernel's place is known. */
+/* Stores a sample until the place of the kernel is known. Returns false if there is no room. */
 static bool pipeline_hold(struct pipeline *p, const struct sample *s)
 {
 	bool held = held_add(&p->held, s);
@@ -397,9 +407,12 @@ static void process_held(void *ctx, const struct sample *s)
 	process(ctx, s);
 }
 
-/* -- another kernel -------------------------------------------------------------------- */
+/* -- another kernel ------------------------------------------------------------------- */
 
-/* Counts a sample as lost: no kernel is proven for it, and those of another kernel would be wrong names. */
+/*
+ * Counts a sample as lost: no kernel is proven for it, and the names of another kernel would be
+ * wrong.
+ */
 static void lose_sample(struct pipeline *p, const struct sample *s)
 {
 	p->stats.in_doubt++;
@@ -407,7 +420,10 @@ static void lose_sample(struct pipeline *p, const struct sample *s)
 		pipeline_fail(p, p->sink->ops->lost(p->sink, s->vcpu, 1, s->time_ns, &p->err));
 }
 
-/* Processes the sample if it is outside of the kernel's half, where no kernel names it; otherwise it is lost. */
+/*
+ * Processes the sample if it is outside of the kernel's half, where no kernel names it; otherwise
+ * it is lost.
+ */
 static void process_doubtful(void *ctx, const struct sample *s)
 {
 	if (s->regs.rip >> 63)
@@ -416,7 +432,7 @@ static void process_doubtful(void *ctx, const struct sample *s)
 		process(ctx, s);
 }
 
-/* Keeps a sample until the next kernel is known. In the kernel's half it is lost. */
+/* Stores a sample until the next kernel is known. In the kernel's half it is lost. */
 static void hold_doubtful(void *ctx, const struct sample *s)
 {
 	struct pipeline *p = ctx;
@@ -425,13 +441,13 @@ static void hold_doubtful(void *ctx, const struct sample *s)
 		lose_sample(p, s);
 }
 
-/* Replaces the guest of the kernel that was found by that of the next kernel, which runs in *s. */
+/* Replaces the guest of the current kernel by that of the next kernel, which runs in *s. */
 static void next_kernel(struct pipeline *p, const struct sample *s)
 {
 	struct err ignored = { 0 };
 	int ret;
 
-	/* The stacks of requests have the names of this kernel alone. */
+	/* The stacks of requests were named by this kernel only. */
 	pipeline_requests(p, IO_JOIN_KNOWN);
 	if (p->io)
 		io_join_forget(p->io);
@@ -455,12 +471,15 @@ static void next_kernel(struct pipeline *p, const struct sample *s)
 	epochs_release(&p->epochs, hold_doubtful, p);
 }
 
-/* Returns whether the sample is of the kernel that is known, and those before it are, too. */
+/*
+ * Returns whether the sample belongs to the current kernel, and processes the samples that waited
+ * for this decision.
+ */
 static bool is_of_kernel(struct pipeline *p, const struct sample *s)
 {
 	enum epoch_state state = guest_epoch(p->guest, s);
 
-	/* Nothing comes after it, and KVM may have reset its registers. */
+	/* No sample follows a crash, and KVM may have reset its registers. */
 	if (s->reason == SAMPLE_CRASH)
 		return true;
 	if (state == EPOCH_OTHER && epochs_have_room(&p->epochs)) {
@@ -482,7 +501,10 @@ static bool is_of_kernel(struct pipeline *p, const struct sample *s)
 	return false;
 }
 
-/* Counts how much younger than the sample the memory is that names it. Samples that wait for the kernel to be found are named later still. */
+/*
+ * Counts by how much the guest's memory, when it is read to name the sample, is newer than the
+ * sample. Samples that wait for the kernel to be found are named later still.
+ */
 static void count_delay(struct pipeline *p, const struct sample *s)
 {
 	const uint64_t now = vm_now_ns(p->vm);
@@ -521,7 +543,7 @@ static void report_drops(struct pipeline *p, unsigned int vcpu)
 		pipeline_fail(p, p->sink->ops->lost(p->sink, vcpu, fresh, p->last_ns, &p->err));
 }
 
-/* The oldest sample of all rings first, so that the output is nearly in order of time. */
+/* Takes the oldest sample of all rings, so that the output is nearly in order of time. */
 static bool drain_one(struct pipeline *p)
 {
 	const struct sample *oldest = merge_next(p->merge);
@@ -566,7 +588,7 @@ static int take_thread(void *ctx, const struct sample *s, bool renamed)
 
 	if (renamed && !p->err.code)
 		ret = p->sink->ops->comm(p->sink, &comm, &p->err);
-	/* The guest runs, and nobody has switched collecting off. */
+	/* Samples count only while the guest runs and collecting is not switched off. */
 	if (p->err.code || p->opt.no_samples || !vm_first_entry_ns(p->vm) ||
 	    s->time_ns < vm_first_entry_ns(p->vm) || !vm_is_collecting(p->vm) ||
 	    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
@@ -582,7 +604,7 @@ static void take_threads(struct pipeline *p)
 	pipeline_fail(p, host_threads_take(p->opt.threads, take_thread, p));
 }
 
-/* What they count goes on, so it is read where all samples up to then have just been taken. */
+/* Takes the samples of the VMM's threads before their counters, which continue to count. */
 static void read_threads(struct pipeline *p)
 {
 	take_threads(p);
@@ -631,13 +653,19 @@ static void *consumer(void *arg)
 	for (;;) {
 		bool last = atomic_load(&p->stop);
 
-		/* A job is to see what came before it; but it must not wait for a rest for ever. */
+		/*
+		 * A job should see the samples before it, but it must not wait for an empty ring
+		 * for ever.
+		 */
 		for (unsigned int n = 1; drain_one(p); n++) {
 			if (n % JOB_WAITS_FOR == 0) {
 				do_job(p);
 				flush_sink(p);
 			}
-			/* A stack gives way to a later one: its requests must have had it by then. */
+			/*
+			 * A stack in io_join is overwritten by a later one; join its requests
+			 * before that.
+			 */
 			if (n % (IO_JOIN_STACKS / 4) == 0) {
 				pipeline_requests(p, IO_JOIN_KNOWN);
 				take_threads(p);
@@ -670,7 +698,7 @@ static void *consumer(void *arg)
 
 void pipeline_destroy(struct pipeline *p)
 {
-	/* What it was changing is left as it is: see fault.h. */
+	/* The data that the thread was changing may be inconsistent: see base/fault.h. */
 	if (!p || fault_happened(&p->fault))
 		return;
 	offcpu_destroy(p->offcpu);
@@ -690,7 +718,7 @@ static struct ring *ring_of(void *ctx, unsigned int vcpu)
 	return vm_ring(ctx, vcpu);
 }
 
-/* Nobody will come for it. */
+/* Calls gone() for the jobs that will not run. */
 static void refuse_jobs(struct pipeline *p)
 {
 	struct pipeline_job *waiting = atomic_exchange(&p->job, NULL);
@@ -719,7 +747,7 @@ static int start_thread(struct pipeline *p, struct err *e)
 	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
 }
 
-/* -- the machine, for what reads the guest -------------------------------------------- */
+/* -- the machine, as the guest's reader sees it ---------------------------------------- */
 
 static uint64_t host_now_ns(void *vm)
 {
@@ -772,7 +800,7 @@ static struct guest_host host_of(struct vm *vm)
 	return host;
 }
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- creation and the main thread's calls ---------------------------------------------- */
 
 int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 		   const struct guest_options *opt, const struct pipeline_options *own,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pipeline: from the vCPUs' rings to the sink, on a thread of its own.
+ * pipeline: carries samples from the vCPUs' rings to the sink, on a thread of its own (the consumer
+ * thread).
  *
- * The only file that knows all stages: sample -> stack -> sink, with what was
- * lost on the way counted by name.
+ * This is the only file that knows all stages: sample -> stack -> sink, with a named counter for
+ * each kind of loss. Functions are called by the main thread unless their comment says otherwise.
  */
 #ifndef KVMPROF_PROFILE_RECORD_PIPELINE_PIPELINE_H
 #define KVMPROF_PROFILE_RECORD_PIPELINE_PIPELINE_H
@@ -22,149 +23,207 @@
 
 struct vm;
 
+/* The most places in pipeline_stats.broken. */
 #define PIPELINE_MAX_BROKEN 64
 
 /* Kernel stacks that broke off at the same place for the same reason. */
 struct pipeline_broken {
-	uint64_t ip;	    /* of the outermost frame found */
-	uint64_t innermost; /* of the first such stack */
+	uint64_t ip;	    /* of the outermost frame that was found */
+	uint64_t innermost; /* innermost frame of the first such stack */
 	uint64_t count;
 	uint8_t end; /* enum stack_end */
 };
 
 struct pipeline_stats {
-	uint64_t samples; /* written */
+	uint64_t samples; /* samples written to the sink */
 	uint64_t event_samples[VM_MAX_EVENTS];
-	uint64_t event_weight[VM_MAX_EVENTS]; /* each in its event's unit */
-	uint64_t weight;		      /* of the first event's, in its unit */
-	uint64_t mode_weight[4];	      /* the same by enum sample_mode */
-	uint64_t end[STACK_END_COUNT]; /* by why the stack ended, idle and user samples included */
+	uint64_t event_weight[VM_MAX_EVENTS]; /* weight by event, each in the unit of its event */
+	uint64_t weight;		      /* weight of event 0, in its unit */
+	uint64_t mode_weight[4];	      /* weight of event 0 by enum sample_mode */
+	/* stacks by the reason why they ended, idle and user samples included */
+	uint64_t end[STACK_END_COUNT];
 	uint64_t kernel_end
-		[STACK_END_COUNT]; /* the same of those taken in the kernel, idle included */
-	/* Where kernel stacks ended that reached neither a root nor the user; by first seen. */
+		[STACK_END_COUNT]; /* the same for samples taken in the kernel, idle included */
+	/*
+	 * The places where kernel stacks ended that reached neither a root nor user mode, in the
+	 * order in which they were first seen.
+	 */
 	struct pipeline_broken broken[PIPELINE_MAX_BROKEN];
 	unsigned int nbroken;
-	uint64_t broken_beyond;	       /* such stacks that found no place in the list */
+	/* such stacks whose place is not in the list, because it is full */
+	uint64_t broken_beyond;
 	uint64_t where[SAMPLE_WHERES]; /* weight of samples of the event host, ns */
 	uint64_t frames;
-	uint64_t dropped;      /* ring full */
-	uint64_t unsymbolized; /* innermost kernel frame without a name */
+	uint64_t dropped;      /* samples that found no room in a ring */
+	uint64_t unsymbolized; /* samples whose innermost kernel frame has no name */
 	uint64_t user_frames;
-	uint64_t user_end[STACK_END_COUNT]; /* why the program's part of a stack ended */
-	uint64_t held;			    /* samples that waited */
-	struct hist named_after; /* ns from the moment of each sample until it was named */
-	uint64_t in_doubt; /* samples of which no kernel could be proven: not in the profile */
+	uint64_t user_end[STACK_END_COUNT]; /* user parts of stacks by the reason why they ended */
+	uint64_t held;			    /* samples that waited until the kernel was found */
+	/* ns from the time of a sample until it was processed */
+	struct hist named_after;
+	/* samples whose kernel could not be proven: not in the profile */
+	uint64_t in_doubt;
 	struct epoch_facts kernel[EPOCHS_MAX];
-	unsigned int kernels; /* how many the guest had */
-	uint64_t depth_cut;   /* stacks cut by pipeline_set_max_stack() */
+	unsigned int kernels; /* number of kernels that the guest ran, 1 or more */
+	uint64_t depth_cut;   /* stacks shortened by pipeline_set_max_stack() */
 	struct pipeline_io_stats {
-		bool wanted;	  /* there is an event of disks; of packets */
-		uint64_t records; /* of requests; of packets, both ways */
-		uint64_t unknown; /* without a stack: its sample found no room, or was not wanted */
+		bool wanted;	  /* an event of disks (net: of packets) exists */
+		uint64_t records; /* records of requests (net: of packets in both directions) */
+		/* records without a known submitter: its sample found no room or was not wanted */
+		uint64_t unknown;
 		uint64_t unknown_bytes;
-		uint64_t failed; /* with an error, or packets that were lost; not in the profile */
-		uint64_t lost;	 /* records that found no room */
-	} io, net;		 /* net: `unknown` is of packets that were sent */
+		/* requests with an error, or packets that were lost; not in the profile */
+		uint64_t failed;
+		uint64_t lost; /* records that found no room */
+	} io, net;	       /* net.unknown counts only packets that the guest sent */
 	struct guest_stats guest;
 	struct offcpu_stats offcpu;
 	struct host_threads_stats threads;
 };
 
-/* What a sample of an event of disks stands for. */
+/* The weight of the samples of an event of disks or packets. */
 enum pipeline_io {
 	PIPELINE_NO_IO = 0,
 	PIPELINE_IO_BYTES,
 	PIPELINE_IO_LATENCY,
-	PIPELINE_NET_BYTES, /* a packet of the guest's, by its bytes */
+	PIPELINE_NET_BYTES, /* a packet of the guest, with its bytes */
 };
 
-/* All zero, or NULL where it is asked for: nothing. */
+/*
+ * All members may be zero or NULL: the function in question is then not used. Pointers are borrowed
+ * until pipeline_destroy().
+ */
 struct pipeline_options {
-	enum pipeline_io io[VM_MAX_EVENTS]; /* of the machine's VM_EVENT_IO */
-	/* On the consumer's thread, each request once; who NULL: it is not known. */
+	/* for each event of the machine; not 0 only for a VM_EVENT_IO */
+	enum pipeline_io io[VM_MAX_EVENTS];
+	/*
+	 * Called on the consumer thread, once for each request. who is NULL if the submitter is
+	 * unknown. The pointers are valid during the call only.
+	 */
 	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
 			const struct io_who *who);
-	/* The same, once no more can be learned of its way: see io_stages.h. In order. */
+	/*
+	 * The same, once no further stage can be learned (see io_stages.h), in the order of the
+	 * requests' ends.
+	 */
 	void (*stages)(void *ctx, const struct io_stages *s);
 	void *request_ctx;
-	struct io_requests *requests; /* of the run, added to; NULL: nobody asks */
-	struct io_requests *packets;  /* the same; without what only requests have */
-	/* Samples are processed, but not written; each is told, with its process (may be NULL). */
+	/* the requests of the run, to which the pipeline adds; NULL: not wanted */
+	struct io_requests *requests;
+	/* the same for packets; members that only requests have are 0 */
+	struct io_requests *packets;
+	/* samples are processed, but not written to the sink */
 	bool no_samples;
+	/*
+	 * Called on the consumer thread for each sample of an event, with the pid of its process in
+	 * the guest. NULL: not wanted.
+	 */
 	void (*seen)(void *ctx, const struct sample *s, uint32_t pid);
 	void *seen_ctx;
-	struct markers *markers;			 /* of the run; taken from and added to */
-	const char *breakpoint_name[VM_MAX_BREAKPOINTS]; /* of the machine's; borrowed */
+	/* the markers of the run; the pipeline removes and adds some */
+	struct markers *markers;
+	/* names of the machine's breakpoints; borrowed */
+	const char *breakpoint_name[VM_MAX_BREAKPOINTS];
 	enum marker_kind breakpoint_kind[VM_MAX_BREAKPOINTS];
-	uint64_t max_samples;	   /* write so many, then end the machine; 0: all */
-	uint64_t offcpu_period_ns; /* look at tasks that don't run; 0: never */
-	uint8_t offcpu_event;	   /* the event of these samples: an index of profile_info.event */
-	struct host_threads *threads; /* of the VMM, to be sampled; NULL: none */
+	/* end the machine after this many samples were written; 0: no limit */
+	uint64_t max_samples;
+	/* period of the samples of tasks that do not run (offcpu.h); 0: none */
+	uint64_t offcpu_period_ns;
+	/* the event of these samples: an index of profile_info.event */
+	uint8_t offcpu_event;
+	struct host_threads *threads; /* threads of the VMM that are sampled; NULL: none */
 };
 
 struct pipeline;
 
-/* All must outlive it. The sink has begun; its kernel() comes from the pipeline. */
+/*
+ * The objects that a pipeline uses; all must outlive it. The sink's begin() has been called; the
+ * pipeline calls kernel() and all that follows except end().
+ */
 struct pipeline_parts {
 	struct target *target;
 	struct vm *vm;
 	struct sink *sink;
 };
-/* user_map (may be NULL) is written once, before the samples. */
+/*
+ * Creates a pipeline and starts its thread. *opt and *own are copied; own may be NULL for the
+ * defaults. user_map, if not NULL, is a mapping of the guest's only process, which is written once
+ * before the samples. Returns 0 or -errno: -ENOMEM, or the error of the sink or of the thread's
+ * creation. The caller stops the thread with pipeline_finish() and then frees *out with
+ * pipeline_destroy().
+ */
 int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 		   const struct guest_options *opt, const struct pipeline_options *own,
 		   const struct profile_map *user_map, struct err *e);
 
-/* Keep the innermost so many frames of a stack. Any thread; at first all are kept. */
+/*
+ * Sets the number of innermost frames that are kept of each stack; 0 is treated as 1. Without a
+ * call all are kept. Any thread.
+ */
 void pipeline_set_max_stack(struct pipeline *p, unsigned int frames);
 
-/* Something to do on the consumer's thread, between two samples; if possible when the rings are empty. */
+/*
+ * A function to run on the consumer thread between two samples, if possible when the rings are
+ * empty. *stats is up to date, and valid during the call only.
+ */
 struct pipeline_job {
 	void (*run)(struct pipeline_job *job, const struct pipeline_stats *stats);
 	/*
-	 * In place of run(), or in the middle of it: the consumer's thread has crashed. In its signal
-	 * handler, or of the one that posts.
+	 * Called instead of run(), or while run() is under way, if the consumer thread has crashed.
+	 * Runs in that thread's signal handler or in the thread that calls pipeline_post(), so it
+	 * must be async-signal-safe.
 	 */
 	void (*gone)(struct pipeline_job *job);
 };
 /*
- * Any thread, one job at a time: the next may be given once run() or gone() was called. Until then
- * job must stay; pipeline_finish() may be called only after that.
+ * Submits a job. Any thread, one job at a time: the next one may be submitted once run() or gone()
+ * was called. The caller owns *job, which must stay valid until then; pipeline_finish() may be
+ * called only after that.
  */
 void pipeline_post(struct pipeline *p, struct pipeline_job *job);
 
 /*
- * The guest behind it, for jobs; and for the main thread between pipeline_finish() and
- * pipeline_destroy().
+ * Returns the guest of the kernel that runs now, owned by the pipeline. To be called in a job, or
+ * by the main thread between pipeline_finish() and pipeline_destroy().
  */
 struct guest *pipeline_guest(struct pipeline *p);
 
 /*
- * Has the consumer's thread crashed, or made a system call that its list does not have? It has
- * ended then, and nothing else (fault.h). Nobody may use the sink, the target or the guest from
- * then on, but for the sink's abandon(); pipeline_finish() fails, and its figures may be half of what
- * they were to be. *why gets the cause. Main thread.
+ * Returns whether the consumer thread has crashed, or has made a system call that its filter does
+ * not allow; *why then gets the cause, else it is unchanged. Such a crash ends that thread only
+ * (base/fault.h). From then on the sink, the target and the guest must not be used, except for the
+ * sink's abandon(); pipeline_finish() fails, its counters may be incomplete, and pipeline_destroy()
+ * frees nothing.
  */
 bool pipeline_crashed(struct pipeline *p, struct err *why);
 
-/* Whether the guest's kernel is in a panic; valid until pipeline_destroy(). Any thread. */
+/*
+ * Returns the watch that knows whether the guest's kernel is in a panic. Valid until
+ * pipeline_destroy(). Any thread.
+ */
 const struct panic_watch *pipeline_panic(const struct pipeline *p);
 
-/* The newest sample of a vCPU, by its place in the profile. */
+/* The newest sample of a vCPU. */
 struct pipeline_last {
-	uint64_t time_ns; /* 0: there was none */
+	uint64_t time_ns; /* CLOCK_MONOTONIC as in the profile; 0: there was none */
 	struct stack stack;
 };
-/* Between pipeline_finish(), which did not fail by a crash, and pipeline_destroy(). */
+/*
+ * Returns the newest sample of the vCPU with this index, valid until pipeline_destroy(). To be
+ * called between a pipeline_finish() that did not return -EFAULT and pipeline_destroy().
+ */
 const struct pipeline_last *pipeline_last(const struct pipeline *p, unsigned int vcpu);
 
 /*
- * After vm_join(): take what is left in the rings and stop the thread. Returns
- * the first error of the sink, if any. *crash is the stack of a crashed vCPU
- * (n = 0: none). What the sink's end() reads through stays until pipeline_destroy().
+ * Processes the samples that are left in the rings and joins the consumer thread. To be called
+ * once, after vm_join(). *stats is always set. *crash is the stack of a crashed vCPU (n = 0 if
+ * there is none). Returns 0, the first error of the sink or of memory, or -EFAULT if the consumer
+ * thread has crashed; *crash is then unchanged. What the sink's end() reads stays valid until
+ * pipeline_destroy().
  */
 int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
 		    struct err *e);
+/* Frees the pipeline and its guests, after pipeline_finish(). NULL is allowed. */
 void pipeline_destroy(struct pipeline *p);
 
 #endif
