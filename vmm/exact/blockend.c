@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/exact/blockend.h"
 
-#define SP 4u /* the register's number */
+#define SP 4u /* number of the register */
 #define REX_R 4u
 #define REX_B 1u
 
 struct blockend_code {
-	const uint8_t *p; /* behind the prefixes */
+	const uint8_t *p; /* the opcode, after all prefixes */
 	size_t n;
 	uint8_t rex;
 	bool rep;
@@ -31,7 +31,10 @@ static struct blockend_code blockend_skip_prefixes(const uint8_t *p, size_t n)
 	return c;
 }
 
-/* Is the register operand of the ModRM byte, or its r/m when that is a register, the stack pointer? */
+/*
+ * Returns whether the ModRM byte's register operand is the stack pointer. blockend_rm_is_sp() does
+ * the same for its r/m operand if that is a register.
+ */
 static bool blockend_reg_is_sp(const struct blockend_code *c)
 {
 	return (c->p[1] >> 3 & 7) == SP && !(c->rex & REX_R);
@@ -66,7 +69,10 @@ static bool blockend_loads_sp(const struct blockend_code *c)
 	}
 }
 
-/* The displacement that ends the instruction: size is 1, 2 or 4. */
+/*
+ * Sets the target from the displacement that ends the instruction. Leaves has_target unset unless
+ * the displacement has 1, 2 or 4 bytes.
+ */
 static void blockend_set_target(struct blockend *b, const struct blockend_code *c, size_t opcode)
 {
 	const uint8_t *d = c->p + opcode;
@@ -97,7 +103,10 @@ static void blockend_two_bytes(struct blockend *b, const struct blockend_code *c
 	}
 }
 
-/* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS: QEMU runs each iteration by itself, and jumps back to it. */
+/*
+ * Returns whether op is MOVS, CMPS, STOS, LODS, SCAS, INS or OUTS. QEMU executes each iteration of
+ * a repeated one separately and then jumps back to it.
+ */
 static bool blockend_is_string(uint8_t op)
 {
 	return (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf) ||

@@ -9,7 +9,10 @@
 
 #include <stdlib.h>
 
-/* Nothing that runs: it goes on at pc. */
+/*
+ * Returns an empty block at pc: no instruction, execution continues there. Returns NULL without
+ * room.
+ */
 static struct callstacks_block *callstacks_point(struct callstacks *c, uint64_t pc)
 {
 	const struct callstacks_block b = { .pc = pc, .end = pc };
@@ -39,14 +42,14 @@ static void callstacks_count(struct callstacks *c, struct callstacks_block *b)
 	c->now.prev_count = b->count;
 }
 
-/* What had run before goes on. */
+/* Continues after block `was`, as if it had just been executed. */
 static void callstacks_resume(struct callstacks *c, struct callstacks_block *was)
 {
 	c->now.prev = was;
 	c->now.prev_count = was ? was->count : CALLTREE_NONE;
 }
 
-/* Of the block before, the first n instructions ran: it ends there. */
+/* Corrects the count of the preceding block: only its first n instructions were executed. */
 static void callstacks_cut(struct callstacks *c, unsigned int n)
 {
 	struct callstacks_block *b = c->now.prev, part = *b;
@@ -82,7 +85,7 @@ struct pushed {
 	uint64_t ip, cs, flags, sp, ss;
 };
 
-/* Could control have been there when the block before had run? */
+/* Returns whether execution can have been at ip after the preceding block. */
 static bool callstacks_plausible(const struct callstacks *c, uint64_t ip)
 {
 	const struct callstacks_block *p = c->now.prev;
@@ -94,7 +97,11 @@ static bool callstacks_plausible(const struct callstacks *c, uint64_t ip)
 	       callstacks_insn_at(p, ip) < p->insns;
 }
 
-/* What a processor in long mode pushes (SDM volume 3, "IA-32e Mode Stack Frame"), from sp on. */
+/*
+ * Returns whether the stack begins with the frame that a processor in long mode pushes for an
+ * interrupt (SDM volume 3, "IA-32e Mode Stack Frame"), and whether this frame fits the preceding
+ * block. *out is written only then.
+ */
 static bool callstacks_was_interrupted(const struct callstacks *c, const struct callstacks_regs *r,
 				       struct pushed *out)
 {
@@ -103,7 +110,7 @@ static bool callstacks_was_interrupted(const struct callstacks *c, const struct 
 	if (!c->cpu.read(c->cpu.ctx, r->sp, w, sizeof(w)) &&
 	    !c->cpu.read(c->cpu.ctx, r->sp, w, 5 * sizeof(*w)))
 		return false;
-	/* With an error code, and without. */
+	/* The first attempt is without an error code, the second with one. */
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct pushed p = { w[i], w[i + 1], w[i + 2], w[i + 3], i ? w[5] : w[4] };
 
@@ -117,12 +124,12 @@ static bool callstacks_was_interrupted(const struct callstacks *c, const struct 
 	return false;
 }
 
-/* The block before ended where the interrupt came: in the middle, or at its end. */
+/* Ends the preceding block where the interrupt arrived: within it, or at its end. */
 static void callstacks_end_at(struct callstacks *c, uint64_t ip)
 {
 	unsigned int n = callstacks_insn_at(c->now.prev, ip);
 
-	/* A jump back into the block itself had finished it. */
+	/* A jump back into the block itself executed it completely. */
 	if (n < c->now.prev->insns && !(c->now.prev->has_target && c->now.prev->target == ip))
 		callstacks_cut(c, n);
 }
@@ -146,7 +153,10 @@ static void callstacks_interrupt(struct callstacks *c, struct callstacks_block *
 
 /* -- between programs and the kernel ---------------------------------------------------------------- */
 
-/* From a program: its stack keeps what had run, and the kernel's is empty. */
+/*
+ * A program enters the kernel: the program's stack stores the block that was executed last, and
+ * the kernel's stack is empty.
+ */
 static void callstacks_enter_kernel(struct callstacks *c, struct callstacks_block *b,
 				    const struct callstacks_regs *r)
 {
@@ -185,7 +195,7 @@ static uint32_t callstacks_find_user(struct callstacks *c, uint64_t space, uint6
 	return callstacks_find(c, space, sp);
 }
 
-/* True: what had run there before goes on. */
+/* Returns true if execution resumes what ran on this stack before it entered the kernel. */
 static bool callstacks_enter_user(struct callstacks *c, struct callstacks_block *b,
 				  const struct callstacks_regs *r)
 {
@@ -201,7 +211,7 @@ static bool callstacks_enter_user(struct callstacks *c, struct callstacks_block 
 		callstacks_resume(c, s->was);
 		s->was = NULL;
 		callstacks_enter(c, at);
-		/* Behind the system call, or wherever the kernel has put it. */
+		/* The address is after the system call, or wherever the kernel set it. */
 		return true;
 	}
 	if (!s->n)
@@ -237,7 +247,7 @@ static void callstacks_return(struct callstacks *c, const struct callstacks_bloc
 	if (top && top->sp == sp - 8 && !top->was) {
 		callstacks_pop(s);
 	} else if (s->fresh) {
-		/* A task's first return: nobody had called. */
+		/* This is a task's first return: it has no caller. */
 		enum calltree_kind kind = s->space ? CALLTREE_USER : CALLTREE_KERNEL;
 
 		s->n = 0;
@@ -248,7 +258,10 @@ static void callstacks_return(struct callstacks *c, const struct callstacks_bloc
 	callstacks_enter(c, to);
 }
 
-/* True: taken up again, and what had run before the interrupt goes on. */
+/*
+ * Returns true if the interrupt frame was found, so that the block before the interrupt is now the
+ * preceding one.
+ */
 static bool callstacks_iret(struct callstacks *c, const struct callstacks_block *b, uint64_t sp)
 {
 	struct shadow *s = &c->stack[c->now.cur];
@@ -267,7 +280,7 @@ static bool callstacks_iret(struct callstacks *c, const struct callstacks_block 
 	return false;
 }
 
-/* What leads on without a frame, and to where. */
+/* Returns whether block p leads to pc without a change of frames. */
 static bool callstacks_follows(const struct callstacks_block *p, uint64_t pc)
 {
 	if (p->kind == BLOCKEND_FALL || p->kind == BLOCKEND_SYSCALL || p->kind == BLOCKEND_JUMP)
@@ -275,7 +288,7 @@ static bool callstacks_follows(const struct callstacks_block *p, uint64_t pc)
 	return p->kind == BLOCKEND_JUMP_IND;
 }
 
-/* Within one privilege, all registers known. */
+/* Handles a transition within one privilege level, with all registers known. */
 static void callstacks_step(struct callstacks *c, struct callstacks_block *b,
 			    const struct callstacks_regs *r)
 {
@@ -295,7 +308,7 @@ static void callstacks_step(struct callstacks *c, struct callstacks_block *b,
 		if (p->moves_sp)
 			callstacks_move(c, r->sp);
 	} else if ((n = callstacks_insn_at(p, b->pc)) < p->insns && n) {
-		/* An access to a device: the rest is a block of its own. */
+		/* An access to a device ended the block early; the rest is a block of its own. */
 		callstacks_cut(c, n);
 	} else {
 		c->stats.strange++;
@@ -345,7 +358,10 @@ static void callstacks_slow(struct callstacks *c, struct callstacks_block *b)
 	callstacks_step(c, b, &r);
 }
 
-/* What needs few registers or none: nearly all blocks. False: it is not as simple. */
+/*
+ * Handles nearly all transitions, with one register or none. Returns false if the transition needs
+ * callstacks_slow().
+ */
 static bool callstacks_quick(struct callstacks *c, struct callstacks_block *b)
 {
 	const struct callstacks_block *p = c->now.prev;
@@ -388,7 +404,7 @@ static bool callstacks_quick(struct callstacks *c, struct callstacks_block *b)
 	}
 	if (!p->moves_sp)
 		return true;
-	/* A frame pointer's function has put the stack pointer back. */
+	/* A function with a frame pointer has restored the stack pointer. */
 	sp = c->cpu.sp(c->cpu.ctx);
 	return top && top->sp >= sp && top->sp - sp < CALLSTACKS_REACH / 2;
 }
@@ -402,13 +418,17 @@ void callstacks_on(struct callstacks *c, uint32_t cpu)
 	c->on = cpu;
 }
 
-/* The same code where it runs now. NULL: no room for one more block. */
+/*
+ * Returns the same code at the address where it runs now, or NULL without room for another block.
+ */
 static struct callstacks_block *callstacks_where(struct callstacks *c, struct callstacks_block *b)
 {
 	uint64_t pc = c->cpu.pc(c->cpu.ctx);
 	struct callstacks_block like = *b;
 
-	/* Within a block that is counted in parts the processor tells of its beginning. */
+	/*
+	 * Within a block that is counted in parts, QEMU reports the address of the block's start.
+	 */
 	if ((pc ^ b->pc) % EXACT_PAGE && c->now.prev && c->now.prev->kind == BLOCKEND_FALL)
 		pc = c->now.prev->end;
 	if (!exact_is_alias(b->pc, pc))

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * callstacks: who called the block that runs, by shadow stacks.
+ * callstacks: finds the callers of each executed block with shadow stacks.
  *
- * Fed with the start of each block that a processor runs; several take turns (callstacks_on()), and share
- * stacks, as tasks go from one to another. Calls push a frame with its place on the
- * guest's stack, and a return pops it; what does not fit that is settled by the stack pointer: frames
- * below it are gone (longjmp, signals, a changed return address), and elsewhere it is another stack
- * (task switch, interrupt stack), where the frames of that stack go on. An interrupt keeps what it
- * interrupted in its frame, and IRET takes that up again; its own calls begin a chain of their own.
- * Programs have stacks by address space and stack pointer.
+ * The caller reports the start of every block that a vCPU executes (callstacks_run()) and every
+ * change of the vCPU (callstacks_on()). All vCPUs share one set of stacks, since tasks migrate. A
+ * call pushes a frame together with its address on the guest's stack, and a return pops it.
+ * Everything that does not fit is decided by the stack pointer: frames below it are removed
+ * (longjmp, signals, a modified return address); a stack pointer elsewhere selects another stack
+ * (task switch, interrupt stack) and its frames. An interrupt's frame stores what was interrupted,
+ * and IRET resumes that; calls from the interrupt handler form a chain of their own. A program's
+ * stacks are identified by address space and stack pointer.
  *
- * Self counts need none of that and are exact: a block left early (a fault, MMIO) is counted as far
- * as it ran. Chains are as good as the rules above.
+ * Self counts do not depend on these rules and are exact: a block that is left early (a fault,
+ * MMIO) is counted only as far as it was executed. Call chains are as good as the rules.
  *
- * Bounded by the caps. One thread; no I/O. What it reads of the guest it asks for at the moment.
+ * Memory is limited by the constants below. All functions must be called from one thread (QEMU's,
+ * in the plugin) and do no I/O; they read guest registers and memory through struct callstacks_cpu
+ * while they run.
  */
 #ifndef KVMPROF_VMM_EXACT_CALLSTACKS_H
 #define KVMPROF_VMM_EXACT_CALLSTACKS_H
@@ -22,87 +25,120 @@
 #include "vmm/exact/calltree.h"
 
 #define CALLSTACKS_MAX_CPUS 17u
-#define CALLSTACKS_MAX_STACKS 4096u /* the one that was used longest ago gives way */
-#define CALLSTACKS_MAX_DEPTH 1024u /* frames of a stack; deeper calls are counted in the last one */
+#define CALLSTACKS_MAX_STACKS 4096u /* the least recently used one is evicted */
+/* Frames of one stack; deeper calls are counted in the last frame. */
+#define CALLSTACKS_MAX_DEPTH 1024u
 #define CALLSTACKS_MAX_BLOCKS (8u << 20)
-#define CALLSTACKS_REACH 0x4000u /* bytes below its highest address that a kernel stack has */
+/* Assumed size of a kernel stack, bytes below its highest seen address. */
+#define CALLSTACKS_REACH 0x4000u
 #define CALLSTACKS_REACH_USER 0x800000u
 
+/* One block of translated code: a straight run of instructions. */
 struct callstacks_block {
-	uint64_t pc, end; /* the end: behind its last instruction */
-	uint64_t target;  /* of BLOCKEND_JUMP and _CALL with has_target */
-	uint32_t number;  /* in calltree_count */
+	uint64_t pc, end; /* end: address after the last instruction */
+	uint64_t target;  /* absolute; valid for BLOCKEND_JUMP and _CALL with has_target */
+	uint32_t number;  /* index of the block, used in calltree_count.block */
 	uint16_t insns;
-	const uint16_t *off; /* of each instruction from pc; NULL: insns is 1 at most */
-	uint8_t kind;	     /* enum blockend_kind of its last instruction */
+	/* Offset of each instruction from pc; may be NULL if insns is at most 1. */
+	const uint16_t *off;
+	uint8_t kind; /* enum blockend_kind of its last instruction */
 	bool has_target;
-	bool moves_sp;	/* one of its instructions does */
-	bool interrupt; /* private: an interrupt began here once */
-	struct callstacks_block
-		*alias;	      /* private: the same code at the address where it ran last */
-	bool reached;	      /* private: by a jump or call whose target is not in the code */
+	bool moves_sp;	/* whether any of its instructions loads the stack pointer */
+	bool interrupt; /* private: an interrupt has begun with this block before */
+	/* Private: the same code at the virtual address where it was executed last. */
+	struct callstacks_block *alias;
+	bool reached; /* private: was entered by an indirect jump, indirect call or return */
 	uint32_t node, count; /* private: where it was counted last */
 };
 
+/* The registers of the vCPU that runs. */
 struct callstacks_regs {
 	uint64_t sp, cr3;
 	unsigned int cpl;
 };
 
+/* Access to the vCPU that runs; each function is called with ctx, during a callstacks_ call. */
 struct callstacks_cpu {
 	void *ctx;
 	uint64_t (*sp)(void *ctx);
-	uint64_t (*pc)(void *ctx); /* in 16-bit code without its segment */
+	uint64_t (*pc)(void *ctx); /* in 16-bit code the offset within the segment */
 	void (*regs)(void *ctx, struct callstacks_regs *out);
-	/* All of it, or false. */
+	/*
+	 * Copies len bytes from guest-virtual address va. Returns false, with dst undefined,
+	 * unless all could be read.
+	 */
 	bool (*read)(void *ctx, uint64_t va, void *dst, size_t len);
 };
 
 struct callstacks;
 
-/* ncpus: 1 to CALLSTACKS_MAX_CPUS. max_nodes, max_counts: see calltree_init(). -ENOMEM. */
+/*
+ * Creates an empty set of stacks for ncpus vCPUs (1 to CALLSTACKS_MAX_CPUS) and copies *cpu.
+ * calltree_init() explains max_nodes and max_counts. Returns 0, or -ENOMEM without writing *out.
+ * The caller frees *out with callstacks_destroy(), which accepts NULL.
+ */
 int callstacks_create(struct callstacks **out, const struct callstacks_cpu *cpu, uint32_t ncpus,
 		      uint32_t max_nodes, uint32_t max_counts);
+/* Frees c and everything that it owns, interned blocks included. NULL is accepted. */
 void callstacks_destroy(struct callstacks *c);
 
 /*
- * A block to be fed: copied, and off with it; the same one for equal blocks. NULL: beyond the cap, or
- * no memory; such blocks are lost and must be told by callstacks_lose().
+ * Returns the interned copy of *b; equal blocks share one. b->off is copied too. The copy belongs
+ * to c and is valid until callstacks_destroy(). Returns NULL if out of memory or beyond
+ * CALLSTACKS_MAX_BLOCKS; the caller must then call callstacks_lose() each time the block is
+ * executed.
  */
 struct callstacks_block *callstacks_block(struct callstacks *c, const struct callstacks_block *b);
+/*
+ * Records one execution of a block that could not be interned. Call chains restart at the next
+ * block.
+ */
 void callstacks_lose(struct callstacks *c);
 
-/* What runs from now on runs on this one, from 0 on; the others stay where they are. */
+/*
+ * Switches to vCPU `cpu` (0-based): later calls report what this vCPU executes. The positions of
+ * the other vCPUs are kept. A number that is too large is ignored.
+ */
 void callstacks_on(struct callstacks *c, uint32_t cpu);
 /*
- * It begins to run now; where, is asked of the processor unless the block before leads to its pc: QEMU
- * shares blocks between all addresses that a page is mapped at.
+ * Counts one execution of block b, which begins now. The block's virtual address is read from the
+ * vCPU unless the preceding block leads to b->pc, because QEMU shares translated blocks among all
+ * addresses at which a page is mapped.
  */
 void callstacks_run(struct callstacks *c, struct callstacks_block *b);
 
-/* Nothing has been counted yet. Stacks stay as they are. */
+/* Sets all counts and statistics to 0. The stacks are kept. */
 void callstacks_zero(struct callstacks *c);
 
 /*
- * From now on counts are of this part of the run (calltree.h): chains that are there go on in it. The stacks
- * stay as they are.
+ * Attributes all later counts to part `part` of the run (see calltree.h). The stacks are kept:
+ * existing call chains are re-created within the new part.
  */
 void callstacks_part(struct callstacks *c, uint32_t part);
 
 struct callstacks_stats {
-	uint64_t blocks; /* distinct ones */
-	uint64_t lost;	 /* runs of blocks without a place to count them */
+	uint64_t blocks; /* number of distinct blocks */
+	uint64_t lost;	 /* block executions that could not be counted */
 	uint64_t folded; /* calls that were counted at their caller */
-	uint64_t deep;	 /* calls deeper than the cap */
+	uint64_t deep;	 /* calls deeper than CALLSTACKS_MAX_DEPTH */
 	uint64_t stacks, evicted;
 	uint64_t interrupts, partial, switches;
-	uint64_t strange; /* places where no rule said how control had got there */
+	uint64_t strange; /* transitions that no rule explains */
 };
 
+/* Returns the tree with all counts. It belongs to c and changes with each call. */
 const struct calltree *callstacks_tree(const struct callstacks *c);
+/*
+ * Returns block number `number`, which must be less than the number of distinct blocks. It belongs
+ * to c.
+ */
 const struct callstacks_block *callstacks_block_at(const struct callstacks *c, uint32_t number);
+/* Copies the statistics up to now. */
 void callstacks_stats(const struct callstacks *c, struct callstacks_stats *out);
-/* The chain of what runs now, innermost first: return addresses, and entries of functions. */
+/*
+ * Returns the calltree node of the block that is running now; the tree's parents lead to its
+ * callers.
+ */
 uint32_t callstacks_node(const struct callstacks *c);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define SLACK 0x200u /* a stack may begin so far above what was seen of it */
+#define SLACK 0x200u /* bytes that a stack may begin above its highest seen address */
 
 struct frame *callstacks_top(const struct shadow *s)
 {
@@ -43,7 +43,10 @@ static uint32_t callstacks_new_stack(struct callstacks *c, uint64_t space, uint6
 
 	if (c->nstacks >= CALLSTACKS_MAX_STACKS ||
 	    ARRAY_ROOM(c->stack, c->nstacks, c->stacks_cap)) {
-		/* There are some: create() made the first ones. */
+		/*
+		 * The table is full or cannot grow: evict a stack. There is at least one, from
+		 * callstacks_create().
+		 */
 		at = c->ncpus;
 		for (uint32_t i = at + 1; i < c->nstacks; i++)
 			if (c->stack[i].used < c->stack[at].used && !is_in_use(c, i))
@@ -64,7 +67,7 @@ static uint32_t callstacks_new_stack(struct callstacks *c, uint64_t space, uint6
 	return at;
 }
 
-/* The one that begins next above it. */
+/* Chooses the matching stack whose highest seen address is nearest to sp. */
 uint32_t callstacks_find(struct callstacks *c, uint64_t space, uint64_t sp)
 {
 	uint64_t reach = space ? CALLSTACKS_REACH_USER : CALLSTACKS_REACH, best = UINT64_MAX;
@@ -120,7 +123,7 @@ void callstacks_push(struct callstacks *c, const struct frame *f)
 {
 	struct shadow *s = &c->stack[c->now.cur];
 
-	/* What had this place, too. */
+	/* A frame at the same address was left without a return. */
 	callstacks_drop_below(s, f->sp + 1);
 	if (s->n >= CALLSTACKS_MAX_DEPTH || ARRAY_ROOM(s->frame, s->n, s->cap)) {
 		c->stats.deep++;

@@ -1,39 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* callstacks_state: the state that the files of callstacks share. */
+/* callstacks_state: the state that the callstacks files share. Private to them. */
 #ifndef KVMPROF_VMM_EXACT_CALLSTACKS_STATE_H
 #define KVMPROF_VMM_EXACT_CALLSTACKS_STATE_H
 
 #include "vmm/exact/callstacks.h"
 
 #define CALLSTACKS_SPACE \
-	(~UINT64_C(0x1fff)) /* of CR3: neither PCID nor the half of page-table isolation */
+	(~UINT64_C(0x1fff)) /* CR3 bits of an address space: no PCID, no isolation half */
 
 struct frame {
-	uint64_t sp; /* of the return address; of an interrupt: of what the processor pushed */
+	/* Stack address of the return address; for an interrupt: of the pushed frame. */
+	uint64_t sp;
 	uint64_t ret;
-	uint64_t was_sp;	      /* of an interrupt: before it */
-	struct callstacks_block *was; /* of an interrupt: what ran before it, else NULL */
-	uint32_t node;		      /* that runs in this frame */
-	uint32_t from;		      /* of an interrupt: the stack that it interrupted */
+	/* Interrupt only: the stack pointer before it. */
+	uint64_t was_sp;
+	/* Interrupt only: the block that was executed before it. NULL in a call's frame. */
+	struct callstacks_block *was;
+	uint32_t node; /* calltree node of the code that runs in this frame */
+	uint32_t from; /* interrupt only: index of the stack that it interrupted */
 };
 
 struct shadow {
 	struct frame *frame;
 	size_t n, cap;
-	uint64_t space;		      /* of a program; 0: the kernel */
-	uint64_t base;		      /* the highest stack pointer seen */
-	uint64_t used;		      /* a clock for eviction */
-	uint64_t left_sp;	      /* of a program: where it entered the kernel */
-	struct callstacks_block *was; /* ... and what had run */
+	uint64_t space;	  /* address space of a program; 0: the kernel */
+	uint64_t base;	  /* highest stack pointer seen */
+	uint64_t used;	  /* value of callstacks.clock at the last use, for eviction */
+	uint64_t left_sp; /* program only: stack pointer when it entered the kernel */
+	/* Program only: the last block before it entered the kernel. */
+	struct callstacks_block *was;
+	/* The calltree node that applies while the stack has no frame. */
 	uint32_t base_node;
-	bool fresh; /* switched to, and it has not returned from there since: */
-	size_t had; /* ... it had so many frames then */
+	bool fresh; /* switched to, and no frame below `had` returned since */
+	size_t had; /* number of frames at that switch */
 };
 
-/* Where one vCPU is: kept while another runs. */
+/* The position of one vCPU, saved while another one runs. */
 struct callstacks_turn {
+	/* The block executed last; NULL: none, so that chains restart. */
 	struct callstacks_block *prev;
-	uint32_t prev_count; /* where it was counted; CALLTREE_NONE: nowhere */
+	uint32_t prev_count; /* index of its calltree count; CALLTREE_NONE: not counted */
+	/* The current stack and the current calltree node. */
 	uint32_t cur, node;
 	bool user;
 };
@@ -41,9 +48,10 @@ struct callstacks_turn {
 struct callstacks {
 	struct callstacks_cpu cpu;
 	struct calltree tree;
-	struct callstacks_turn now; /* of the vCPU that runs */
+	struct callstacks_turn now; /* of the running vCPU */
 	struct callstacks_turn turn[CALLSTACKS_MAX_CPUS];
-	uint32_t on, ncpus; /* stack i is what vCPU i has before it has loaded one of its own */
+	/* The running vCPU. Stack i < ncpus is vCPU i's until it loads a stack pointer. */
+	uint32_t on, ncpus;
 	struct shadow *stack;
 	size_t nstacks, stacks_cap;
 	uint64_t clock;

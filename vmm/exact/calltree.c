@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST 4096u /* slots; a power of two, as all sizes are */
+#define FIRST 4096u /* initial number of slots; a power of two, as all sizes are */
 
 static uint32_t calltree_mix(uint64_t a, uint64_t b)
 {
@@ -122,7 +122,10 @@ static bool calltree_grow_counts(struct calltree *t)
 
 /* -- nodes -------------------------------------------------------------------------------------- */
 
-/* Its index; CALLTREE_NONE: no room. */
+/*
+ * Returns the index of the node equal to *want, adding it if it is missing, or CALLTREE_NONE
+ * without room.
+ */
 static uint32_t calltree_node_of(struct calltree *t, const struct calltree_node *want)
 {
 	uint32_t hash = calltree_hash_node(want), slot = hash & t->node_mask;

@@ -28,7 +28,7 @@
 #define ARG_LEN 768u
 #define READY_LOOK_MS 100
 
-/* Descriptors as the child has them. */
+/* Descriptor numbers in the child. */
 enum {
 	FD_RAM = 10,
 	FD_SHARED,
@@ -47,10 +47,10 @@ enum {
 
 struct args {
 	const char *at[ARGS_MAX + 1];
-	char text[ARGS_MAX][ARG_LEN]; /* of those that are put together */
+	char text[ARGS_MAX][ARG_LEN]; /* texts that had to be formatted */
 	char plugin[ENGINE_PLUGIN_ROOM];
 	unsigned int n;
-	char api[40]; /* variable of its environment: the plugin names the version that this QEMU accepts */
+	char api[40]; /* environment variable with the interface version that this QEMU accepts */
 };
 
 void child_init(struct child *c)
@@ -85,7 +85,10 @@ static int memory_file(const char *name, const struct exact_bytes *b, int *out, 
 		   : file_seal(*out, FILE_SEAL_ALL, name, e);
 }
 
-/* Pages of its that are mapped here must stay: without them a read would end this process. */
+/*
+ * Creates a file whose size is sealed: a shrunken file would make reads of the mapping raise
+ * SIGBUS.
+ */
 static int sized_file(const char *name, uint64_t size, int *out, struct err *e)
 {
 	int ret = file_in_memory(name, size, out, e);
@@ -138,7 +141,10 @@ static uint64_t disk_bytes(const struct child *c)
 	return all;
 }
 
-/* The image is opened to be read; with rom=off the guest can write to its private copy. */
+/*
+ * Adds a disk. The image is opened read-only; with rom=off the guest can write to its private
+ * copy.
+ */
 static void args_disk(struct args *a, const struct nvdimm *n, unsigned int i)
 {
 	args_add(a, "-object");
@@ -196,7 +202,7 @@ static void args_machine(struct args *a, const struct child *c, const struct exa
 	args_put(a, "isa-debug-exit,iobase=%#x,iosize=%u", PORT_DEBUG_EXIT, PORT_DEBUG_EXIT_LEN);
 	for (unsigned int i = 0; i < c->ndisks; i++)
 		args_disk(a, &c->disk[i], i);
-	args_add(a, "-d"); /* for the words "Triple fault" */
+	args_add(a, "-d"); /* makes QEMU log "Triple fault" */
 	args_add(a, "cpu_reset");
 	args_add(a, "-sandbox");
 	args_add(a, "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
@@ -257,7 +263,7 @@ struct start {
 	const struct args *args;
 };
 
-/* Ends the child, with a line for us. */
+/* Ends the child after writing one line for the parent. */
 static void child_fails(const char *what, const char *why)
 {
 	char text[512];
@@ -269,7 +275,10 @@ static void child_fails(const char *what, const char *why)
 	syscall(SYS_exit_group, 127);
 }
 
-/* The parent writes a byte when all is ready, and keeps its end open for as long as it is there. */
+/*
+ * Returns whether the parent still exists. It writes one byte when everything is ready, and keeps
+ * its end of the socket open. waits: block until the byte has come.
+ */
 static bool parent_is_there(int sync, bool waits)
 {
 	struct pollfd p = { .fd = sync, .events = POLLIN };
@@ -280,7 +289,7 @@ static bool parent_is_there(int sync, bool waits)
 	return poll(&p, 1, 0) == 0;
 }
 
-/* Nothing of the environment is for QEMU: there may be secrets in it. */
+/* Executes QEMU without our environment, which may contain secrets. */
 static void child_execs(const struct args *a)
 {
 	const char *const env[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", a->api, NULL };
@@ -289,7 +298,7 @@ static void child_execs(const struct args *a)
 	child_fails(a->at[0], strerror(errno));
 }
 
-/* In the child, between clone and exec. */
+/* Runs in the child, between clone and exec. */
 static void child_becomes(const struct start *s)
 {
 	const char *what = "";
@@ -301,7 +310,7 @@ static void child_becomes(const struct start *s)
 		syscall(SYS_exit_group, 127);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpgid(0, 0); /* Ctrl-C is for us to act on */
+	setpgid(0, 0); /* QEMU must not receive Ctrl-C; the parent acts on it */
 	if (dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDIN_FILENO) < 0 ||
 	    dup2(STDIN_FILENO, STDOUT_FILENO) < 0)
 		child_fails("/dev/null", strerror(errno));
@@ -317,14 +326,14 @@ static void child_becomes(const struct start *s)
 		snprintf(text, sizeof(text), "it cannot be confined: %s", what);
 		child_fails(text, strerror(-ret));
 	}
-	/* A change of the user before this would undo it. */
+	/* A change of the user ID would reset it, so it is set after that. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!parent_is_there(FD_SYNC, /* waits= */ false))
 		syscall(SYS_exit_group, 127);
 	child_execs(s->args);
 }
 
-/* Not where the child is going to have its own. */
+/* Moves fd out of the range of numbers that the child uses. */
 static int move_up(int fd)
 {
 	int up = fcntl(fd, F_DUPFD_CLOEXEC, FD_END);
@@ -334,12 +343,12 @@ static int move_up(int fd)
 	return up;
 }
 
-/* The child's ends. */
+/* The child's ends of the pipes and sockets. */
 struct ends {
 	int console, errors, monitor, request, answer, sync;
 };
 
-/* As fork(2), but with namespaces: there is one thread. */
+/* Works like fork(2), with namespaces. The process has only one thread now. */
 static pid_t clone_child(const struct exact_jail *jail)
 {
 	return jail && jail->namespaces ? (pid_t)syscall(SYS_clone, jail->namespaces | SIGCHLD,
@@ -369,7 +378,7 @@ static int run_child(struct child *c, const struct args *a, const struct ends *e
 
 	for (unsigned int i = 0; i < EXACT_MAX_DISKS; i++)
 		from[FD_DISK - FD_RAM + i] = i < c->ndisks ? c->disk[i].fd : -1;
-	/* It opens this one anew, by name. */
+	/* QEMU opens the console again, by name. */
 	if (jail && jail->uid != geteuid() && fchown(ends->console, jail->uid, (gid_t)-1) < 0)
 		return err_set(e, errno, "cannot give QEMU its console: %s", strerror(errno));
 	pid = clone_child(jail);
@@ -394,7 +403,7 @@ static int set_nonblocking(int fd)
 	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* ours: does not block, since QEMU decides what is in it and how full it is. */
+/* Stores both ends. Ours is non-blocking, because QEMU determines when it is full or empty. */
 static int make_end(const int pair[2], int *ours, int *childs)
 {
 	*ours = move_up(pair[0]);
@@ -410,8 +419,8 @@ static int make_pipe(int *ours, int *childs)
 }
 
 /*
- * Tokens go through sockets, not through eventfds: those would block whoever writes when QEMU has filled them, and
- * whoever reads when QEMU has emptied them.
+ * Tokens use sockets instead of eventfds: QEMU could fill an eventfd, which blocks its writer, or
+ * empty it, which blocks its reader.
  */
 static int make_socket(int type, int *ours, int *childs)
 {
@@ -501,7 +510,7 @@ void child_answer(struct child *c)
 {
 	uint64_t one = 1;
 
-	/* One that does not read its answers is not waited for. SIGPIPE is ignored. */
+	/* If QEMU does not read its answers, the token is dropped. SIGPIPE is ignored. */
 	(void)!write(c->answer, &one, sizeof(one));
 }
 
@@ -518,7 +527,7 @@ static int child_greets(struct child *c, struct err *e)
 	return *hello.error ? err_set(e, ENOTSUP, "QEMU: %s", hello.error) : 0;
 }
 
-/* QEMU has loaded all that it was given, and its vCPU stands; or it has ended. */
+/* Waits until QEMU has loaded all files and its vCPU is stopped, or until QEMU has ended. */
 static int wait_until_ready(struct child *c, struct err *e)
 {
 	uint64_t end = clock_mono_ns() + CHILD_READY_MS * UINT64_C(1000000);
@@ -572,7 +581,7 @@ static int take_trace(struct child *c, const struct exact_trace *trace, struct e
 			    : file_seal(c->trace, FILE_SEAL_SIZE, "trace", e);
 }
 
-/* The files that QEMU is given. */
+/* Creates the files that QEMU receives. */
 static int make_files(struct child *c, const struct exact_config *cfg, struct err *e)
 {
 	int ret = sized_file("guest memory", cfg->mem_size, &c->ram, e);

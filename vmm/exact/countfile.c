@@ -11,7 +11,7 @@
 #define HEAD (24 + 8 * STATS)
 #define NODE 32u
 #define COUNT 16u
-#define BLOCK 10u /* at least */
+#define BLOCK 10u /* minimum bytes of a block */
 #define OUT 65536u
 
 _Static_assert(STATS == 10, "the grammar above says how many");
@@ -132,7 +132,7 @@ static int countfile_blocks(struct countfile *f, struct cursor *c, struct err *e
 		b->off = used;
 		if (b->insns > COUNTFILE_MAX_INSNS)
 			return countfile_bad(e, "block", i);
-		/* Each takes its bytes of the file, so that `off` has room for all. */
+		/* Each offset consumes 2 bytes of the file, so `off` has room for all of them. */
 		for (uint16_t k = 0; k < b->insns && !c->bad; k++)
 			f->off[used++] = cursor_u16(c);
 		if (c->bad)
@@ -173,7 +173,7 @@ int countfile_parse(struct countfile *out, const void *data, size_t len, struct 
 	for (unsigned int i = 0; i < STATS; i++)
 		stats[i] = cursor_u64(&c);
 	memcpy(&f.stats, stats, sizeof(stats));
-	/* So that damage can't ask for more memory than the file has bytes for. */
+	/* Damaged numbers must not request more memory than the file has bytes for. */
 	if (c.bad ||
 	    (uint64_t)f.nnodes * NODE + (uint64_t)f.nblocks * BLOCK + (uint64_t)f.ncounts * COUNT >
 		    len - HEAD)

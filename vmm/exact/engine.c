@@ -25,14 +25,20 @@
 #define QEMU_NAME "qemu-system-x86_64"
 #define PLUGIN_NAME "kvmprof-exact.so"
 #define FETCH_QEMU "scripts/fetch-qemu.sh"
-/* The longest path that a message has room for, and the room for all else that is not of one length. */
+/*
+ * The longest path that a message has room for, and the room for all other parts of variable
+ * length.
+ */
 #define PLACE_LEN 240u
 #define ROOM_LEN 330u
 #define ADVICE                                                   \
 	"%s unpacks one beside the system, $KVMPROF_QEMU names " \
 	"another"
 
-/* Reads until the end, or for ENGINE_ANSWER_MS; what does not fit is dropped. False: it has not ended by then. */
+/*
+ * Reads until the end of file, for ENGINE_ANSWER_MS at most; what exceeds the size is dropped.
+ * Returns false if the end has not come by then.
+ */
 static bool read_answer(int fd, char *text, size_t size)
 {
 	uint64_t until = clock_mono_ns() + ENGINE_ANSWER_MS * UINT64_C(1000000);
@@ -57,7 +63,10 @@ static bool read_answer(int fd, char *text, size_t size)
 	}
 }
 
-/* Waits until it ends, for ENGINE_ANSWER_MS at most; then it is killed: -ETIMEDOUT. */
+/*
+ * Waits until the process ends, for ENGINE_ANSWER_MS at most. Then it kills the process and
+ * returns -ETIMEDOUT.
+ */
 static int wait_for_end(pid_t pid)
 {
 	uint64_t until = clock_mono_ns() + ENGINE_ANSWER_MS * UINT64_C(1000000);
@@ -77,7 +86,7 @@ static int wait_for_end(pid_t pid)
 	return 0;
 }
 
-/* In the child: system calls only. */
+/* Executes argv in the child. Uses system calls only. */
 static void become(char *const argv[], int out, pid_t parent)
 {
 	int null = open("/dev/null", O_RDONLY);
@@ -89,7 +98,10 @@ static void become(char *const argv[], int out, pid_t parent)
 	syscall(SYS_exit_group, 127);
 }
 
-/* Runs the program, and stores what it prints on both streams. -errno: it cannot be started, or does not end. */
+/*
+ * Runs the program and stores what it prints on both streams. Returns 0, or -errno if it cannot be
+ * started or does not end.
+ */
 static int engine_ask(char *const argv[], char *text, size_t size)
 {
 	pid_t parent = getpid(), pid;
@@ -114,7 +126,7 @@ static int engine_ask(char *const argv[], char *text, size_t size)
 	return closed ? ret : -ETIMEDOUT;
 }
 
-/* Adds to n->sought what is there instead of a QEMU that will do. */
+/* Appends a rejected candidate and the reason to n->sought. */
 static void __attribute__((format(printf, 3, 4)))
 note_sought(struct engine *n, const char *path, const char *fmt, ...)
 {
@@ -129,7 +141,7 @@ note_sought(struct engine *n, const char *path, const char *fmt, ...)
 		 what);
 }
 
-/* The line of the text that begins so, without its beginning; NULL: there is none. */
+/* Returns the rest of the first line that begins with `begin`, or NULL if no line does. */
 static const char *line_of(const char *text, const char *begin)
 {
 	for (const char *at = text; at; at = strchr(at, '\n')) {
@@ -142,7 +154,10 @@ static const char *line_of(const char *text, const char *begin)
 	return NULL;
 }
 
-/* Its release. What it is otherwise is added to n->sought. */
+/*
+ * Reads the program's release. If it is not a usable QEMU, appends the reason to n->sought and
+ * returns -errno.
+ */
 static int ask_release(struct engine *n, const char *path)
 {
 	char *argv[] = { (char *)path, (char *)"--version", NULL };
@@ -169,7 +184,7 @@ static int ask_release(struct engine *n, const char *path)
 	return 0;
 }
 
-/* The version of the plugin interface that a release most likely wants. */
+/* Returns the interface version that this release most likely accepts. */
 static int likely_api(const struct engine *n)
 {
 	if (n->major > 11 || (n->major == 11 && n->minor))
@@ -181,7 +196,7 @@ static int likely_api(const struct engine *n)
 
 size_t engine_plugin_argument(const struct engine *n, char out[ENGINE_PLUGIN_ROOM])
 {
-	/* Without "file=" a path that contains "=" would be taken for another option. */
+	/* Without "file=", a path that contains "=" would be parsed as an option. */
 	size_t len = (size_t)snprintf(out, ENGINE_PLUGIN_ROOM, "file=");
 
 	for (const char *c = n->plugin; *c; c++) {
@@ -193,7 +208,10 @@ size_t engine_plugin_argument(const struct engine *n, char out[ENGINE_PLUGIN_ROO
 	return len;
 }
 
-/* Has it load the plugin, which names that version. True: it did; n has what it knows. */
+/*
+ * Starts QEMU with the plugin, which declares version `api`. Returns true and stores the versions
+ * in n if QEMU accepts it.
+ */
 static bool loads_plugin(struct engine *n, const char *path, int api, char *text, size_t size)
 {
 	char option[ENGINE_PLUGIN_ROOM], number[8], target[33];
@@ -222,7 +240,7 @@ static bool loads_plugin(struct engine *n, const char *path, int api, char *text
 	return true;
 }
 
-/* 0: it will do; what it is otherwise is added to n->sought. */
+/* Returns 0 if QEMU at this path is usable, else -errno, with the reason appended to n->sought. */
 static int try_qemu(struct engine *n, const char *path)
 {
 	char first[512], text[512];
@@ -234,7 +252,7 @@ static int try_qemu(struct engine *n, const char *path)
 	ret = ask_release(n, path);
 	if (ret)
 		return ret;
-	/* It is executed where links that lead to it may not be seen. */
+	/* The sandbox may hide symbolic links that lead to it. */
 	if (!realpath(path, n->qemu))
 		return -errno;
 	likely = likely_api(n);
@@ -268,7 +286,10 @@ static int try_path(struct engine *n)
 	return ret;
 }
 
-/* As the scripts have it: $KVMPROF_CACHE, or kvmprof in the user's cache. */
+/*
+ * Tries the QEMUs in the cache of the scripts: $KVMPROF_CACHE, or kvmprof in the user's cache
+ * directory.
+ */
 static int try_cache(struct engine *n)
 {
 	const char *own = getenv("KVMPROF_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
@@ -287,14 +308,17 @@ static int try_cache(struct engine *n)
 		return -ENOENT;
 	if (glob(pattern, 0, NULL, &found))
 		return -ENOENT;
-	/* Names have the version, so that the newest is the last one. */
+	/* Names contain the version, so the newest one is last. */
 	for (size_t i = found.gl_pathc; ret && i-- > 0;)
 		ret = try_qemu(n, found.gl_pathv[i]);
 	globfree(&found);
 	return ret;
 }
 
-/* Finds a file at this place from the directory of the program on. Stores its path without links and returns true if it is there. */
+/*
+ * Looks for a file at `place`, relative to the directory of the program. Returns true and stores
+ * its path without links if it exists.
+ */
 static bool find_beside(const char *place, int access_mode, char out[PATH_MAX])
 {
 	char program[PATH_MAX], self[PATH_MAX], path[2 * PATH_MAX];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The backend of struct vm: samples at counts of instructions, taken by the consumer's own thread.
+ * The backend of struct vm: samples at counts of instructions, taken on the consumer's own thread.
  *
- * vm_rest() of the consumer is where the guest runs. It lets the vCPU go on, waits for the next
- * request, takes the sample into the vCPU's ring, and returns; the consumer processes it and comes
- * back. So nothing else happens while the guest's memory is looked at.
+ * The guest runs inside the consumer's call of vm_rest(). That call resumes the vCPU, waits for
+ * the next stop, stores the sample in the vCPU's ring, and returns; the consumer processes it and
+ * calls again. So nothing else happens while guest memory is read.
  */
 #include "vmm/exact/exact.h"
 
@@ -31,20 +31,24 @@
 #include <unistd.h>
 
 /*
- * A guest of which no instruction was executed for so long: is it halted, or QEMU stuck at its end?
- * Virtual time leaps to the next timer at once where all vCPUs are halted, and nothing comes from
- * outside: one that is halted for so long waits for nothing.
+ * If the guest executes no instruction for this long, it may be halted, or QEMU may hang while it
+ * ends. When all vCPUs are halted, virtual time jumps to the next timer at once, and no event
+ * comes from outside: a guest that is halted for this long waits for nothing.
  */
 #define STILL_NS 2000000000u
-/* A QEMU whose guest does not go on, and that does not answer questions about that, so often in a row. */
+/*
+ * Consecutive queries without an answer, while the guest makes no progress, after which QEMU is
+ * given up.
+ */
 #define UNANSWERED_MOST 15u
-#define BROKEN_NS 2000000000u /* it may be about to end */
+#define BROKEN_NS 2000000000u /* grace time: QEMU may be about to end */
 
 /* -- one sample ----------------------------------------------------------------------------- */
 
 /*
- * One sample in each period, at an instruction of it that is drawn, and the same each time: what the guest
- * does over and over, as its timer's interrupt, would otherwise be met always or never. From 1 on.
+ * Returns the instruction (from 1) of a period that is sampled: a pseudo-random one, the same in
+ * each run. At fixed distances, something that the guest does periodically, such as its timer
+ * interrupt, would be met always or never. With cfg.strict it is the last one.
  */
 static uint64_t place_in_period(const struct exact *x, uint64_t period)
 {
@@ -58,7 +62,10 @@ static uint64_t place_in_period(const struct exact *x, uint64_t period)
 	return (h ^ h >> 31) % x->cfg.period + 1;
 }
 
-/* UINT64_MAX: there is none any more. */
+/*
+ * Returns the instruction of the first sample after instruction `at`, or UINT64_MAX if no sample
+ * is left.
+ */
 static uint64_t next_sample(const struct exact *x, uint64_t at)
 {
 	const struct exact_trace *t = x->cfg.trace;
@@ -70,11 +77,14 @@ static uint64_t next_sample(const struct exact *x, uint64_t at)
 	if (t && t->nat)
 		return UINT64_MAX;
 	next = from + n * x->cfg.period + place_in_period(x, n);
-	/* That of the period in which it stands may be behind it. */
+	/* The sample of the current period may already be in the past. */
 	return next > at ? next : from + (n + 1) * x->cfg.period + place_in_period(x, n + 1);
 }
 
-/* What was executed when the vCPU stood: up to the sample's instruction, or up to the place's. */
+/*
+ * Returns how many instructions had been executed at the stop: up to the sample's instruction, or
+ * up to the one before the place.
+ */
 static uint64_t executed(const struct exact *x)
 {
 	return x->stop.kind == EXACT_STOP_PLACE && x->stop.at ? x->stop.at - 1 : x->stop.at;
@@ -86,7 +96,7 @@ static uint64_t count_now(const struct exact *x)
 	return exact_stop_count(x->child.shared, &x->expected);
 }
 
-/* Copies the registers to where KVM has them. */
+/* Copies the registers into KVM's structures. */
 static void take_regs(const struct exact_regs *r, struct kvm_run *run)
 {
 	struct kvm_regs *g = &run->s.regs.regs;
@@ -110,7 +120,10 @@ static void take_regs(const struct exact_regs *r, struct kvm_run *run)
 	g->r14 = r->gpr[14];
 	g->r15 = r->gpr[15];
 	g->rip = r->rip;
-	/* In real mode it is an offset into its segment (SDM vol. 3, 20.1.1); names have linear addresses. */
+	/*
+	 * In real mode RIP is an offset in its segment (SDM vol. 3, 20.1.1), but symbols have
+	 * linear addresses.
+	 */
 	if (!(r->cr0 & 1) && r->rip < EXACT_REAL_MODE)
 		g->rip += r->cs << 4;
 	g->rflags = r->rflags;
@@ -134,7 +147,7 @@ static void capture(struct exact *x, const struct capture_cause *cause)
 	struct capture_view view;
 	uint64_t gs = regs->gs_base & EXACT_KERNEL_HALF ? regs->gs_base : regs->k_gs_base;
 	int cpu = exact_cpu_of(&x->cpus, x->vm->nvcpus, gs);
-	/* Before a vCPU has a base it is taken for the first. */
+	/* A vCPU without a base is taken for the first one. */
 	struct vcpu *v = &x->vm->vcpu[cpu < 0 ? 0 : cpu];
 
 	v->kernel_gs = gs & EXACT_KERNEL_HALF ? gs : 0;
@@ -156,7 +169,7 @@ static void moment(struct exact *x, uint64_t now)
 		x->cfg.moment(x->cfg.moment_ctx, now);
 }
 
-/* The vCPU stands in the kernel: these page tables are the kernel's. */
+/* Stores the page tables of this stop if it is in the kernel, for look_for_disks(). */
 static void note_tables(struct exact *x)
 {
 	const struct exact_regs *r = &x->stop.regs;
@@ -186,7 +199,9 @@ static void take_sample(struct exact *x)
 		machine_end(x->vm, VM_END_SAMPLES, NULL, NULL, NULL);
 }
 
-/* The marker's sample is there before anybody looks whether it was reached. */
+/*
+ * Handles a stop at a place. The marker's sample is captured before anything reacts to the marker.
+ */
 static void take_place(struct exact *x)
 {
 	const struct capture_cause cause = { .reason = SAMPLE_MARKER,
@@ -207,7 +222,11 @@ static void take_place(struct exact *x)
 	machine_end(x->vm, VM_END_MARKER, NULL, NULL, NULL);
 }
 
-/* Nothing changes any more. A table that was given back meanwhile does not map the code of its sample. */
+/*
+ * Finds out whether the guest uses its disks. The guest has ended, so its memory no longer
+ * changes. If a page table was freed in the meantime, it no longer maps the code of its sample,
+ * and the result stays unknown.
+ */
 static void look_for_disks(struct exact *x)
 {
 	struct exact_facts *f = &x->facts;
@@ -225,7 +244,10 @@ static void look_for_disks(struct exact *x)
 
 /* -- the end -------------------------------------------------------------------------------- */
 
-/* QEMU is no more, or about to be: nothing changes any more. count: of the guest's instructions. */
+/*
+ * Ends the machine's work: QEMU has ended or is about to, and guest memory no longer changes.
+ * count: executed instructions.
+ */
 static void exact_is_over(struct exact *x, uint64_t count)
 {
 	exact_let_counts_be_written(x);
@@ -258,7 +280,7 @@ static void end_without_reason(struct exact *x)
 	machine_end(x->vm, VM_END_ERROR, NULL, NULL, &e);
 }
 
-/* QEMU's monitor calls both a shutdown. */
+/* Ends the machine after a power-off or an exit; QEMU's monitor reports both as a shutdown. */
 static void end_by_itself(struct exact *x)
 {
 	if (x->stop.kind == EXACT_STOP_EXIT)
@@ -267,7 +289,7 @@ static void end_by_itself(struct exact *x)
 		machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
 }
 
-/* It does not do what a QEMU with our plugin does. What came before is kept. */
+/* Ends QEMU, which violates the protocol of our plugin. Earlier results are kept. */
 static void qemu_is_bad(struct exact *x, const struct err *why)
 {
 	child_end(&x->child);
@@ -295,7 +317,7 @@ static void qemu_has_ended(struct exact *x)
 	sem_post(&x->ended);
 }
 
-/* Now and then, when no sample has come for a while: is there anything to wait for? */
+/* Checks, when no sample has come for a while, whether there is anything left to wait for. */
 static void look_for_end(struct exact *x)
 {
 	uint64_t now = clock_mono_ns(), count = count_now(x);
@@ -309,7 +331,7 @@ static void look_for_end(struct exact *x)
 	}
 	if (now - x->seen_ns < STILL_NS)
 		return;
-	if (x->monitor.end != MONITOR_RUNS) { /* and it hangs */
+	if (x->monitor.end != MONITOR_RUNS) { /* QEMU hangs */
 		child_end(&x->child);
 		qemu_has_ended(x);
 		return;
@@ -337,7 +359,7 @@ static void set_next(struct exact *x, uint64_t next)
 	x->child.shared->next = next;
 }
 
-/* The vCPU may run up to the next sample. */
+/* Resumes the vCPU until the next sample. */
 static void let_go(struct exact *x)
 {
 	exact_page *page = x->child.shared;
@@ -415,7 +437,10 @@ static void wait_for_more(struct exact *x, uint64_t ns)
 		err_set(&e, EPROTO, "QEMU has closed its connection");
 		qemu_is_bad(x, &e);
 	} else {
-		/* Also one that talks all the time may be one whose guest does not go on. */
+		/*
+		 * A QEMU that sends output all the time may still have a guest that makes no
+		 * progress.
+		 */
 		look_for_end(x);
 	}
 }
@@ -430,7 +455,7 @@ static void op_rest(struct vm *vm, uint64_t ns)
 	} else if (x->over || !atomic_load(&x->go)) {
 		nanosleep(&ts, NULL);
 	} else if (atomic_load(&vm->stop)) {
-		/* At a sample that is the end; else it is wherever it was. */
+		/* The guest is at a sample, which ends the run, or anywhere between two samples. */
 		exact_is_over(x, x->answered ? count_now(x) : executed(x));
 		sem_post(&x->ended);
 	} else {
@@ -445,7 +470,7 @@ static void op_wait_is_over(struct vm *vm)
 	struct exact *x = vm->attached;
 
 	atomic_store(&x->alone, true);
-	sem_post(&x->ended); /* which a signal handler may */
+	sem_post(&x->ended); /* async-signal-safe */
 }
 
 /* -- the machine ---------------------------------------------------------------------------- */
@@ -540,7 +565,7 @@ static int map_region(struct exact *x, uint64_t gpa, uint64_t off, uint64_t size
 	return 0;
 }
 
-/* As QEMU's pc puts it (pc_init1 of hw/i386/pc_piix.c). */
+/* Maps guest memory as QEMU's pc places it (pc_init1 of hw/i386/pc_piix.c). */
 static int map_memory(struct exact *x, struct err *e)
 {
 	uint64_t size = x->cfg.mem_size, low = size < EXACT_RAM_FITS ? size : EXACT_RAM_LOW;
@@ -590,7 +615,7 @@ static void configure(struct exact *x)
 	}
 }
 
-/* Makes what exact_free() frees, but for the struct vm. */
+/* Creates everything that exact_free() frees, except the struct vm. */
 static int begin(struct exact *x, struct err *e)
 {
 	int ret;

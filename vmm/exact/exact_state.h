@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* exact_state: the state of an exact machine. It belongs to the consumer's thread, but for what is atomic. */
+/*
+ * exact_state: the state of an exact machine. It belongs to the consumer's thread, except for
+ * atomic members and for `ended` and `wake_fd`, which any thread may signal.
+ */
 #ifndef KVMPROF_VMM_EXACT_EXACT_STATE_H
 #define KVMPROF_VMM_EXACT_EXACT_STATE_H
 
@@ -20,24 +23,29 @@ struct exact {
 	struct exact_facts facts;
 	struct gmem mem;
 	struct exact_cpus cpus;
-	struct exact_stop stop; /* the last one: what the vCPU stands at, or stood */
+	struct exact_stop stop; /* the last stop, where the vCPU is or was stopped */
 	struct exact_expected expected;
-	/* Page tables and RIP of the last sample in a kernel's 64-bit code; cr3 0: there was none yet. */
+	/*
+	 * Page tables and RIP of the last sample in the kernel's 64-bit code. cr3 is 0 before the
+	 * first one.
+	 */
 	struct mmu_root kernel_tables;
 	uint64_t kernel_rip;
-	struct kvm_run *run; /* one: registers of the vCPU that stands */
-	bool answered;	     /* the vCPU runs */
-	bool begun;	     /* samples are collected; periods are counted from facts.begun on */
+	struct kvm_run *run; /* registers of the stopped vCPU, in KVM's form */
+	bool answered;	     /* the vCPU has been resumed */
+	bool begun;	     /* samples are being collected; periods are counted from facts.begun */
 	bool over;	     /* QEMU has ended */
 	atomic_bool go;
-	atomic_bool alone; /* the consumer's thread has crashed: what it used is left as it is */
+	atomic_bool alone; /* the consumer's thread has crashed; its data must not be touched */
 	atomic_uint_fast64_t now; /* virtual ns */
 	struct monitor monitor;
 	bool console_closed, errors_closed;
-	uint64_t broken_ns;	      /* since then QEMU has closed its connection; 0: it has not */
-	unsigned int unanswered;      /* questions whether it is halted, in a row */
-	struct buf kept;	      /* bytes of the console, until the next sample */
-	uint64_t seen_count, seen_ns; /* the count, and since when it is that */
+	/* CLOCK_MONOTONIC ns at which QEMU closed its connection; 0: it has not. */
+	uint64_t broken_ns;
+	unsigned int unanswered; /* consecutive queries of the halted state without an answer */
+	struct buf kept;	 /* console bytes that wait for the next sample */
+	uint64_t seen_count,
+		seen_ns; /* the last count seen, and when it changed (CLOCK_MONOTONIC ns) */
 	int wake_fd;
 	sem_t ended;
 	bool joined;

@@ -12,17 +12,23 @@
 #include <unistd.h>
 
 #define COUNTS_MAX_BYTES (UINT64_C(4) << 30)
-/* For QEMU to write all counts and end; once a signal has come there is less patience. */
+/*
+ * Limits for QEMU to write all counts and end. The second one applies once a signal has
+ * interrupted the run.
+ */
 #define COUNTS_MS 60000
 #define COUNTS_ASKED_MS 1500
-#define CONSOLE_TURN 65536u /* bytes that are taken of the console in a row */
+#define CONSOLE_TURN 65536u /* bytes read from the console per call */
 /*
- * Bytes of it that wait for the next sample. The guest's serial line has 11 KiB in a second of its own:
- * 24 minutes of that.
+ * Maximum number of console bytes that wait for the next sample. The guest's serial line carries
+ * 11 KiB per second of guest time, so this is enough for 24 minutes.
  */
 #define CONSOLE_MOST (16u << 20)
 
-/* Bytes come when QEMU writes them; they are told at the next sample, which is the same each time. */
+/*
+ * Stores console bytes when QEMU writes them. They are passed on at the next sample, which is at
+ * the same instruction in each run.
+ */
 static void keep_console(struct exact *x)
 {
 	uint8_t bytes[4096];
@@ -64,7 +70,7 @@ int exact_take_words(struct exact *x, const struct pollfd *console, const struct
 	return 0;
 }
 
-/* Whatever it writes meanwhile it must not wait for us. */
+/* Empties QEMU's pipes while it ends, so that it does not block on them. */
 static void drain(struct exact *x)
 {
 	x->errors_closed = !child_listen(&x->child);
@@ -113,7 +119,10 @@ int exact_counts_of(const struct vm *vm, struct countfile *out, struct err *e)
 	if ((uint64_t)len > COUNTS_MAX_BYTES)
 		return err_set(e, EFBIG, "exact counts: more than %llu GiB",
 			       (unsigned long long)(COUNTS_MAX_BYTES >> 30));
-	/* QEMU is gone; nobody else may change now what is checked and then used. */
+	/*
+	 * QEMU has ended; the seal prevents any other process from changing the bytes between
+	 * check and use.
+	 */
 	ret = file_seal(x->child.counts, FILE_SEAL_ALL, "counts", e);
 	if (ret)
 		return ret;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * exact_words: what QEMU says beside its stops: console, monitor, standard error, counts.
+ * exact_words: reads QEMU's output other than its stops: console, monitor, standard error, counts.
  *
- * QEMU may be in the guest's hands: each is bounded, in a row and in all. On the consumer's thread.
+ * The guest may have taken over QEMU, so each source is limited per call and in total. All
+ * functions run on the consumer's thread.
  */
 #ifndef KVMPROF_VMM_EXACT_EXACT_WORDS_H
 #define KVMPROF_VMM_EXACT_EXACT_WORDS_H
@@ -12,19 +13,22 @@
 
 #include <poll.h>
 
-/* Shows what the guest has written to its console since the last sample. */
+/* Passes the guest's console output since the last sample to cfg.console. */
 void exact_tell_console(struct exact *x);
 
 /*
- * Takes what has come on QEMU's console, monitor and standard error, by their revents. -EMSGSIZE, -ENOMEM: QEMU
- * fills what it must not.
+ * Reads what is available on QEMU's console, monitor and standard error, as their revents
+ * indicate. Returns 0; -EMSGSIZE if QEMU writes more than the limits allow, or -ENOMEM, both with
+ * *e set.
  */
 int exact_take_words(struct exact *x, const struct pollfd *console, const struct pollfd *monitor,
 		     const struct pollfd *errors, struct err *e);
 
 /*
- * The plugin writes what it has counted when QEMU ends by itself: waits until it has ended, a minute at most, and not much
- * longer than a second once a signal has come. Nothing is counted from now on.
+ * Ends QEMU so that the plugin writes its counts, and waits until QEMU has ended: at most one
+ * minute, and at most 1.5 seconds once the run was interrupted. Without cfg.counts it does
+ * nothing. Nothing is counted from now on. The caller then ends the process with child_end() in
+ * any case.
  */
 void exact_let_counts_be_written(struct exact *x);
 

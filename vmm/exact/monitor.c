@@ -27,7 +27,7 @@ bool monitor_take(struct monitor *m)
 	for (size_t taken = 0; m->fd >= 0 && taken < MONITOR_TURN;) {
 		ssize_t n;
 
-		if (m->len == sizeof(m->text) - 1) /* nobody has asked for so much */
+		if (m->len == sizeof(m->text) - 1) /* no query has an answer of this length */
 			m->len = 0;
 		n = read(m->fd, m->text + m->len, sizeof(m->text) - 1 - m->len);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))

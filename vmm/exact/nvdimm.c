@@ -41,7 +41,7 @@ static int hash_image(struct nvdimm *n, const struct disk *d, struct err *e)
 	return 0;
 }
 
-/* n->fd becomes a copy of it, with zeros at its end. */
+/* Replaces n->fd by a copy of the image with zeros at its end. */
 static int pad(struct nvdimm *n, const struct disk *d, struct err *e)
 {
 	off_t at = 0;
@@ -66,7 +66,7 @@ static int pad(struct nvdimm *n, const struct disk *d, struct err *e)
 					       : file_seal(copy, FILE_SEAL_ALL, "disk", e);
 }
 
-/* QEMU gets it, which is not to write to the image whatever the disk is for. */
+/* Opens the image again, read-only: QEMU must not write to it even if the disk is writable. */
 static int reopen_to_read(int fd)
 {
 	char path[40];
@@ -119,7 +119,10 @@ void nvdimm_close(struct nvdimm *n)
 
 /* -- does the guest have it? ----------------------------------------------------------------- */
 
-/* Alignment of the range, and the most that each NVDIMM takes for its own (QEMU, pc_get_device_memory_range()). */
+/*
+ * Alignment of the range, and the maximum that each NVDIMM needs for alignment (QEMU,
+ * pc_get_device_memory_range()).
+ */
 #define NVDIMM_ALIGN (UINT64_C(1) << 30)
 #define ABOVE_4G (UINT64_C(1) << 32)
 
@@ -137,18 +140,18 @@ uint64_t nvdimm_range(const struct nvdimm *disk, unsigned int n, uint64_t ram_ab
 /* Entries of page tables: SDM vol. 3, 4.5. */
 #define ENTRIES 512u
 #define TOP_LEVEL 4u
-#define KERNEL_ENTRY 256u /* first entry of the top level whose addresses are the kernel's */
+#define KERNEL_ENTRY 256u /* first top-level entry of the kernel's half */
 #define ENTRY_PRESENT 1u
 #define ENTRY_LARGE 0x80u
 #define ENTRY_ADDRESS UINT64_C(0x000ffffffffff000)
-#define LEVEL_SHIFT(level) (12 + 9 * ((level)-1)) /* bytes of an entry, as a power of 2 */
+#define LEVEL_SHIFT(level) (12 + 9 * ((level)-1)) /* log2 of the bytes that an entry maps */
 
 bool nvdimm_is_mapped(const struct gmem *m, uint64_t cr3, uint64_t from, uint64_t to)
 {
-	/* The tables from the top to the one that is walked, and the next entry of each. */
+	/* The tables from the top to the current one, and the next entry of each. */
 	uint64_t table[TOP_LEVEL + 1][ENTRIES];
 	unsigned int next[TOP_LEVEL + 1] = { [TOP_LEVEL] = KERNEL_ENTRY }, level = TOP_LEVEL;
-	/* A guest's tables may lead to each other; then nothing is known, and nothing is claimed. */
+	/* Limits the walk, since a guest's tables may form a cycle. */
 	uint64_t left = gmem_size(m) / sizeof(table[0]);
 
 	if (gmem_read(m, cr3 & ENTRY_ADDRESS, table[level], sizeof(table[level])))

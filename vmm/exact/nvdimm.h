@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nvdimm: a disk image as an NVDIMM of QEMU's, since virtio disks do not repeat.
+ * nvdimm: a disk image as one of QEMU's NVDIMMs, since virtio disks are not reproducible.
  *
- * QEMU maps the image privately: what the guest writes stays in QEMU's memory and is gone with it.
- * Linux takes NVDIMMs in units of NVDIMM_UNIT bytes (memremap_compat_align()); an image that is no
- * multiple of it is copied to a memory file with zeros behind it.
+ * QEMU maps the image privately: guest writes stay in QEMU's memory and are lost when it ends.
+ * Linux needs NVDIMMs in units of NVDIMM_UNIT bytes (memremap_compat_align()); an image of another
+ * size is copied to a memory file and padded with zeros. Not thread-safe: the caller serialises
+ * calls on one object.
  */
 #ifndef KVMPROF_VMM_EXACT_NVDIMM_H
 #define KVMPROF_VMM_EXACT_NVDIMM_H
@@ -18,34 +19,40 @@
 struct disk;
 
 #define NVDIMM_UNIT (UINT64_C(2) << 20)
-#define NVDIMM_MAX_COPY (UINT64_C(1) << 30) /* bytes of an image that is copied */
-/* Of all of them: the processor that QEMU emulates has 40 bits of physical addresses. */
+#define NVDIMM_MAX_COPY (UINT64_C(1) << 30) /* largest image that is copied, bytes */
+/* Limit for all NVDIMMs together: the emulated processor has 40 bits of physical addresses. */
 #define NVDIMM_MAX_ALL (UINT64_C(1) << 39)
 
 struct nvdimm {
 	int fd;	       /* owned; -1: none */
-	uint64_t size; /* as the guest sees it: bytes, a multiple of NVDIMM_UNIT */
+	uint64_t size; /* bytes that the guest sees, a multiple of NVDIMM_UNIT */
 	uint64_t image_size;
 	bool read_only;
-	char sha256[65]; /* hex, of the image; "": not known */
+	char sha256[65]; /* hexadecimal, of the image; "": unknown */
 };
 
 /*
- * Reads all of d's image. d may be closed afterwards. -ENOTSUP: no regular file; -EFBIG: it would have
- * to be copied, and is too large.
+ * Opens and reads all of d's image. d may be closed afterwards. sha256_load() must have been
+ * called. Returns 0; -ENOTSUP if it is not a regular file; -EFBIG if it would have to be copied
+ * and exceeds NVDIMM_MAX_COPY; or another -errno, each with *e set. *out is written only on
+ * success; the caller closes it with nvdimm_close().
  */
 int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e);
-/* Any number of times; one that is all zero but fd -1 is fine. */
+/* Closes n. May be called repeatedly. */
 void nvdimm_close(struct nvdimm *n);
 
-/* Returns bytes of guest-physical addresses in which QEMU's pc has n NVDIMMs, from *from on. */
+/*
+ * Returns the length in bytes of the guest-physical range, from *from, in which QEMU's pc places n
+ * NVDIMMs.
+ */
 uint64_t nvdimm_range(const struct nvdimm *disk, unsigned int n, uint64_t ram_above_4g,
 		      uint64_t *from);
 
 /*
- * Returns whether the kernel's half of an address space of 4 levels maps any of [from, to): Linux maps an NVDIMM when
- * its driver takes it (devm_memremap_pages() or devm_memremap() of pmem_attach_disk()), and nothing else does.
- * Returns true as well if there are more tables than RAM has pages: a guest made them up.
+ * Returns whether the kernel's half of a 4-level address space maps any of [from, to): Linux maps
+ * an NVDIMM when its driver claims it (devm_memremap_pages() or devm_memremap() of
+ * pmem_attach_disk()), and nothing else does. It also returns true if there are more page tables
+ * than RAM has pages, that is, if the guest fabricated them.
  */
 bool nvdimm_is_mapped(const struct gmem *m, uint64_t cr3, uint64_t from, uint64_t to);
 

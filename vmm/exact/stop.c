@@ -28,7 +28,7 @@ static void stop_copy_regs(const exact_page *page, struct exact_regs *out)
 		to[i] = from[i];
 }
 
-/* The guest ends itself. */
+/* Decodes `off`: the guest ends itself. */
 static int stop_take_end(struct exact_stop *s, uint32_t off, struct err *e)
 {
 	s->kind = off == EXACT_OFF ? EXACT_STOP_POWEROFF : EXACT_STOP_EXIT;
@@ -60,7 +60,7 @@ int exact_stop_take(const exact_page *page, const struct exact_expected *x, stru
 		return stop_bad(e, "place", reached);
 	s.kind = reached ? EXACT_STOP_PLACE : EXACT_STOP_SAMPLE;
 	s.place = reached ? reached - 1 : 0;
-	/* A sample is of the instruction that was asked for; a place may come before that. */
+	/* A sample is at the requested instruction; a place may come before that. */
 	if (reached ? s.at < x->least || s.at > x->next || s.at > EXACT_MAX_COUNT : s.at != x->next)
 		return stop_bad(e, "instruction", s.at);
 	if (s.ahead > EXACT_MAX_AHEAD)

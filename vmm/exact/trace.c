@@ -30,7 +30,7 @@ static int trace_damaged(const struct trace_reader *r, struct err *e)
 	return err_set(e, EINVAL, "trace: the record at byte %zu is damaged", r->at);
 }
 
-/* Its instructions are as long as its code, each of at least a byte. */
+/* Returns whether the lengths of the instructions, each at least 1, add up to the code's length. */
 static bool trace_lengths_fit(const struct trace_record *rec)
 {
 	size_t sum = 0;

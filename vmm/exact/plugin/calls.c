@@ -15,7 +15,7 @@ static struct {
 	struct glib_array *bytes;
 	int fd;
 	unsigned int vcpus, on;
-	uint64_t gs; /* of calls.on */
+	uint64_t gs; /* GS base that was seen last, of vCPU calls.on */
 	struct exact_cpus cpus;
 } calls;
 
@@ -41,7 +41,7 @@ static void calls_regs(void *ctx, struct callstacks_regs *out)
 	(void)ctx;
 	out->sp = calls_register(CALLS_SP);
 	out->cr3 = calls_register(CALLS_CR3);
-	/* In real mode a code segment has no privilege. */
+	/* In real mode a code segment has no privilege level. */
 	out->cpl = calls_register(CALLS_CR0) & 1 ? calls_register(CALLS_CS) & 3 : 0;
 }
 
@@ -54,7 +54,7 @@ static bool calls_read(void *ctx, uint64_t va, void *dst, size_t len)
 	return true;
 }
 
-/* The vCPU that runs, or calls.vcpus: one that is being brought up. */
+/* Returns the vCPU that runs, or calls.vcpus for one that is being brought up. */
 static unsigned int calls_cpu(void)
 {
 	uint64_t gs = calls_register(CALLS_GS);
@@ -149,7 +149,7 @@ void calls_end(void)
 {
 	if (!calls.stacks)
 		return;
-	/* What is missing there is told by who reads it. */
+	/* The reader reports a file that is incomplete. */
 	(void)countfile_write(calls.fd, calls.stacks);
 	callstacks_destroy(calls.stacks);
 	calls.stacks = NULL;

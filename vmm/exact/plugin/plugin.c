@@ -14,42 +14,45 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of a block, as QEMU cuts them (TCG_MAX_INSNS). */
+/* Maximum number of instructions of a block in QEMU (TCG_MAX_INSNS). */
 #define BLOCK_MAX 512u
 #define BLOCK_BUCKETS 4096u
 /*
- * Of QEMU's pc, as its firmware sets it up: PM1a_CNT_BLK, and in it SLP_EN and SLP_TYP, which is 0 for
- * power-off (hw/acpi/core.c, acpi_pm1_cnt_write; ACPI 4.8.4.2.1).
+ * Ports and bits of QEMU's pc as its firmware configures it: PM1a_CNT_BLK with SLP_EN and SLP_TYP,
+ * which is 0 for power-off (hw/acpi/core.c, acpi_pm1_cnt_write; ACPI 4.8.4.2.1).
  */
 #define PM1_CONTROL 0x604u
 #define SLEEP_ENABLE (1u << 13)
 #define SLEEP_TYPE (7u << 10)
 
-/* Blocks whose instructions have the same lengths share one of these: there are few. */
+/* The instruction lengths of a block. Blocks with equal lengths share one; there are few. */
 struct plugin_block {
 	struct plugin_block *next;
 	uint32_t n;
 	uint16_t off[]; /* bytes from its start to each instruction */
 };
 
-/* With counts: what a block's callback is given. */
+/* The context of a block's callback if calls are counted. */
 struct counted {
 	const struct plugin_block *block;
 	struct callstacks_block *calls;
 };
 
-/* With a trace. */
+/* The context of a block's callback with a trace. */
 struct traced_block {
 	const struct plugin_block *block;
 	const struct traced *traced;
 };
 
-/* Of a block with a place in it: from one place, or its start, up to the next. */
+/*
+ * A part of a block that contains places: from one place, or the block's start, up to the next
+ * place.
+ */
 struct plugin_part {
 	const struct plugin_block *block;
 	struct callstacks_block *calls;
 	uint16_t off;	/* bytes from the block's start */
-	uint32_t place; /* 1 << i: it may begin with place i */
+	uint32_t place; /* bit i: it may begin with place i */
 };
 
 static const char *const register_names[] = { EXACT_REGISTER_NAMES };
@@ -57,7 +60,7 @@ enum { REGISTER_RAX = 0, REGISTER_RDX = 2, REGISTER_RIP = 16 };
 #define REGISTERS EXACT_REGISTERS
 _Static_assert(sizeof(register_names) / sizeof(register_names[0]) == REGISTERS, "one name each");
 
-/* QEMU calls us on one thread at a time (thread=single). */
+/* The plugin's state. QEMU calls the plugin on one thread at a time (thread=single). */
 static struct {
 	struct exact_shared *shared;
 	int request, answer;
@@ -66,11 +69,11 @@ static struct {
 	struct glib_array *bytes;
 	struct plugin_block *bucket[BLOCK_BUCKETS];
 	bool counts, trace;
-	uint32_t part;	   /* as the program has said */
-	uint64_t block_pc; /* of a block with a place in it: where it runs */
+	uint32_t part;	   /* the last one that the program has requested */
+	uint64_t block_pc; /* runtime address of the block with places that runs now */
 } plugin;
 
-/* QEMU reads it when the plugin is loaded; the ranges that its releases accept do not all overlap. */
+/* QEMU reads it when it loads the plugin; no value is accepted by all of its releases. */
 int qemu_plugin_version = QEMU_API_LEAST;
 
 __attribute__((constructor)) static void choose_version(void)
@@ -81,7 +84,7 @@ __attribute__((constructor)) static void choose_version(void)
 		qemu_plugin_version = atoi(wanted);
 }
 
-/* Where the program is gone, or nothing can go on as it must: QEMU ends at once. */
+/* Ends QEMU at once, when the program has gone or the run cannot continue correctly. */
 static void plugin_gives_up(void)
 {
 	syscall(SYS_exit_group, 1);
@@ -89,7 +92,7 @@ static void plugin_gives_up(void)
 
 /* -- registers ---------------------------------------------------------------------------- */
 
-/* By name: where calls.c finds them. */
+/* Passes the handles that calls.c needs, by name. */
 static void tell_registers(void)
 {
 	static const char *const wanted[CALLS_REGISTERS] = { "rsp", "rip",     "cr0",	   "cr3",
@@ -149,7 +152,7 @@ static void read_registers(struct exact_regs *out)
 		word[i] = qemu_api_read(&plugin.handle[i], plugin.bytes);
 }
 
-/* pc: what RIP is; 0: as QEMU has it. */
+/* Stops the vCPU until the program answers. pc: the value of RIP; 0: as QEMU reports it. */
 static void stand(uint64_t at, uint64_t ahead, uint64_t pc)
 {
 	struct exact_shared *s = plugin.shared;
@@ -177,7 +180,7 @@ static void stand_for_good(uint32_t end)
 	pass_token(plugin.request, false);
 	for (;;) {
 		pass_token(plugin.answer, true);
-		/* No end of QEMU's own comes while its vCPU stands. */
+		/* QEMU cannot end by itself while its vCPU is stopped. */
 		if (plugin.shared->frozen) {
 			calls_end();
 			plugin_gives_up();
@@ -186,8 +189,10 @@ static void stand_for_good(uint32_t end)
 }
 
 /*
- * QEMU's main thread carries a power-off or an exit out, when it comes to it, and until then the guest goes
- * on. How far is not the same each time: it stands in front of the instruction, the last of its block.
+ * Stops the guest for good before an OUT that powers off or exits. QEMU's main thread performs
+ * these at some later time, and until then the guest would continue for a number of instructions
+ * that differs each time. So the vCPU stops before the instruction, which is the last of its
+ * block.
  */
 static void out_begins(unsigned int vcpu, void *ctx)
 {
@@ -210,7 +215,7 @@ static void count(const struct plugin_block *b, uint64_t pc)
 	while (__builtin_expect(after >= s->next, 0)) {
 		uint64_t at = s->next;
 
-		/* 0: nothing has run yet, and the program may not be ready. */
+		/* In the case of 0 nothing has run yet, and the program may not be ready. */
 		stand(at, at > before ? b->off[at - before - 1] : 0, pc);
 		if (s->next <= at)
 			plugin_gives_up();
@@ -255,7 +260,7 @@ static void part_begins(unsigned int vcpu, void *ctx)
 	uint64_t pc;
 
 	(void)vcpu;
-	/* QEMU may run one block at two addresses: only now it is known at which. */
+	/* QEMU may run one block at two addresses; which one is known only now. */
 	if (!x->off)
 		plugin.block_pc = qemu_api_read(&plugin.handle[REGISTER_RIP], plugin.bytes);
 	pc = plugin.block_pc + x->off;
@@ -294,7 +299,7 @@ static struct plugin_block *block_of(const uint16_t *off, uint32_t n)
 	return b;
 }
 
-/* OUT DX, AL, AX or EAX (SDM vol. 2). */
+/* Returns whether the instruction is OUT DX, AL, AX or EAX (SDM vol. 2). */
 static bool is_out(const struct qemu_plugin_insn *insn)
 {
 	uint8_t b[2];
@@ -303,7 +308,7 @@ static bool is_out(const struct qemu_plugin_insn *insn)
 	return (n >= 1 && (b[0] & 0xfe) == 0xee) || (n == 2 && b[0] == 0x66 && b[1] == 0xef);
 }
 
-/* Which places may begin there: bits. */
+/* Returns a bit for each place that may be at this address. */
 static uint32_t places_at(uint64_t va)
 {
 	uint32_t places = 0;
@@ -314,7 +319,7 @@ static uint32_t places_at(uint64_t va)
 	return places;
 }
 
-/* Parts: from `from` on, n instructions. */
+/* Counts a part: n instructions from number `from`. */
 static void count_part(struct qemu_plugin_tb *tb, const uint16_t *off, uint32_t from, uint32_t n)
 {
 	struct plugin_part *x = malloc(sizeof(*x));
@@ -334,7 +339,7 @@ static void count_part(struct qemu_plugin_tb *tb, const uint16_t *off, uint32_t 
 					       QEMU_READS_REGISTERS, x);
 }
 
-/* False: there is no place in it. */
+/* Returns false if no place is in the block. */
 static bool count_in_parts(struct qemu_plugin_tb *tb, const uint16_t *off, uint32_t n)
 {
 	uint64_t pc = qemu_plugin_tb_vaddr(tb);
@@ -394,9 +399,13 @@ static void block_is_made(struct qemu_plugin_tb *tb)
 		off[i] = at;
 		at = (uint16_t)(at + qemu_plugin_insn_size(insn));
 	}
-	/* A trace is of whole blocks, and goes on past all places. */
+	/* A trace records whole blocks and does not stop at places. */
 	if (!plugin.trace && count_in_parts(tb, off, n))
-		; /* before out_begins(): a part begins before its first instruction is executed */
+		/*
+		 * Registered before out_begins(): a part is counted before its first instruction
+		 * is executed.
+		 */
+		;
 	else if (plugin.counts)
 		count_block(tb, block_of(off, n));
 	else if (plugin.trace)
@@ -413,7 +422,7 @@ static void block_is_made(struct qemu_plugin_tb *tb)
 
 /* -- life --------------------------------------------------------------------------------- */
 
-/* NULL: it is not there. */
+/* Returns the option's value, or NULL if it is missing. */
 static const char *option_text(int argc, char **argv, const char *name)
 {
 	size_t len = strlen(name);
@@ -449,7 +458,10 @@ static int begin_trace(int fd, int argc, char **argv)
 	return plugin_trace_begin(fd, &plan);
 }
 
-/* Prints the versions that this QEMU knows, and ends it: engine.c asks each candidate so. */
+/*
+ * Prints the versions that this QEMU supports, and ends it: engine.c starts each candidate for
+ * that.
+ */
 static int answer_version(const struct qemu_info *info)
 {
 	char text[128];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plugin: the plugin that runs inside QEMU. It counts instructions, and has the vCPU stand at each that is
- * to be sampled until the program has looked at it.
+ * plugin: the plugin that runs inside QEMU. It counts instructions, and stops the vCPU at each one
+ * that is sampled until the program has processed the sample.
  *
- * QEMU translates the guest's code in blocks. A plain callback at each block's start counts the
- * block's instructions: with several vCPUs the interface's inline counters write to the wrong
- * place under round-robin icount, and the callback's vCPU index is that of the translating CPU, so
- * neither is used. A sample inside of a block has the registers of its start, and says how many bytes
- * further its instruction lies. In front of a place that the program has asked for registers are right,
- * but for RIP, which is then put together; a block with such a place is counted in parts.
+ * QEMU translates the guest's code in blocks. A callback at each block's start counts the block's
+ * instructions. The interface's inline counters are not used, because with several vCPUs they
+ * write to the wrong place under round-robin icount; nor is the callback's vCPU index, which is
+ * that of the translating CPU. A sample within a block has the registers of the block's start, and
+ * reports how many bytes further its instruction is. Before a place that the program has
+ * requested, the registers are exact, except that RIP is computed; a block with such a place is
+ * counted in parts.
  *
  *	-plugin kvmprof-exact.so,memory=FD,request=FD,answer=FD[,counts=FD]
  *		[,trace=FD,step=N | ,trace=FD,from0=N,to0=N,from1=N,to1=N]
@@ -21,7 +22,11 @@
 
 #define PLUGIN_EXPORT __attribute__((visibility("default")))
 
-/* QEMU looks for these two by name. It calls the second once, with the options of its command line. */
+/*
+ * QEMU finds these two by name. It reads the version when it loads the plugin, and calls the
+ * function once, with the options of its command line. The function returns 0, or -1 so that QEMU
+ * refuses to start.
+ */
 PLUGIN_EXPORT extern int qemu_plugin_version;
 PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
 				      char **argv);

@@ -59,7 +59,10 @@ void qemu_api_register(qemu_plugin_id_t id, const struct qemu_info *info,
 		{ (qemu_any_fn)pointer_vcpu_begins, (qemu_any_fn)pointer_block_is_made,
 		  (qemu_any_fn)pointer_ends },
 	};
-	/* QEMU calls in the form of the newest version that it knows, whichever one a plugin names. */
+	/*
+	 * QEMU calls in the form of the newest version that it supports, whichever one a plugin
+	 * declares.
+	 */
 	unsigned int form = info->version.cur >= QEMU_API_POINTERS;
 
 	callbacks = *own;

@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 
 #define INSN_MAX 15u /* bytes */
-/* Odd: each step of the sums can be undone, so that no difference gets lost. */
+/* Odd, so that each step of the sums is invertible and no difference is lost. */
 #define FLOW_TIMES UINT64_C(0x9e3779b97f4a7c15)
 #define VALUES_TIMES UINT64_C(0xd1342543de82ef95)
 
 /*
- * The sum after a block is sum * times + add, whatever the sum before: so blocks can be cut
- * anywhere, and the sum stays the same.
+ * A block. The sum after it is sum * times + add, whatever the sum before, so the sum does not
+ * depend on where blocks are cut.
  */
 struct traced {
 	uint64_t pc, times, add;
@@ -28,8 +28,8 @@ static struct {
 	uint8_t *data;
 	size_t size; /* bytes of data */
 	struct trace_plan plan;
-	uint64_t next;	/* check */
-	bool recording; /* the block that runs */
+	uint64_t next;	/* instruction count of the next check */
+	bool recording; /* the block that runs is being recorded */
 } trace;
 
 static uint64_t trace_mix(uint64_t x)
@@ -185,7 +185,7 @@ void plugin_trace_record(const struct traced *t, uint64_t before, const struct e
 
 	if (!trace_has_room(size))
 		return;
-	/* The bytes up to the next record are 0, as the file has been nothing but a hole there. */
+	/* The bytes up to the next record are 0, because the file is sparse there. */
 	trace_put(&b, sizeof(b));
 	trace_put(t->length, t->insns);
 	trace_put(t->code, t->len);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * trace: writes what is executed into a trace (vmm/exact/trace.h), inside of QEMU.
+ * trace: writes what is executed into a trace (vmm/exact/trace.h), inside QEMU.
  *
- * One thread, as QEMU calls us (thread=single); any number of vCPUs, whose blocks stand in the order in which
- * they ran.
+ * QEMU calls the plugin on one thread at a time (thread=single), and all functions run there. With
+ * several vCPUs, blocks are recorded in the order in which they ran.
  */
 #ifndef KVMPROF_VMM_EXACT_PLUGIN_TRACE_H
 #define KVMPROF_VMM_EXACT_PLUGIN_TRACE_H
@@ -13,12 +13,23 @@
 
 struct traced;
 
-/* fd: a memory file of at least TRACE_DATA bytes. 0, or -errno. */
+/*
+ * Starts tracing into fd, a memory file of at least TRACE_DATA bytes, which it maps; the caller
+ * may close fd. Returns 0 or -errno.
+ */
 int plugin_trace_begin(int fd, const struct trace_plan *plan);
-/* A block that QEMU has made; NULL: no memory. Accesses of its instructions are traced from then on. */
+/*
+ * Returns what the functions below need about a block that QEMU has translated, or NULL if out of
+ * memory. It is never freed, since QEMU may execute the block at any time. Registers the tracing
+ * of its memory accesses.
+ */
 struct traced *plugin_trace_block(struct qemu_plugin_tb *tb);
-/* It begins to run, after `before` instructions. True: it is recorded, and wants regs (trace_record()). */
+/*
+ * Traces one execution, which begins after `before` instructions. Returns true if the block is to
+ * be recorded: the caller then calls plugin_trace_record() with the registers.
+ */
 bool plugin_trace_run(const struct traced *t, uint64_t before);
+/* Appends the block's record; without room it increments the head's `full`. */
 void plugin_trace_record(const struct traced *t, uint64_t before, const struct exact_regs *regs);
 
 #endif
