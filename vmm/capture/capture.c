@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * capture: the state of a standing vCPU, copied into its ring.
+ * capture: copies the state of a stopped vCPU into its ring.
  *
- * Runs on the vCPU's own thread between two KVM_RUNs. No allocation, no I/O, no
- * locks; the only system call is KVM_GET_MP_STATE, and only where the vCPU can
- * be halted.
+ * Runs on the thread that has stopped the vCPU, for our own vCPUs between two KVM_RUNs. No
+ * allocation, no I/O, no locks; the only system calls are KVM_GET_MP_STATE, where the vCPU may be
+ * halted, and KVM_GET_MSRS (capture_task.c).
  */
 #include "vmm/capture/capture.h"
 
@@ -27,12 +27,15 @@
 #define CR4_VMXE (1u << 13)
 #define EFER_SVME (1u << 12)
 #define RESET_RIP 0xfff0u
-/* Linux: the one page of the kernel's half that programs run (Documentation/arch/x86/x86_64/mm.rst). */
+/*
+ * Linux: the only page of the kernel's half whose code programs run
+ * (Documentation/arch/x86/x86_64/mm.rst).
+ */
 #define VSYSCALL_PAGE UINT64_C(0xffffffffff600000)
 #define VSYSCALL_LEN 0x1000u
 #define RESET_CS 0xf000u
 
-/* An interrupt return frame (SDM vol. 3, 6.14.1) at the end of a stack. */
+/* Offsets in an interrupt return frame (SDM vol. 3, 6.14.1) at the end of a stack. */
 #define IRET_RSP_FROM_END 16u
 #define IRET_CS_FROM_END 32u
 #define PAGE_BYTES 4096u
@@ -101,14 +104,17 @@ bool capture_is_reset(const struct kvm_regs *r, const struct kvm_sregs *s)
 	       !s->efer;
 }
 
-/* One stack: from the first byte in use up to its end. */
+/* One stack, from the first byte in use to its end. */
 struct capture_extent {
 	uint64_t va, end; /* end 0: unknown */
-	bool irq;	  /* the interrupt stack: its topmost word leads to the one before */
-	bool entry; /* one that the processor switched to: an interrupt return frame is on top */
+	bool irq;	  /* the interrupt stack: its topmost word points to the previous stack */
+	bool entry; /* the processor switched to it: an interrupt return frame is at its end */
 };
 
-/* Bytes of a program's stack below the kernel's. Who asks for less of each stack means it, too. */
+/*
+ * Returns the maximum bytes of a program's stack that are copied below the kernel's. A limit on
+ * each stack that is smaller than both plans applies here too.
+ */
 static uint32_t user_stack_max(const struct vcpu *v)
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
@@ -118,13 +124,13 @@ static uint32_t user_stack_max(const struct vcpu *v)
 		       : plan->user_stack_max;
 }
 
-/* Bytes that one sample may copy. */
+/* Returns the maximum bytes of stack in one sample. */
 static uint32_t stack_room(const struct vcpu *v)
 {
 	return SAMPLE_MAX_KERNEL_SLICES * v->stack_max + user_stack_max(v);
 }
 
-/* Copy up to want bytes; returns the number of bytes. */
+/* Copies up to `want` bytes as a new slice of the sample. Returns the number of bytes copied. */
 static uint32_t copy_slice(const struct vcpu *v, const struct capture_view *w, struct sample *s,
 			   uint64_t va, uint64_t want)
 {
@@ -140,7 +146,7 @@ static uint32_t copy_slice(const struct vcpu *v, const struct capture_view *w, s
 	return got;
 }
 
-/* The same for a whole stack. s->stack_end tells why it stopped. */
+/* Copies a whole stack in the same way. s->stack_end states why the copy ended. */
 static uint32_t copy_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s,
 			   const struct capture_extent *x)
 {
@@ -158,7 +164,7 @@ static uint32_t copy_stack(const struct vcpu *v, const struct capture_view *w, s
 	return got;
 }
 
-/* Address of the topmost word of this vCPU's interrupt stack; 0 unknown. */
+/* Returns the address of the topmost word of this vCPU's interrupt stack; 0 if unknown. */
 static uint64_t irq_stack_top(const struct vcpu *v, const struct capture_view *w, uint64_t gs)
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
@@ -169,21 +175,21 @@ static uint64_t irq_stack_top(const struct vcpu *v, const struct capture_view *w
 	if (!at || capture_read(w, at, &top, sizeof(top)) != sizeof(top))
 		return 0;
 	/*
-	 * Up to 5.11 the variable has the stack's end, below which the old stack pointer is
-	 * pushed; since "x86/irq/64: Adjust the per CPU irq stack pointer by 8" (5.12) it has
+	 * Up to 5.11 the variable holds the stack's end, below which the old stack pointer is
+	 * pushed; since "x86/irq/64: Adjust the per CPU irq stack pointer by 8" (5.12) it holds
 	 * the address of that word.
 	 */
 	return top % PAGE_BYTES || top < sizeof(uint64_t) ? top : top - sizeof(uint64_t);
 }
 
-#define ENTRY_STACK_LEN 4096u /* each, in LINUX_ENTRY_AREA */
+#define ENTRY_STACK_LEN 4096u /* of each stack in LINUX_ENTRY_AREA */
 
 static bool is_entry_area(uint64_t va)
 {
 	return va - LINUX_ENTRY_AREA < LINUX_ENTRY_AREA_LEN;
 }
 
-/* Kernel stacks end at multiples of this; 0: not known. */
+/* Returns the power of two at which kernel stacks end; 0 if unknown. */
 static uint32_t stack_align(const struct vcpu *v)
 {
 	uint32_t late = capture_plan_of_task(v->vm)->stack_align;
@@ -206,7 +212,10 @@ static struct capture_extent kernel_stack_at(const struct vcpu *v, uint64_t va, 
 	return (struct capture_extent){ .va = va, .end = align ? (va | (align - 1)) + 1 : 0 };
 }
 
-/* Where the stack leads that was copied last; 0: nowhere, or not to the kernel's half. */
+/*
+ * Returns the stack pointer of the stack that was active before the one copied last; 0 if there is
+ * none.
+ */
 static uint64_t next_stack(const struct vcpu *v, const struct sample *s,
 			   const struct capture_extent *x, bool know_irq)
 {
@@ -221,21 +230,21 @@ static uint64_t next_stack(const struct vcpu *v, const struct sample *s,
 	if (know_irq && !x->irq)
 		return 0;
 	memcpy(&saved, end - sizeof(saved), sizeof(saved));
-	/* Another stack than this one. */
+	/* The word must point to another stack than this one. */
 	return saved < x->end && x->end - saved <= stack_align(v) ? 0 : saved;
 }
 
-/* Canonical, and the kernel's (SDM vol. 1, 3.3.7.1). */
+/* Returns whether va is canonical and in the kernel's half (SDM vol. 1, 3.3.7.1). */
 static bool is_kernel_half(const struct capture_view *w, uint64_t va)
 {
 	return (int64_t)va >> (w->root.cr4 & CR4_LA57 ? 56 : 47) == -1;
 }
 
 /*
- * Linux switches to a per-CPU interrupt stack and keeps the old stack pointer in
- * the topmost word of the new one (call_on_stack, arch/x86/include/asm/irq_stack.h).
- * Follow it. Where the interrupt stack is not known the topmost word of any
- * aligned stack is tried: at worst some bytes are copied for nothing.
+ * Copies the current kernel stack and the ones that it interrupted. Linux switches to a per-CPU
+ * interrupt stack and keeps the old stack pointer in the topmost word of the new one
+ * (call_on_stack, arch/x86/include/asm/irq_stack.h). If the interrupt stack is not known, the
+ * topmost word of any aligned stack is tried: at worst some bytes are copied in vain.
  */
 static void copy_kernel_stacks(const struct vcpu *v, const struct capture_view *w, uint64_t gs,
 			       struct sample *s)
@@ -255,8 +264,8 @@ static void copy_kernel_stacks(const struct vcpu *v, const struct capture_view *
 }
 
 /*
- * The stack of the program below a system call, fault or interrupt. Its pointer
- * is among the registers that entry code keeps at the end of the task's stack.
+ * Copies the stack of the program below a system call, fault or interrupt. Its stack pointer is
+ * among the registers that entry code saves at the end of the task's stack.
  */
 static void copy_user_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
@@ -277,7 +286,7 @@ static void copy_user_stack(const struct vcpu *v, const struct capture_view *w, 
 		copy_slice(v, w, s, regs.sp, most);
 }
 
-/* A running program's stack ends where nothing is mapped. */
+/* Copies a running program's stack, which ends at the first unmapped page. */
 static void copy_program_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
 	uint32_t most = user_stack_max(v), want = v->stack_max > most ? v->stack_max : most;
@@ -289,8 +298,8 @@ static void copy_program_stack(const struct vcpu *v, const struct capture_view *
 }
 
 /*
- * The longest instruction's bytes, or those up to a page that is not mapped: then the
- * instruction, which the processor has fetched or will fault on, ends before it.
+ * Copies as many bytes as the longest instruction has, or up to an unmapped page: the instruction,
+ * which the processor has fetched or will fault on, ends before that.
  */
 static void copy_insn(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
@@ -317,9 +326,9 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 }
 
 /*
- * Asking KVM costs more than all else of a sample in the kernel. A vCPU halts behind a HLT,
- * or behind a call of the hypervisor (VMCALL, VMMCALL, and SYSCALL of paravirtual
- * kernels); one that waits to be started is in real mode.
+ * Returns whether the vCPU can be halted, so that KVM has to be queried; the query costs more than
+ * the rest of a sample in the kernel. A vCPU halts after a HLT, or after a hypercall (VMCALL,
+ * VMMCALL, and SYSCALL of paravirtual kernels); one that waits to be started is in real mode.
  */
 static bool may_stand(const struct capture_view *w)
 {
@@ -332,7 +341,10 @@ static bool may_stand(const struct capture_view *w)
 	       (b[0] == 0x0f && b[1] == 0x01);
 }
 
-/* An interrupted KVM_RUN leaves a halted vCPU behind its HLT, where one that runs hardly ever is. */
+/*
+ * Returns whether the vCPU is likely halted: an interrupted KVM_RUN leaves a halted vCPU after its
+ * HLT, where a running one hardly ever is.
+ */
 bool capture_is_behind_hlt(const struct capture_view *w)
 {
 	uint8_t b[HLT_BYTES];
@@ -342,8 +354,8 @@ bool capture_is_behind_hlt(const struct capture_view *w)
 }
 
 /*
- * KVM can't be asked about another process's vCPU. One that waits to be started is as after a
- * reset (SDM vol. 3, table 9-1).
+ * Returns the mode of another process's vCPU, whose state KVM does not report. One that waits to
+ * be started has its registers as after a reset (SDM vol. 3, table 9-1).
  */
 static uint8_t capture_look_foreign(struct vcpu *v, const struct capture_view *w, uint8_t mode)
 {
@@ -355,9 +367,9 @@ static uint8_t capture_look_foreign(struct vcpu *v, const struct capture_view *w
 }
 
 /*
- * A vCPU that stands, mode is what it is else. What wakes it up and our timer may expire
- * together, the more often the later its thread gets a processor: KVM calls it runnable then,
- * and the sample stands for the time in which it was halted.
+ * Returns the mode of a vCPU with this mp_state; `mode` is the one if it is not halted. A wake-up
+ * and our timer may coincide, the more often the longer its thread waits for a processor: KVM then
+ * reports it as runnable, although the sample stands for the time in which it was halted.
  */
 static uint8_t mode_of_standing(const struct capture_view *w, uint32_t mp_state, uint8_t mode)
 {
@@ -368,7 +380,7 @@ static uint8_t mode_of_standing(const struct capture_view *w, uint32_t mp_state,
 	return w->regs->rflags & RFLAGS_IF && capture_is_behind_hlt(w) ? SAMPLE_IDLE : mode;
 }
 
-/* What the vCPU is at; 0: it waits to be started. */
+/* Returns the vCPU's mode; 0 if it waits to be started. */
 static uint8_t capture_look(struct vcpu *v, const struct capture_view *w, enum sample_reason reason)
 {
 	unsigned int cpl = w->sregs->cs.dpl & 3;
@@ -376,7 +388,7 @@ static uint8_t capture_look(struct vcpu *v, const struct capture_view *w, enum s
 
 	if (pvm_is_in_syscall(v, w->regs->rip))
 		mode = SAMPLE_KERNEL;
-	/* LSTAR of another process's guest is not known, but no program runs at such addresses. */
+	/* LSTAR of another process's guest is unknown, but no program runs at such addresses. */
 	if (v->foreign && w->regs->rip >> 63 && w->regs->rip - VSYSCALL_PAGE >= VSYSCALL_LEN)
 		mode = SAMPLE_KERNEL;
 	if (v->foreign) {
@@ -427,9 +439,9 @@ static bool is_wanted(const struct vcpu *v, enum sample_reason reason)
 }
 
 /*
- * Is it a guest of the guest, whose addresses are not the guest's? 0: no; else what to put in
- * struct sample's device. As long as a hypervisor runs on a processor these bits are set, in its
- * guests, too (SDM vol. 3, 24.8; APM vol. 2, 15.5.1).
+ * Returns 0 unless a nested guest is running, whose addresses are not the guest's; else the value
+ * for struct sample's device. While a hypervisor is active on a processor, these bits are set, in
+ * its guests too (SDM vol. 3, 24.8; APM vol. 2, 15.5.1).
  */
 static uint8_t nested_state(const struct vcpu *v, const struct capture_view *w)
 {
@@ -440,7 +452,7 @@ static uint8_t nested_state(const struct vcpu *v, const struct capture_view *w)
 	return w->flags & KVM_RUN_X86_GUEST_MODE ? SAMPLE_NESTED : 0;
 }
 
-/* Neither registers nor stack: only that it was so. */
+/* Clears registers and task: of a nested guest only the fact is recorded. */
 static void note_nested(struct sample *s)
 {
 	s->mode = SAMPLE_KERNEL;
@@ -457,10 +469,13 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	return capture_sample_of(v, &w, cause);
 }
 
-/* What one sample reads is on about ten pages: its task's, its stacks' and those that lead to them. */
+/*
+ * Number of cached translations. One sample reads about ten pages: those of its task, its stacks,
+ * and the data that leads to them.
+ */
 #define SAMPLE_TLB 16u
 
-/* Bytes beside stacks. */
+/* Returns the maximum bytes of a sample besides its stacks. */
 static uint32_t extra_room(const struct vcpu *v)
 {
 	return SAMPLE_MAX_HOST_BYTES + 8 + SAMPLE_MAX_RETURNS +
@@ -523,7 +538,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 	s->idt_base = w->sregs->idt.base;
 	gs = capture_percpu_base(v, w->sregs, s);
 	capture_task(v, w, gs, s);
-	/* At CPL 3 rsp is the program's, even where the mode counts as kernel. */
+	/* At CPL 3, rsp is the program's, even if the mode counts as kernel. */
 	if ((w->sregs->cs.dpl & 3) == 3) {
 		copy_program_stack(v, w, s);
 	} else {
@@ -534,7 +549,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 	capture_python(v, w, s);
 	if (cause->host)
 		sample_put_host(s, cause->host);
-	/* The view is of a record (pvm_peek_ops) that is incomplete: discard the sample. */
+	/* The view is an incomplete record (pvm_peek_ops): discard the sample. */
 	if (w->mem->remote && w->mem->remote->lacking)
 		return false;
 commit:

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The frames of Python's interpreter, copied while the vCPU stands still: the thread
- * changes them with each of its calls, so that a look afterwards would see others. Part
- * of capture: no allocation, no I/O, no locks.
+ * Copies the frames of Python's interpreter while the vCPU is stopped: the thread changes them
+ * with each of its calls, so a later read would see others. It is part of capture: no allocation
+ * during a sample, no I/O, no locks.
  *
- * Only numbers are copied, whatever they mean: which code object, which instruction, and
- * four words by which the code object is known again. What they are called is read later
- * (symbolizer/python), when it can be compared.
+ * It copies only numbers, whatever they mean: the code object, the instruction, and four words
+ * that identify the code object later. Names are read afterwards (symbolizer/python), when the
+ * words can be compared.
  *
- * A thread is known by its program's mm and by fs_base, which is its pthread_t in glibc
- * and musl. The thread's state says the same number, so that a state that was freed, or an
- * entry of the table that is being written, counts as none.
+ * A thread is identified by its program's mm and by fs_base, which is its pthread_t in glibc and
+ * musl. The thread's state contains the same number, so that a freed state, or a table entry that
+ * is being written, is not used.
  */
 #include "vmm/capture/capture_python.h"
 
@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define USER_BITS 56
-/* Frames that are gone by: Python's own limit for a thread is 1000. */
+/* Maximum number of frames that are passed over: Python's own limit for a thread is 1000. */
 #define MAX_STEPS 2048u
 #define NSLOTS VM_PYTHON_THREADS
 
@@ -33,8 +33,8 @@ struct python_slot {
 };
 
 struct capture_python {
-	struct capture_python_layout
-		layout[CAPTURE_PYTHON_LAYOUTS]; /* each written once, then counted */
+	/* Each one is written once, before nlayouts counts it. */
+	struct capture_python_layout layout[CAPTURE_PYTHON_LAYOUTS];
 	atomic_uint nlayouts;
 	struct python_slot slot[NSLOTS];
 };
@@ -88,9 +88,9 @@ struct python_walk {
 	const struct capture_python_layout *l;
 	struct sample_python *out;
 	uint64_t tstate, cframe, frame;
-	uint64_t top[2]; /* between these is no frame: of the newest piece of their memory */
+	uint64_t top[2]; /* range without frames: the free rest of the newest memory chunk */
 	uint32_t n;
-	bool skipped; /* frames behind the last one, of the same call of the interpreter */
+	bool skipped; /* frames beyond the limit, of the same call of the interpreter */
 };
 
 static bool read_at(const struct capture_view *w, uint64_t va, void *dst, size_t len)
@@ -128,7 +128,10 @@ static bool take_frame(struct python_walk *k, const uint8_t *b)
 	return true;
 }
 
-/* 3.11: the structure of the interpreter's call that this frame was entered by, and the one before. */
+/*
+ * Leaves the structure of the interpreter call (3.11) by which this frame was entered, for the
+ * previous one.
+ */
 static bool leave_cframe(struct python_walk *k, uint64_t previous)
 {
 	uint64_t current;
@@ -140,13 +143,16 @@ static bool leave_cframe(struct python_walk *k, uint64_t previous)
 	       read_word(k->w, k->cframe + k->l->cframe_current, &current) && current == previous;
 }
 
-/* The cap was reached: what is left is where the interpreter was entered with the last one. */
+/*
+ * Returns whether the limit is reached. After that, the walk only looks for the frame at which the
+ * interpreter was entered.
+ */
 static bool is_full(const struct python_walk *k)
 {
 	return k->n == SAMPLE_MAX_PYTHON;
 }
 
-/* One step outward; the state is what the walk has come to. */
+/* Moves one frame outward. Returns the state of the walk. */
 static enum sample_python_state step(struct python_walk *k)
 {
 	const struct capture_python_layout *l = k->l;
@@ -159,11 +165,11 @@ static enum sample_python_state step(struct python_walk *k)
 		return SAMPLE_PYTHON_UNREADABLE;
 	previous = word_of(b, l->previous);
 	if (l->shim && b[l->owner] == l->shim) {
-		/* Two of them in turn have nothing between them. */
+		/* Two consecutive shim frames have no Python frame between them. */
 		if (k->n && !k->out[k->n - 1].entry)
 			k->out[k->n - 1].entry = k->frame;
 	} else {
-		/* What was left already lies above. */
+		/* Frames that the interpreter has left already are above this one. */
 		if (b[l->owner] == l->heap_owner && k->frame >= k->top[0] && k->frame < k->top[1])
 			return SAMPLE_PYTHON_CHANGING;
 		k->skipped |= is_full(k);
@@ -232,7 +238,7 @@ void capture_python(const struct vcpu *v, const struct capture_view *w, struct s
 	k.out = (struct sample_python *)(s->stack + s->stack_len);
 	s->python_state = (uint8_t)walk(&k, s->regs.fs_base);
 	s->python = (struct sample_slice){ k.tstate, s->stack_len, 0 };
-	/* What contradicts itself is nothing. */
+	/* Frames that are inconsistent are discarded. */
 	if (s->python_state == SAMPLE_PYTHON_WHOLE || s->python_state == SAMPLE_PYTHON_CUT)
 		s->python.len = k.n * (uint32_t)sizeof(struct sample_python);
 	s->stack_len += s->python.len;

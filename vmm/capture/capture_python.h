@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* capture_python: frames of Python's interpreter, copied with a sample. */
+/* capture_python: copies the frames of Python's interpreter with a sample. */
 #ifndef KVMPROF_VMM_CAPTURE_CAPTURE_PYTHON_H
 #define KVMPROF_VMM_CAPTURE_CAPTURE_PYTHON_H
 
@@ -13,17 +13,24 @@ struct vcpu;
 struct vm;
 
 /*
- * Copy the frames of Python's interpreter with each sample of these threads. One thread, not
- * after vm_join(). capture_python_find_layout(): number of the layout, or -ENOSPC after
- * CAPTURE_PYTHON_LAYOUTS, or -ENOMEM. capture_python_find_thread(): the thread of the program with this mm (as in
- * struct sample_task) whose fs_base is this has its state at tstate; it takes the place of
- * another one when VM_PYTHON_THREADS are known.
+ * The first two functions make samples of these threads include the frames of Python's
+ * interpreter. One thread calls them (the consumer's), before vm_join(). vCPU threads may sample
+ * at the same time.
+ *
+ * capture_python_find_layout() adds a copy of *layout and returns its number, -ENOSPC after
+ * CAPTURE_PYTHON_LAYOUTS, or -ENOMEM. capture_python_find_thread() records where the interpreter's
+ * state of a thread is: the thread is identified by t->mm (as in struct sample_task) and
+ * t->fs_base, its state is at t->tstate. The table has VM_PYTHON_THREADS entries; an entry may
+ * replace another one with the same hash.
  */
 #define VM_PYTHON_THREADS 4096u
 int capture_python_find_layout(struct vm *vm, const struct capture_python_layout *layout);
 void capture_python_find_thread(struct vm *vm, const struct capture_python_thread *t);
 
-/* Frames of Python's interpreter. Needs room for SAMPLE_MAX_PYTHON_BYTES. */
+/*
+ * Appends to *s the frames of Python's interpreter, if the task of the sample is a known thread. s
+ * needs room for SAMPLE_MAX_PYTHON_BYTES. Called by capture while the vCPU is stopped.
+ */
 void capture_python(const struct vcpu *v, const struct capture_view *w, struct sample *s);
 
 #endif

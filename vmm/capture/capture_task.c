@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who runs on a standing vCPU: the pointer to the current task, and a few members
- * of it. Part of capture: no allocation, no I/O, no locks.
+ * Finds the task that runs on a stopped vCPU: the pointer to the current task and a few of its
+ * members. It is part of capture: no allocation, no I/O, no locks.
  *
- * The pointer is a per-CPU variable, found from the kernel's GS base. While a
- * program runs, and for some instructions of entry code, GS is the program's and
- * the kernel's value waits in MSR_KERNEL_GS_BASE (SWAPGS, SDM vol. 2).
+ * The pointer is a per-CPU variable, relative to the kernel's GS base. While a program runs, and
+ * during some instructions of entry code, GS is the program's, and the kernel's value is in
+ * MSR_KERNEL_GS_BASE (SWAPGS, SDM vol. 2).
  */
 #include "vmm/capture/capture_task.h"
 
@@ -18,15 +18,18 @@
 #include <sys/ioctl.h>
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
-/* With page-table isolation a program runs on the second of two adjacent tables (Linux). */
+/* With page-table isolation, a program uses the second of two adjacent tables (Linux). */
 #define CR3_USER_TABLE (UINT64_C(1) << 12)
-/* Of SAMPLE_MAX_RETURNS, for the function graph tracer; and probed functions in one stack. */
+/*
+ * The share of SAMPLE_MAX_RETURNS for the function graph tracer, and the maximum number of probed
+ * functions in one stack.
+ */
 #define MAX_TRACED (SAMPLE_MAX_RETURNS - 512u)
 #define MAX_PROBED 8u
 /*
- * To ask for MSR_KERNEL_GS_BASE costs a system call at each sample of a program. While a program
- * runs it is a constant of its processor (Linux). Only another kernel has another one, which
- * takes longer than this until it runs programs.
+ * Reading MSR_KERNEL_GS_BASE costs a system call at each sample of a program. While programs run,
+ * it is a constant of the processor (Linux). Only another kernel has another value, and it takes
+ * longer than this to boot to its first program.
  */
 #define SWAPPED_GS_NS 100000000u
 
@@ -63,13 +66,16 @@ uint64_t capture_linked_address(const struct vcpu *v, uint64_t addr)
 	return addr + atomic_load_explicit(&v->vm->slide, memory_order_relaxed);
 }
 
-/* Returns where the per-CPU variable at addr, a run-time address, lies on this vCPU; 0 when it is not known yet. */
+/*
+ * Returns the address on this vCPU of the per-CPU variable at runtime address addr, or 0 if it is
+ * not known yet.
+ */
 static uint64_t address_on_vcpu(const struct vcpu *v, uint64_t addr, uint64_t gs)
 {
 	/*
-	 * Per-CPU variables that are linked among the kernel's addresses (since 6.15) are there
-	 * at first, too, and GS is 0: the boot processor has its own area only after
-	 * setup_per_cpu_areas(), which is seconds later on a slow host.
+	 * Per-CPU variables that are linked among the kernel's addresses (since 6.15) are also
+	 * used there at first, with GS 0: the boot processor gets its own area only in
+	 * setup_per_cpu_areas(), seconds later on a slow host.
 	 */
 	if (!gs && (addr & KERNEL_HALF) && !v->index && (!v->foreign || v->exact) && !v->kernel_gs)
 		return addr;
@@ -110,12 +116,12 @@ uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct 
 	s->lstar = v->lstar;
 	if (kernel_gs)
 		return sr->gs.base;
-	/* It is a constant of each processor once the kernel has set it up (Linux). */
+	/* The base is a constant of each processor once the kernel has set it up (Linux). */
 	if (v->foreign)
 		return v->kernel_gs;
 	if (swapped)
 		return v->swapped_gs;
-	/* Before the kernel has set it up there is none. */
+	/* Before the kernel has set it up, there is no base. */
 	if (!(other & KERNEL_HALF))
 		return 0;
 	if (in_program) {
@@ -131,7 +137,10 @@ static bool read_kernel(const struct capture_view *w, uint64_t va, void *dst, si
 	return capture_read(w, va, dst, len) == len;
 }
 
-/* Reads the number of changes. A record without it is still complete. Returns whether it is known. */
+/*
+ * Reads the number of changes of the mm. A record without it still counts as complete. Returns
+ * whether it was read.
+ */
 static bool read_changes(const struct capture_task_plan *plan, const struct capture_view *w,
 			 uint64_t mm, uint32_t *out)
 {
@@ -239,7 +248,7 @@ void capture_returns(const struct vcpu *v, const struct capture_view *w, struct 
 	returns_of_tracer(plan, w, s);
 	returns_of_probes(plan, w, s);
 	s->stack_len += s->returns.len;
-	/* A record that does not have them is no worse for it. */
+	/* A record without these words still counts as complete. */
 	if (w->mem->remote)
 		w->mem->remote->lacking = lacking;
 }

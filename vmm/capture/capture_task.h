@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* capture_task: what a sample has of the running task. */
+/*
+ * capture_task: copies the facts of the running task into a sample.
+ *
+ * All functions except capture_plan_of_task() are called by the thread that has stopped the vCPU.
+ * They neither allocate nor block.
+ */
 #ifndef KVMPROF_VMM_CAPTURE_CAPTURE_TASK_H
 #define KVMPROF_VMM_CAPTURE_CAPTURE_TASK_H
 
@@ -15,24 +20,33 @@ struct vcpu;
 struct vm;
 
 /*
- * The run-time address of what was linked at addr; 0 when it is not known yet.
- * capture_address() is for what the plan has: with percpu it lies at addr from the kernel's
- * GS base.
+ * capture_linked_address() returns the runtime address of the kernel address addr as linked, or 0
+ * if the kernel's slide is not known yet. capture_address() does that for an address of the plan;
+ * with percpu the result is relative to the kernel's GS base gs, and 0 if that is 0 (with one
+ * exception at boot, see address_on_vcpu()).
  */
 uint64_t capture_linked_address(const struct vcpu *v, uint64_t addr);
 uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs);
-/* Returns where the plan's pointer to the current task lies; 0 when it is not known yet. */
+/* Returns the address of the plan's pointer to the current task, or 0 if it is not known yet. */
 uint64_t capture_current_address(const struct vcpu *v, const struct capture_task_plan *plan,
 				 uint64_t gs);
-/* The kernel's GS base at any instruction, in entry code too. Fills s->lstar as well. */
+/*
+ * Returns the kernel's GS base at any instruction, also in entry code, or 0 if it is unknown. Sets
+ * s->lstar as well. May query MSRs of the vCPU.
+ */
 uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct sample *s);
-/* Returns the newest plan for tasks. Any thread. */
+/* Returns the newest plan for tasks, which belongs to vm and never changes. Any thread. */
 const struct capture_task_plan *capture_plan_of_task(const struct vm *vm);
+/*
+ * Fills s->task (and s->mm_changes) with the task that runs, as far as the plan and the guest's
+ * memory allow; task.state says how far that was. gs: the kernel's GS base or 0.
+ */
 void capture_task(const struct vcpu *v, const struct capture_view *w, uint64_t gs,
 		  struct sample *s);
 /*
- * Its return addresses that were replaced: by the function graph tracer, with one entry beyond,
- * the last that it has taken from there; and by probes. Needs room for SAMPLE_MAX_RETURNS bytes.
+ * Copies the task's replaced return addresses into *s: those of the function graph tracer, with
+ * one entry above the current ones (the last one that the tracer has removed), and those of
+ * probes. s needs room for SAMPLE_MAX_RETURNS bytes.
  */
 void capture_returns(const struct vcpu *v, const struct capture_view *w, struct sample *s);
 

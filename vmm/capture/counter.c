@@ -18,7 +18,7 @@
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 
-/* The number in a file of /proc/sys; -1000 when there is none. */
+/* Returns the number in a file of /proc/sys; -1000 if it cannot be read. */
 static long sysctl_number(const char *path)
 {
 	FILE *f = fopen(path, "re");
@@ -32,21 +32,27 @@ static long sysctl_number(const char *path)
 	return v;
 }
 
-/* Counted by the processor, so that the host's share can be told from the guest's. */
+/*
+ * Returns whether the processor counts it, so that the host's share and the guest's can be
+ * separated.
+ */
 static bool is_hardware(const struct vm_counter *what)
 {
 	return what->type == PERF_TYPE_HARDWARE || what->type == PERF_TYPE_HW_CACHE ||
 	       what->type == PERF_TYPE_RAW;
 }
 
-/* The processor's PMU, as the kernel shows it; on hybrid processors one for each kind of core. */
+/*
+ * Returns whether the kernel exposes the processor's PMU; hybrid processors have one for each kind
+ * of core.
+ */
 static bool has_pmu(void)
 {
 	return access("/sys/bus/event_source/devices/cpu", F_OK) == 0 ||
 	       access("/sys/bus/event_source/devices/cpu_core", F_OK) == 0;
 }
 
-/* What errno of perf_event_open stands for: man perf_event_open, ERRORS, and kernel/events/core.c. */
+/* Explains an errno of perf_event_open: see its man page, ERRORS, and kernel/events/core.c. */
 static int refused(const struct vm_counter *what, uint64_t period, int err, struct err *e)
 {
 	switch (err) {
@@ -128,7 +134,7 @@ static int open_fd(struct counter *c, pid_t tid, const struct vm_counter *what, 
 	struct perf_event_attr attr;
 
 	fill_attr(&attr, what, first);
-	/* 0 is the calling thread, the one that the sandbox allows a vCPU to count. */
+	/* The sandbox allows a vCPU to count only the calling thread, which is 0 here. */
 	c->fd = (int)syscall(SYS_perf_event_open, &attr, tid == gettid() ? 0 : tid, -1, -1,
 			     PERF_FLAG_FD_CLOEXEC);
 	if (c->fd < 0)
@@ -140,7 +146,7 @@ static int open_fd(struct counter *c, pid_t tid, const struct vm_counter *what, 
 	return 0;
 }
 
-/* Overflows shall be signalled to this very thread. */
+/* Directs the overflow signals to exactly this thread. */
 static int route(int fd, pid_t tid, int signo, struct err *e)
 {
 	struct f_owner_ex owner = { F_OWNER_TID, tid };
@@ -153,10 +159,13 @@ static int route(int fd, pid_t tid, int signo, struct err *e)
 
 /* -- the ring ----------------------------------------------------------------------------- */
 
-/* Of data: 512 records of an overflow. */
+/* Data pages of the ring: room for 512 overflow records without call chains. */
 #define RING_PAGES 1u
 
-/* PERF_RECORD_SAMPLE: u64 time; of the call chain u64 nr, u64 ips[nr], with marks between them. */
+/*
+ * Stores the call chain of a PERF_RECORD_SAMPLE: u64 time, u64 nr, u64 ips[nr], with context marks
+ * among the ips.
+ */
 static void take_chain(struct counter *c, const struct perf_event_header *h)
 {
 	unsigned int mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
@@ -172,7 +181,7 @@ struct counter_drain {
 	struct vm_counter_stats *to;
 };
 
-/* Records as in perf_event_open(2), with attr.sample_type of 0, or of time and chain. */
+/* Handles a record as in perf_event_open(2), with attr.sample_type 0 or time and chain. */
 static void take_record(void *ctx, const struct perf_event_header *h)
 {
 	const struct counter_drain *d = ctx;
@@ -212,7 +221,7 @@ int counter_open_on(struct counter *c, pid_t tid, const struct vm_counter *what,
 	if (ret)
 		counter_close(c);
 	else
-		/* Without one (perf_event_mlock_kb is used up) nothing is known of throttling. */
+		/* Without a ring (perf_event_mlock_kb is used up) throttling is not noticed. */
 		(void)perf_ring_map(&c->ring, c->fd, RING_PAGES);
 	if (!ret && what->chain && !c->ring.page) {
 		counter_close(c);
@@ -224,8 +233,9 @@ int counter_open_on(struct counter *c, pid_t tid, const struct vm_counter *what,
 }
 
 /*
- * For one overflow (perf_event_open(2)); it is stopped there. Seen on Linux 6.18: a tracepoint
- * that was stopped so never counts again.
+ * Enables the counter for one overflow, at which it stops (perf_event_open(2)). A tracepoint that
+ * was stopped in this way never counts again (seen on Linux 6.18), so it is enabled without a
+ * limit.
  */
 static int counter_rearm(const struct counter *c)
 {
@@ -248,7 +258,7 @@ int counter_start(struct counter *c, struct err *e)
 
 void counter_go_on(struct counter *c)
 {
-	/* It worked at the start, and nothing has changed. */
+	/* It succeeded at the start, and nothing has changed. */
 	(void)counter_rearm(c);
 }
 
@@ -263,7 +273,7 @@ void counter_close(struct counter *c)
 
 uint64_t counter_read(struct counter *c)
 {
-	uint64_t v[3]; /* as read_format says: the count, time enabled, time running */
+	uint64_t v[3]; /* in the order of read_format: count, time enabled, time running */
 
 	if (read(c->fd, v, sizeof(v)) != sizeof(v))
 		return 0;
@@ -291,12 +301,12 @@ bool counter_chain(struct counter *c, struct vm_counter_stats *to)
 	return fresh;
 }
 
-/* The next overflow shall be so many counts from here. */
+/* Programs the next overflow `period` counts from here. */
 static void counter_set_period(struct counter *c, uint64_t period)
 {
 	if (period == c->set)
 		return;
-	/* Fails only for 0 and for huge ones. A period is left as it was then. */
+	/* It fails only for 0 and for huge periods; the old period then remains. */
 	if (ioctl(c->fd, PERF_EVENT_IOC_PERIOD, &period) == 0)
 		c->set = period;
 }
@@ -316,7 +326,10 @@ bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed)
 		*missed = trigger_advance(&c->axis, value);
 		*weight = (1 + (uint64_t)*missed) * c->axis.period_ns;
 	}
-	/* Not ended: a timer that was a little early, or a signal that was on its way. */
+	/*
+	 * If the period has not ended, a timer was a little early, or an old signal was delivered
+	 * late.
+	 */
 	counter_set_period(c, c->axis.deadline_ns - value);
 	return ended;
 }

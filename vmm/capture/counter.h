@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * counter: a perf_event counter of a thread that signals it at the end of periods.
+ * counter: a perf_event counter of a thread, which signals that thread at the end of periods.
  *
- * Periods are as in trigger.h, on the axis of what is counted: a deadline at a random place of
- * each, and the counter is asked to overflow there. So weights add up to what it counted, and
- * nothing in the guest can run in step. Where the kernel chooses the periods (vm_counter.freq) a
- * sample's weight is what was counted since the last one.
+ * Periods work as in trigger.h, with the counted quantity in place of time: each period has a
+ * deadline at a random place, and the counter is programmed to overflow there. So weights add up
+ * to the count, and nothing in the guest can run in step. If the kernel chooses the periods
+ * (vm_counter.freq), a sample's weight is the count since the previous sample.
  *
- * An overflow stops the counter until counter_go_on(). Otherwise what follows an overflow (the
- * signal, the return from its handler, the sample) could bring about the next one, and nothing
- * else would ever run. So kvmprof's own work is not counted, either.
+ * An overflow stops the counter until counter_go_on(). Otherwise the consequences of an overflow
+ * (the signal, the return from its handler, the sample) could cause the next one, and nothing else
+ * would ever run. So kvmprof's own work is not counted either.
  *
- * With others on the PMU a hardware counter counts for a part of the time only (multiplexing), and
- * the kernel stops one that overflows too often until its next tick, or until it is started again
- * (throttling). Weights are what was counted; struct vm_counter_stats says how much of the time
- * that was. The kernel writes of throttling to a ring of one page alone, perf_event_open(2).
+ * If others use the PMU too, a hardware counter runs only part of the time (multiplexing), and the
+ * kernel stops one that overflows too often until its next tick or restart (throttling). Weights
+ * are what was counted; struct vm_counter_stats records how much of the time that covers. The
+ * kernel reports throttling only in a ring of at least one page (perf_event_open(2)).
  *
- * All calls come from one thread: the one that is counted, whose signal handler calls counter_signalled(), or the tracer of that
- * one (vmm/attach). The signal comes with si_fd, and si_code POLL_IN or POLL_HUP.
+ * Thread: all functions on a counter are called by one thread: the counted one, whose signal
+ * handler calls counter_signalled(), or the tracer of the counted thread (vmm/attach). The signal
+ * arrives with si_fd, and si_code POLL_IN or POLL_HUP.
  */
 #ifndef KVMPROF_VMM_CAPTURE_COUNTER_H
 #define KVMPROF_VMM_CAPTURE_COUNTER_H
@@ -34,43 +35,55 @@ struct vm_counter;
 struct vm_counter_stats;
 
 /*
- * Open it on the calling thread, or on thread tid of another process, not counting yet. err has a text for people with the cause,
- * which may be a file's content (perf_event_paranoid). Returns 0 or -errno of perf_event_open.
+ * Opens a stopped counter on the calling thread, or (counter_open_on) on thread tid of another
+ * process; that thread receives signal signo. rule->period_ns is the period in counts, or with
+ * what->freq the rate in Hz. Returns 0, or -errno of perf_event_open(2) with the cause in *e,
+ * which may include a file's content (perf_event_paranoid). The caller closes *c with
+ * counter_close(); after an error it is closed already.
  */
 int counter_open(struct counter *c, const struct vm_counter *what, const struct trigger_rule *rule,
 		 int signo, struct err *e);
 int counter_open_on(struct counter *c, pid_t tid, const struct vm_counter *what,
 		    const struct trigger_rule *rule, int signo, struct err *e);
-/* Count from now on, up to the next overflow. */
+/* Starts counting, up to the next overflow. Returns 0, or -errno with *e set. */
 int counter_start(struct counter *c, struct err *e);
-/* In the handler of its signal. */
+/*
+ * Stops the counter if that needs help of the program. Called in the handler of its signal;
+ * async-signal-safe.
+ */
 void counter_signalled(const struct counter *c);
-/* Closed ones are fine. */
+/* Closes c and its ring. A closed counter is accepted. */
 void counter_close(struct counter *c);
 
 /*
- * A signal has come: has a period ended? Then *weight is what its sample stands for, *missed how
- * many more periods have ended with it, and the next overflow is asked for. counter_go_on() has
- * to follow, whatever is returned.
+ * Handles a signal: returns whether a period has ended. Then *weight is what its sample stands
+ * for, *missed is the number of further periods that ended, and the next overflow is programmed.
+ * Otherwise they are not meaningful. The caller must then call counter_go_on() in either case.
  */
 bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed);
+/* Restarts a stopped counter until the next overflow. */
 void counter_go_on(struct counter *c);
 
 /*
- * Has it overflowed since the last call? Then fresh, in_guest, chain and chain_ns are of that. Of one that was opened with
- * vm_counter.chain.
+ * Returns whether the counter has overflowed since the last call. If so, c->fresh data (in_guest,
+ * chain and chain_ns) describe the newest overflow. Only for counters with vm_counter.chain. Adds
+ * throttled and lost records to *to.
  */
 bool counter_chain(struct counter *c, struct vm_counter_stats *to);
 
-/* What it has counted so far; 0 when that can't be read. */
+/* Returns what it has counted so far, or 0 if that cannot be read. */
 uint64_t counter_read(struct counter *c);
 
-/* Add what is new since the last call: times up to the last counter_take() or _read(). */
+/*
+ * Adds to *to what is new since the last call: times up to the last counter_take() or
+ * counter_read(), and throttled and lost records.
+ */
 void counter_note(struct counter *c, struct vm_counter_stats *to);
 
 /*
- * Would counter_open() work here? Hardware counters that are to leave the host out but can't be
- * opened so are tried with the host's share: then what->exclude_host is false afterwards.
+ * Tests whether counter_open() would work here. Returns 0, or -errno with *e set. A hardware
+ * counter that should exclude the host but cannot be opened so is tried with the host's share: on
+ * success what->exclude_host is then false. Main thread.
  */
 int counter_probe(struct vm_counter *what, uint64_t period, struct err *e);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source: what ends the periods of one vCPU's events, and the sample that follows.
+ * source: ends the periods of one vCPU's events, and takes the samples.
  *
- * Each source belongs to its vCPU's thread. The signal handler touches `due` alone.
+ * Each source belongs to its vCPU's thread. The signal handler writes only to the fields that
+ * source_signalled() sets.
  */
 #include "vmm/capture/source.h"
 
@@ -21,7 +22,7 @@
 
 /*
  * An event in wall-clock time also notices when all vCPUs are halted with interrupts off. Without
- * such an event this timer checks for that. One check counts as WATCH_LOOKS, so that the machine
+ * such an event, this timer checks for that. One check counts as WATCH_LOOKS, so that the machine
  * ends after about a second.
  */
 #define WATCH_NS 50000000u
@@ -53,7 +54,7 @@ static int source_open_counter(struct vcpu *v, unsigned int i, struct err *e)
 	const struct trigger_rule rule = source_rule(v, i);
 	struct vm_counter what = ev->counter;
 
-	/* A rate becomes a period with the first one that is set. */
+	/* A rate applies to the first period only; a period that is set later replaces it. */
 	what.freq = what.freq && s->period == ev->period;
 	s->opened = s->period;
 	return counter_open(&s->counter, &what, &rule, VCPU_KICK_SIGNAL, e);
@@ -171,7 +172,7 @@ static void source_disarm(struct vcpu *v, unsigned int i)
 	s->due = 0;
 }
 
-/* The watch runs while no event in wall-clock time does. */
+/* Runs the watch timer exactly while no event in wall-clock time is armed. */
 static int set_watch(struct vcpu *v, struct err *e)
 {
 	bool want = v->vm->cfg.nevents != 0;
@@ -218,7 +219,9 @@ void source_stop_all(struct vcpu *v)
 	trigger_deinit(&v->watch);
 }
 
-/* A clock whose period only becomes longer goes on. False: it has to begin anew. */
+/*
+ * Lengthens the period of a running clock. Returns false if the event has to be restarted instead.
+ */
 static bool lengthen(struct vcpu *v, unsigned int i)
 {
 	struct source *s = &v->source[i];
@@ -235,8 +238,9 @@ static bool lengthen(struct vcpu *v, unsigned int i)
 static void source_take(struct vcpu *v, unsigned int i, uint64_t now);
 
 /*
- * A deadline that has passed stands for time up to now, which a new period would forget: on
- * a busy host that is much, as the kick and the signal of the deadline come together.
+ * Takes the sample of a deadline that has passed, which stands for the time up to now; a new
+ * period would forget it. On a busy host that is much time, because the kick and the deadline's
+ * signal are delivered together.
  */
 static void source_settle(struct vcpu *v, unsigned int i)
 {
@@ -250,7 +254,7 @@ void source_follow_all(struct vcpu *v)
 {
 	struct err e = { 0 };
 
-	/* Before the values are read: a change that comes meanwhile is followed next time. */
+	/* It is loaded before the values: a change that comes meanwhile is applied next time. */
 	v->control_seen = atomic_load_explicit(&v->vm->control.changes, memory_order_acquire);
 	v->stack_max = atomic_load_explicit(&v->vm->control.stack_max, memory_order_relaxed);
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
@@ -279,7 +283,7 @@ uint8_t source_exit_of(const struct kvm_run *run, uint64_t *addr)
 	return (uint8_t)(run->exit_reason < UINT8_MAX ? run->exit_reason : UINT8_MAX);
 }
 
-/* The exit that is worked for. */
+/* Stores the exit that is being handled, for VM_EVENT_HOST. */
 static void source_note_exit(const struct vcpu *v, struct source *s)
 {
 	const struct kvm_run *run = v->run;
@@ -300,7 +304,10 @@ static void note_due(const struct vcpu *v, struct source *s)
 
 void source_signalled(struct vcpu *v, const siginfo_t *info)
 {
-	/* Of a counter, whose own signal found no room in the queue (fcntl(2), F_SETSIG). */
+	/*
+	 * SIGIO: a counter's own signal did not fit in the signal queue (fcntl(2), F_SETSIG); it
+	 * may be any counter.
+	 */
 	bool any = info->si_signo == SIGIO;
 
 	if (info->si_code == SI_TIMER && info->si_value.sival_int == WATCH_VALUE) {
@@ -329,7 +336,7 @@ bool source_sample_own(struct vcpu *v, struct source *s, const struct capture_ca
 	return capture_sample(v, cause);
 }
 
-/* Takes a sample. One that is lost is counted, and the next one has its weight. */
+/* Takes a sample. If it is lost, its weight is added to the next one. */
 static void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause)
 {
 	cause->weight += s->owed;
@@ -339,7 +346,7 @@ static void source_sample(struct vcpu *v, struct source *s, struct capture_cause
 void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 {
 	struct source *s = &v->source[i];
-	/* The timer's time: the vCPU's own for CPU time. */
+	/* now on the timer's clock: CPU time of the thread for CPU events */
 	uint64_t at = v->vm->cfg.event[i].kind == VM_EVENT_CPU ? thread_cpu_ns() : now;
 	struct capture_cause cause = {
 		.now = now,
@@ -348,7 +355,7 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 		.device = (uint8_t)s->device,
 	};
 
-	/* A signal that was queued when its deadline had been served already. */
+	/* The signal was queued although its deadline had been handled already. */
 	if (at < s->trigger.deadline_ns)
 		return;
 	hist_add(&v->stats.latency_ns, at - s->trigger.deadline_ns);
@@ -399,13 +406,13 @@ static void source_take_due(struct vcpu *v, unsigned int i)
 
 	s->due = 0;
 	source_take(v, i, t0);
-	s->device = 0; /* none works now: a signal meanwhile has noted that, too */
+	s->device = 0; /* no device works now; a signal in between has stored that too */
 	hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 }
 
 void source_take_all(struct vcpu *v)
 {
-	/* First those whose time is that of an exit, which is over. */
+	/* First the exits, whose time is over. */
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
 		if (v->source[i].due && v->vm->cfg.event[i].kind == VM_EVENT_EXIT)
 			source_take_due(v, i);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source_exit: VM exits that come to us, as events.
+ * source_exit: VM exits to the program, as events.
  *
- * After an I/O, MMIO or MSR exit the instruction is finished by the next KVM_RUN: the registers
- * are complete only then. So that entry is made to return at once (immediate_exit), and the
- * sample taken there: it shows the stack that caused the exit, at the instruction behind.
- * At other exits nothing is left to be finished, and the sample is taken at once. The ring holds
- * it then until the exit is handled.
+ * After an I/O, MMIO or MSR exit, the next KVM_RUN completes the instruction, and only then are
+ * the registers complete. So that entry is made to return at once (immediate_exit), and the sample
+ * is taken there: it shows the stack that caused the exit, after the instruction. At other exits
+ * nothing is left to complete, and the sample is taken at once; the ring then holds it back until
+ * the exit has been handled.
  *
- * How long that took is told in either case: the run loop reads the clock at both ends for the
- * account of time (account.c), so a sample costs no further look at it.
+ * The handling time is reported in both cases: the run loop reads the clock at both ends for the
+ * account of time (account.c), so a sample needs no further clock reading.
  */
 #include "vmm/capture/source_exit.h"
 
@@ -86,7 +86,7 @@ void source_exit_begin(struct vcpu *v, uint64_t now)
 	}
 }
 
-/* Those that were taken when the exit came, before it was handled. */
+/* Completes the samples that were taken when the exit came, before it was handled. */
 static void source_tell_held(struct vcpu *v, uint64_t took, uint64_t now)
 {
 	struct sample *s;
@@ -135,7 +135,9 @@ void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now)
 	};
 
 	cause.missed = trigger_advance(&s->trigger, s->exits);
-	/* Exits come in bursts, and their number shall be exact even if not all stacks are kept. */
+	/*
+	 * Exits come in bursts, and their number has to be exact even if not all stacks are kept.
+	 */
 	cause.weight = s->owed + (1 + (uint64_t)cause.missed) * s->period;
 	count_add(&v->stats.overruns, cause.missed);
 	s->owed = capture_sample(v, &cause) ? 0 : cause.weight;
@@ -157,21 +159,21 @@ void source_exit_last(struct vcpu *v)
 	if (!due)
 		return;
 	v->run->immediate_exit = 1;
-	(void)ioctl(v->fd, KVM_RUN, 0); /* EINTR, as at any other time */
+	(void)ioctl(v->fd, KVM_RUN, 0); /* returns EINTR, because of immediate_exit */
 	vcpu_fetch_regs(v);
 	source_take_all(v);
 }
 
 /*
- * VM_EVENT_IO: who brought a disk its requests, or the network card its packets.
+ * VM_EVENT_IO: finds the task that gave a disk its requests, or the network card its packets.
  *
- * A guest tells a device of new requests by one access to a register, a VM exit; the task
- * that runs is the one that brought them (or that writes back what others have written).
- * As for other exits the sample is taken once KVM_RUN was entered again, when
- * the registers are complete. It carries the token of this notification, and so do the
- * records of its requests, some of which end before it is taken and some long after.
+ * A guest notifies a device of new requests by one register access, a VM exit; the task that runs
+ * submitted them (or writes back what others have written). As for other exits, the sample is
+ * taken after the next KVM_RUN, when the registers are complete. It carries the token of this
+ * notification, as do the records of its requests, some of which end before the sample and some
+ * long after.
  */
-/* A token: 1 + the vCPU's index, and how many it has had. */
+/* A token: 1 + the vCPU's index, and the number of the notification on this vCPU. */
 #define TOKEN_VCPU_SHIFT 48
 
 uint64_t source_exit_io_batch(void *ctx)
@@ -179,7 +181,7 @@ uint64_t source_exit_io_batch(void *ctx)
 	struct vm *vm = ctx;
 	struct vcpu *v = vcpu_current();
 
-	/* After a snapshot a device may look into its queues without a notification. */
+	/* After a snapshot, a device may read its queues without a notification. */
 	if (!v || v->vm != vm || !capture_is_wanted(v))
 		return 0;
 	for (unsigned int i = 0; i < vm->cfg.nevents; i++) {

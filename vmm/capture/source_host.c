@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source_host: samples of all of a vCPU thread's time, with the host's side.
+ * source_host: samples of all of a vCPU thread's time, with the host's call chain.
  *
- * On its processor: a counter of the thread's time, whose overflow has the call chain of the host's kernel
- * and whether the guest ran. Its signal ends KVM_RUN, so that the guest's stack is that of the
- * very moment. Off it: at deadlines of wall-clock time samples stand for what the thread's
- * account (account.h) has of it since; the guest is where it stood. Weights add up to elapsed time.
+ * While the thread is on a processor, a counter of its CPU time overflows and records the call
+ * chain of the host's kernel and whether the guest was running. The signal ends KVM_RUN, so the
+ * guest's stack belongs to the same moment. For time off the processor, samples at deadlines of
+ * wall-clock time represent what the thread's account (account.h) has recorded since the last one,
+ * and the guest's state is the one where it stopped. Weights add up to elapsed time.
  */
 #include "vmm/capture/source_host.h"
 
@@ -57,7 +58,7 @@ static uint64_t halts(const struct vcpu *v)
 		       : 0;
 }
 
-/* The thread's time on a processor for the guest: not what it was stopped by us. */
+/* Returns the thread's processor time for the guest, without the time in which we stopped it. */
 static uint64_t for_guest(const struct account *a)
 {
 	return account_ran(a, ACCOUNT_RUN) + account_ran(a, ACCOUNT_VMM) - a->elsewhere;
@@ -96,8 +97,9 @@ static uint8_t where_it_was(const struct source *s)
 }
 
 /*
- * A sample stands for the periods that have ended, but all of them for no more than the account has: the
- * counter also goes on in stops at deadlines. What it has lost meanwhile is caught up with.
+ * Returns the weight of a sample: the periods that have ended, but in total no more than the
+ * account contains, because the counter also runs during stops at deadlines. Periods that the
+ * counter has lost are added.
  */
 static uint64_t on_weight(struct vcpu *v, struct source *s, uint64_t weight, uint64_t now)
 {
@@ -123,14 +125,14 @@ static void take_on(struct vcpu *v, unsigned int i, uint64_t now)
 		host.exit = s->exit;
 		host.exit_addr = s->exit_addr;
 	}
-	/* The guest's own code: the host has no part in it. */
+	/* The guest's own code was running, so the host's chain is omitted. */
 	if (host.where == SAMPLE_IN_GUEST)
 		host.n = 0;
 	memcpy(host.ip, s->counter.chain, host.n * sizeof(host.ip[0]));
 	cause.host = &host;
 	if (counter_take(&s->counter, &cause.weight, &cause.missed)) {
 		cause.weight = on_weight(v, s, cause.weight + s->on_owed, now);
-		/* The next one stands for it. */
+		/* The next sample represents it. */
 		s->on_owed = host.where == SAMPLE_STOPPED ? cause.weight : 0;
 		if (host.where != SAMPLE_STOPPED && cause.weight) {
 			if (source_sample_own(v, s, &cause))
@@ -141,7 +143,7 @@ static void take_on(struct vcpu *v, unsigned int i, uint64_t now)
 	counter_go_on(&s->counter);
 }
 
-/* Of what the account has since: what was off a processor, by why. */
+/* Adds the time off the processor since the last call, by reason. */
 static void add_off(struct vcpu *v, struct source *s, uint64_t now)
 {
 	const struct account *a = &v->account;
@@ -152,7 +154,10 @@ static void add_off(struct vcpu *v, struct source *s, uint64_t now)
 	for (unsigned int k = 0; k < ACCOUNT_SPANS; k++)
 		s->off[SAMPLE_RUNNABLE] += a->delay[k] - was->delay[k];
 	asleep = a->blocked[ACCOUNT_RUN] - was->blocked[ACCOUNT_RUN];
-	/* KVM counts with a halt the wait for a processor at its end: it never explains too little. */
+	/*
+	 * KVM counts the wait for a processor at the end of a halt as halted, so the value is
+	 * never too small.
+	 */
 	known = halted - s->halts_seen < asleep ? halted - s->halts_seen : asleep;
 	s->off[SAMPLE_HALTED] += known;
 	s->off[SAMPLE_WAITING] += asleep - known;
@@ -189,7 +194,7 @@ static void take_off(struct vcpu *v, unsigned int i, uint64_t now)
 		if (s->off[w] < s->period / SOURCE_HOST_PART)
 			continue;
 		missed = 0;
-		/* What finds no room waits for more of its kind. */
+		/* Without room, the time waits for more of its kind. */
 		if (!source_sample_own(v, s, &cause))
 			continue;
 		s->off[w] = 0;

@@ -12,7 +12,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* xorshift64*: no state shared, a few cycles, and quality far beyond the need. */
+/* xorshift64*: needs no shared state and a few cycles, and is far better than necessary here. */
 static uint64_t trigger_draw(struct trigger *t)
 {
 	t->rng ^= t->rng >> 12;
@@ -62,7 +62,10 @@ int trigger_init(struct trigger *t, clockid_t clock, int signo, int value,
 void trigger_init_count(struct trigger *t, const struct trigger_rule *rule)
 {
 	trigger_set_up(t, CLOCK_MONOTONIC, rule);
-	/* Period 0 has the counts 1 to `period`: its end is the last, a place in it any of them. */
+	/*
+	 * Period 0 covers the counts 1 to `period`: its end is the last of them, a random place
+	 * any of them.
+	 */
 	t->start_ns = rule->jitter ? 1 : 0;
 	t->deadline_ns = deadline_in(t, 0);
 }
@@ -81,7 +84,7 @@ static void trigger_arm(struct trigger *t)
 			      (long)(t->deadline_ns % NSEC_PER_SEC) },
 	};
 
-	/* Fails only for a bad timer or time value, both of which are ours. */
+	/* It fails only for an invalid timer or time, and both are ours. */
 	(void)timer_settime(t->timer, TIMER_ABSTIME, &its, NULL);
 }
 
@@ -107,7 +110,10 @@ uint32_t trigger_advance(struct trigger *t, uint64_t now_ns)
 	uint64_t now_no = (now_ns - t->start_ns) / t->period_ns;
 	uint64_t missed = 0;
 
-	/* After a long stop (the host was suspended) don't draw for each period that is gone. */
+	/*
+	 * After a long stop (the host was suspended), skip the past periods without drawing a
+	 * deadline for each.
+	 */
 	if (now_no > t->period_no + 1) {
 		missed = now_no - t->period_no - 1;
 		t->period_no = now_no - 1;
