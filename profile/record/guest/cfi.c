@@ -11,33 +11,34 @@
 #include <string.h>
 
 enum file_state {
-	FILE_NEW = 0, /* or not all that is needed was there */
+	FILE_NEW = 0, /* not read yet, or some bytes were missing */
 	FILE_OPEN,
 	FILE_WITHOUT, /* there are no tables, or none that can be read */
-	FILE_FOREIGN, /* no ELF file: its bytes may change */
+	FILE_FOREIGN, /* not an ELF file: its bytes may change */
 };
 
-/* One dso. It does not move: it is the ctx of what reads it. */
+/* The tables of one dso. Its address does not change, as it is the ctx of its readers. */
 struct cfi_file {
 	enum file_state state;
-	struct userelf *elf; /* owned; the program's, where cfi is its debug file's; else NULL */
-	struct userelf_cfi *cfi; /* its own, or its debug file's */
-	struct linux_file pages; /* while it is looked at */
+	/* owned; the program's, if cfi is that of its debug file; else NULL */
+	struct userelf *elf;
+	struct userelf_cfi *cfi; /* owned; the program's or that of its debug file */
+	struct linux_file pages; /* valid during a lookup */
 	bool have_pages, asked_host, asked_debug;
 	uint8_t *vdso; /* owned */
 	size_t vdso_len;
 	struct userfile host, debug;
 	struct file_bytes debug_bytes;
-	uint64_t tried_ns; /* the sample for which something was missing */
+	uint64_t tried_ns; /* time of the sample for which bytes were missing */
 };
 
-/* A mapping that an address of this sample was in, and its file. */
+/* A mapping in which an address of this sample lies, and its file. */
 struct cfi_near {
 	const struct linux_vma *vma;
 	const struct guest_dso *dso;
 	struct cfi_file *file;
 };
-/* A program, its libraries: a stack goes to and fro between few. */
+/* Stacks alternate between few files: a program and its libraries. */
 #define NEAR 4u
 
 struct guest_cfi {
@@ -45,12 +46,12 @@ struct guest_cfi {
 	const struct memory *memory;
 	struct guest_dsos *dsos;
 	struct cfi_cache *cache;
-	struct cfi_file **file; /* by the number of its dso; NULL: not asked for yet */
+	struct cfi_file **file; /* by dso number; NULL: not looked up yet */
 	size_t nfiles, nhost;
 	struct guest_owner owner;
-	uint64_t space, time_ns; /* of the sample */
+	uint64_t space, time_ns; /* of the sample: its CR3 and its time */
 	struct cfi_near near[NEAR];
-	unsigned int nnear; /* ever added since guest_cfi_begin() */
+	unsigned int nnear; /* additions since guest_cfi_begin() */
 	struct guest_cfi_stats stats;
 };
 
@@ -150,7 +151,10 @@ static bool file_ask_host(struct guest_cfi *g, struct cfi_file *f, const struct 
 	return true;
 }
 
-/* It has no tables of its own: those of its debug file, whose addresses are the same. */
+/*
+ * Opens the tables of the debug file, whose addresses are the same, for a file that has none of its
+ * own.
+ */
 static enum cfi_found file_ask_debug(struct guest_cfi *g, struct cfi_file *f,
 				     const struct guest_dso *dso, const struct userelf *program)
 {
@@ -205,7 +209,7 @@ static enum cfi_found file_open(struct guest_cfi *g, struct cfi_file *f,
 
 /* -- looking up ---------------------------------------------------------------------- */
 
-/* A debug file's program headers do not tell file offsets. */
+/* The program headers of a debug file do not contain file offsets. */
 static bool file_va(const struct cfi_file *f, uint64_t off, uint64_t *va)
 {
 	return f->elf ? userelf_va_of(f->elf, off, va) : userelf_cfi_va(f->cfi, off, va);
@@ -232,7 +236,7 @@ static enum cfi_found file_row(struct guest_cfi *g, struct cfi_file *f, const st
 	return found;
 }
 
-/* The file behind a mapping; NULL: not looked at yet, or none. */
+/* Returns the file of a mapping, or NULL if it was not looked at yet or there is none. */
 static const struct guest_dso *mapped_dso(const struct guest_cfi *g, const struct linux_vma *v,
 					  struct guest_mark *mark)
 {
@@ -240,7 +244,7 @@ static const struct guest_dso *mapped_dso(const struct guest_cfi *g, const struc
 
 	if (mark->dso)
 		return guest_dsos_at(g->dsos, mark->dso - 1);
-	/* Without a file and not to grow: what the kernel made. */
+	/* A mapping without a file that cannot grow was made by the kernel: the vDSO. */
 	dso = v->file ? guest_dso_known(g->dsos, &mark->file)
 	      : v->flags & LINUX_VM_DONTEXPAND
 		      ? guest_dso_of_vdso(g->dsos, g->owner.task->mm, g->space)
@@ -280,7 +284,7 @@ static struct cfi_file *file_of(struct guest_cfi *g, const struct guest_dso *dso
 	return g->file[dso->number] = f;
 }
 
-/* What is there of an address that is not kept, or not all of it was there. */
+/* Looks up an address that is not cached, or whose bytes were missing. */
 static struct cfi_slot *look_up(struct guest_cfi *g, struct cfi_file *f,
 				const struct guest_dso *dso, const struct linux_vma *v,
 				uint64_t off)
@@ -308,7 +312,10 @@ static const struct cfi_near *cfi_near_at(const struct guest_cfi *g, uint64_t va
 	return NULL;
 }
 
-/* The file that an address is in. NULL: none whose tables can be asked; *found: the answer then. */
+/*
+ * Returns the file in which an address lies, or NULL if there is none with tables; *found is then
+ * the result of the lookup.
+ */
 static const struct cfi_near *cfi_file_at(struct guest_cfi *g, uint64_t va, bool *found)
 {
 	const struct cfi_near *known = cfi_near_at(g, va);
@@ -323,7 +330,9 @@ static const struct cfi_near *cfi_file_at(struct guest_cfi *g, uint64_t va, bool
 		return NULL;
 	n.dso = mapped_dso(g, n.vma, mark);
 	if (!n.dso) {
-		/* Made at run time; or of a file that nobody has looked at yet. */
+		/*
+		 * Without a file the code was generated; otherwise the file was not looked at yet.
+		 */
 		*found = !n.vma->file;
 		return NULL;
 	}
@@ -370,7 +379,10 @@ static bool cfi_find_at(void *ctx, uint64_t va, struct unwind_place *out)
 	return true;
 }
 
-/* Pages that the program has of its own are in its page tables: these are the file's. */
+/*
+ * Reads code from the file. Pages that the program has modified are in its page tables, so the
+ * unwinder reads these first.
+ */
 static size_t cfi_text_at(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	struct guest_cfi *g = ctx;

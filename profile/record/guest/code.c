@@ -18,13 +18,13 @@ struct code_list {
 	struct guest_code_stats stats;
 };
 
-/* A place whose code changed at some moment between two looks. */
+/* A range whose code changed at some moment between two looks. */
 struct code_doubt {
 	uint64_t start, end;
 	uint64_t from_ns, until_ns;
 };
 
-/* The most changes that are remembered. Samples come a few milliseconds late. */
+/* The most changes that are remembered. Samples arrive a few milliseconds late. */
 #define CODE_DOUBTS 256u
 
 struct guest_code {
@@ -32,34 +32,36 @@ struct guest_code {
 	guest_code_clock clock;
 	void *clock_ctx;
 	struct sink *sink;
-	/* Symbols that the sink reads until its end, of what is gone or was made at run time. */
+	/* Symbols of code that is gone or was generated, which the sink reads until its end(). */
 	struct symtab **kept;
 	size_t nkept, kept_cap;
 
 	const struct linux_module_layout *module_layout; /* NULL: modules cannot be found */
 	struct linux_module_list modules;
-	size_t gone; /* symbols of modules that are gone */
+	size_t gone; /* number of symbols of unloaded modules */
 
-	const struct linux_dyncode_layout *made_layout; /* NULL: such code cannot be found */
+	const struct linux_dyncode_layout *made_layout; /* NULL: generated code cannot be found */
 	struct linux_dyncode_list made;
 	struct symtab **made_symbols; /* one for each in `made` or NULL; `kept` owns them */
-	size_t nmade;		      /* pieces that were reported, ever */
+	size_t nmade;		      /* number of pieces that were reported */
 
 	struct code_list module, piece;
 	struct unwind_region *region; /* all regions, sorted */
 	size_t nregions, region_cap;
-	uint64_t *identity; /* of each region: equal for the same code */
+	uint64_t *identity; /* for each region: a hash that is equal for the same code */
 	size_t identity_cap;
-	/* The regions of the look before and what they were, while two are compared. */
+	/* The regions and identities of the previous look, while two looks are compared. */
 	struct unwind_region *before;
 	uint64_t *before_identity;
 	size_t nbefore, before_cap, before_identity_cap;
-	uint64_t look_ns;		      /* on the clock: when the look began that goes on */
+	uint64_t look_ns;		      /* start of the current look, on `clock` */
 	struct code_doubt doubt[CODE_DOUBTS]; /* a ring */
-	size_t ndoubts;			      /* ever */
-	uint64_t looked_ns;		      /* of a sample: when it was looked last; 0: never */
-	uint64_t proven_ns; /* on the clock: all was as it is known at this moment; 0: never */
-	bool incomplete;    /* the last look could not read a list whole: it proved nothing */
+	size_t ndoubts;			      /* number ever added */
+	uint64_t looked_ns;		      /* time of the sample at the last look; 0: none */
+	/* on `clock`: the code was as it is known now; 0: never */
+	uint64_t proven_ns;
+	/* the last look could not read a list completely, so it proved nothing */
+	bool incomplete;
 	uint64_t changes;
 };
 
@@ -139,9 +141,9 @@ uint64_t guest_code_changes(const struct guest_code *g)
 	return g->changes;
 }
 
-/* -- the regions of all --------------------------------------------------------------- */
+/* -- the joint list of regions --------------------------------------------------------- */
 
-/* Room for these many, so that nothing can fail when a list has become another. */
+/* Reserves room for the regions, so that nothing can fail once a list was replaced. */
 static int reserve_regions(struct guest_code *g, size_t modules, size_t made, struct err *e)
 {
 	const size_t n = 2 * modules + made + 1;
@@ -167,7 +169,10 @@ static size_t piece_at(const struct guest_code *g, uint64_t start)
 	return low;
 }
 
-/* Returns what tells the code that begins at an address from other code: it is never 0. */
+/*
+ * Returns a hash that distinguishes the code that begins at an address from other code. It is never
+ * 0.
+ */
 static uint64_t identity_at(const struct guest_code *g, uint64_t start)
 {
 	uint64_t hash = HASH_START;
@@ -188,7 +193,10 @@ static uint64_t identity_at(const struct guest_code *g, uint64_t start)
 	return hash | 1;
 }
 
-/* Joins both lists. The caller has made room; the regions of modules begin behind the place for all others. */
+/*
+ * Joins both lists. The caller has reserved room; the regions of modules are placed behind the room
+ * for all others.
+ */
 static void join_regions(struct guest_code *g)
 {
 	const struct unwind_region *m = g->region + g->made.n;
@@ -199,7 +207,10 @@ static void join_regions(struct guest_code *g)
 		const struct linux_dyncode *c = &g->made.code[k];
 
 		if (k == g->made.n || (i < nm && m[i].start < c->end)) {
-			/* Init text that is gone makes room for such code, and is seen to be so later. */
+			/*
+			 * Generated code may reuse the memory of init text that is gone, which is
+			 * noticed later.
+			 */
 			while (k < g->made.n && g->made.code[k].start < m[i].end)
 				k++;
 			g->region[at++] = m[i++];
@@ -223,7 +234,7 @@ static bool is_same_module(const struct linux_module *old, const struct linux_mo
 	    old->build_id_len != m->build_id_len ||
 	    memcmp(old->build_id, m->build_id, m->build_id_len) != 0)
 		return false;
-	/* Init text goes away; where it comes, the module was loaded anew. */
+	/* Init text is freed after loading; if it appears, the module was loaded again. */
 	if (m->init_text.end &&
 	    (m->init_text.start != old->init_text.start || m->init_text.end != old->init_text.end))
 		return false;
@@ -231,7 +242,7 @@ static bool is_same_module(const struct linux_module *old, const struct linux_mo
 	return old->symbols || old->state == m->state;
 }
 
-/* Takes the symbols that were read of the same module before out of the old list. */
+/* Moves the symbols that were read of the same module before from the old list to *m. */
 static bool take_known(struct linux_module_list *old, struct linux_module *m)
 {
 	for (size_t i = 0; i < old->n; i++) {
@@ -249,7 +260,7 @@ static bool take_known(struct linux_module_list *old, struct linux_module *m)
 	return false;
 }
 
-/* Code in the place of other code is certain from this look on only. */
+/* Code that replaces other code is certain only from this look on. */
 static uint64_t announce_time(const struct guest_code *g, uint64_t start, uint64_t end,
 			      uint64_t time_ns)
 {
@@ -316,8 +327,8 @@ static void load_module(struct guest_code *g, struct linux_module *m)
 }
 
 /*
- * From the old list to the fresh one. The regions follow in any case: they point into the
- * tables of the old one. Returns the first error of the sink.
+ * Replaces the list of modules. The regions are replaced even on failure, because they point into
+ * the tables of the old list. Returns 0 or the first error of the sink.
  */
 static int replace_modules(struct guest_code *g, const struct linux_module_list *fresh,
 			   uint64_t time_ns, struct err *e)
@@ -359,7 +370,7 @@ static int read_modules(struct guest_code *g, uint64_t hash, uint64_t time_ns, s
 		return ret == -ENOMEM ? err_nomem(e) : 0;
 	}
 	if (fresh.cut) {
-		/* It changes right now: what it lacks isn't gone. */
+		/* The list is changing right now: a missing module is not proven to be gone. */
 		note_failed(g, &g->module);
 		linux_module_list_deinit(&fresh);
 		return 0;
@@ -376,7 +387,7 @@ static int read_modules(struct guest_code *g, uint64_t hash, uint64_t time_ns, s
 	return replace_modules(g, &fresh, time_ns, e);
 }
 
-/* -- code that the kernel makes -------------------------------------------------------- */
+/* -- generated code -------------------------------------------------------------------- */
 
 static bool is_same_piece(const struct linux_dyncode *a, const struct linux_dyncode *b)
 {
@@ -384,7 +395,10 @@ static bool is_same_piece(const struct linux_dyncode *a, const struct linux_dync
 	       a->copy_of == b->copy_of && !strcmp(a->name, b->name);
 }
 
-/* The list is sorted. NULL: it was not there before, or has no name. */
+/*
+ * Returns the symbols of a piece that was in the previous list, or NULL if it was not there or has
+ * no name. The list is sorted.
+ */
 static struct symtab *known_symbols(const struct guest_code *g, const struct linux_dyncode *c,
 				    bool *known)
 {
@@ -394,7 +408,7 @@ static struct symtab *known_symbols(const struct guest_code *g, const struct lin
 	return *known ? g->made_symbols[low] : NULL;
 }
 
-/* NULL: no memory, or too many names are kept already. */
+/* Returns NULL if out of memory or if too many names are kept. */
 static struct symtab *make_symbols(struct guest_code *g, const struct linux_dyncode *c)
 {
 	struct symtab *s;
@@ -428,7 +442,7 @@ static int announce_piece(struct guest_code *g, const struct linux_dyncode *c,
 	return g->sink->ops->module(g->sink, &p, e);
 }
 
-/* From the old list to the fresh one. Returns the first error of the sink. */
+/* Replaces the list of generated code. Returns 0 or the first error of the sink. */
 static int replace_made(struct guest_code *g, const struct linux_dyncode_list *fresh,
 			struct symtab **symbols, uint64_t time_ns, struct err *e)
 {
@@ -483,7 +497,7 @@ static int read_made(struct guest_code *g, uint64_t hash, uint64_t time_ns, stru
 
 static bool is_due(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns)
 {
-	/* Samples of several vCPUs may be a little out of order. */
+	/* Samples of several vCPUs may be slightly out of order. */
 	uint64_t age = time_ns > g->looked_ns ? time_ns - g->looked_ns : 0;
 
 	if (g->looked_ns &&
@@ -495,7 +509,7 @@ static bool is_due(struct guest_code *g, uint64_t ip, enum guest_ip where, uint6
 	return true;
 }
 
-/* Reads the lists that are not what they were. */
+/* Reads the lists that have changed. */
 static int read_lists(struct guest_code *g, uint64_t time_ns, struct err *e)
 {
 	uint64_t hash;
@@ -519,7 +533,7 @@ static int read_lists(struct guest_code *g, uint64_t time_ns, struct err *e)
 	return g->piece.read && g->piece.hash == hash ? 0 : read_made(g, hash, time_ns, e);
 }
 
-/* Returns whether the i-th region of the look before is still there. */
+/* Returns whether region i of the previous look is still there. */
 static bool is_kept(const struct guest_code *g, size_t i)
 {
 	const struct unwind_region *old = &g->before[i];
@@ -529,7 +543,7 @@ static bool is_kept(const struct guest_code *g, size_t i)
 	       at->copy_of == old->copy_of && g->identity[at - g->region] == g->before_identity[i];
 }
 
-/* Notes where code went away, or was replaced: samples between the two looks may be of either. */
+/* Notes where code was removed or replaced: samples between the two looks may be of either code. */
 static void note_replaced(struct guest_code *g)
 {
 	for (size_t i = 0; i < g->nbefore; i++) {
@@ -542,7 +556,10 @@ static void note_replaced(struct guest_code *g)
 	}
 }
 
-/* Looks at both lists. Unless one could not be read whole, all is known afterwards as of the moment at which the look began. */
+/*
+ * Looks at both lists. Unless one could not be read completely, all is then known as of the moment
+ * at which the look began.
+ */
 static int code_look(struct guest_code *g, uint64_t time_ns, struct err *e)
 {
 	const uint64_t changes = g->changes;

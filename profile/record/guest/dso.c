@@ -17,7 +17,7 @@ struct guest_dsos {
 	const struct linux_file_layout *file;
 	const struct memory *memory;
 	struct userfile_finder *finder;
-	struct table dso; /* struct guest_dso *, owned; by its id */
+	struct table dso; /* struct guest_dso *, owned; by its identity */
 	struct guest_dso_stats stats;
 };
 
@@ -113,15 +113,15 @@ static struct guest_dso *dso_add(struct guest_dsos *d, const struct linux_file_i
 	return o;
 }
 
-/* -- one way to a file's bytes ------------------------------------------------------- */
+/* -- the candidates for a file's symbols ---------------------------------------------- */
 
-/* Names as one source knows them; the best of several is kept. */
+/* The symbols of one source; the best source is kept. */
 struct candidate {
 	struct symtab *symbols;
 	unsigned int worth; /* 0: none, 1: .dynsym and the like, 2: .symtab */
-	uint64_t *counter;  /* in the stats */
-	bool unverified;    /* nobody knows whether it is the guest's */
-	bool whole;	    /* its ELF file can be carried as it is */
+	uint64_t *counter;  /* the counter of this source in the stats */
+	bool unverified;    /* the file may not be the guest's */
+	bool whole;	    /* the ELF file can be carried as it is */
 	struct file_source src;
 };
 
@@ -130,7 +130,7 @@ static unsigned int worth_of(const struct userelf_names *names)
 	return names->symtab == USERELF_READ && names->from_symtab ? 2 : 1;
 }
 
-/* from: where the names are, as *best is to have it; its symbols are filled in. */
+/* Replaces *best by the symbols of *u if these are better. `from` describes their source. */
 static void take_symbols(struct candidate *best, const struct userelf *u, struct candidate from,
 			 char *why, size_t why_size)
 {
@@ -147,7 +147,7 @@ static void take_symbols(struct candidate *best, const struct userelf *u, struct
 		symtab_destroy(symbols);
 		return;
 	}
-	/* What a poorer source lacked doesn't matter any more. */
+	/* The shortcomings of a poorer source no longer matter. */
 	snprintf(why, why_size, "%s", names.why);
 	symtab_destroy(best->symbols);
 	*best = from;
@@ -173,7 +173,7 @@ static void hash(uint64_t lane[3], const void *bytes, size_t len)
 			lane[i] = (lane[i] ^ p[k]) * 0x100000001b3u;
 }
 
-/* Always the same for the same name; id: of that file alone. */
+/* Returns the same id for the same name; with id, one that is specific to that file. */
 static void made_up_id(uint8_t out[GUEST_BUILD_ID], const char *name,
 		       const struct linux_file_id *id)
 {
@@ -190,7 +190,7 @@ void guest_dso_name_id(uint8_t id[GUEST_BUILD_ID], const char *name)
 	made_up_id(id, name, NULL);
 }
 
-/* -- putting it together -------------------------------------------------------------- */
+/* -- examining a file ------------------------------------------------------------------ */
 
 static void carry_whole(struct guest_dso *o, const struct file_source *src)
 {
@@ -239,7 +239,7 @@ static void carry(struct guest_dsos *d, struct guest_dso *o, const struct userel
 	best->symbols = NULL;
 }
 
-/* An ELF file of the host. */
+/* An ELF file on the host. */
 struct host_elf {
 	struct userfile file;
 	struct file_bytes bytes;
@@ -255,8 +255,8 @@ static bool parse_host(struct host_elf *h, struct err *e)
 }
 
 /*
- * From the cheapest source on, until one has all names. Program headers, which tell
- * file offsets, are the program's: debug files have them otherwise.
+ * Tries the sources from the cheapest one until one has all symbols. The program headers, which
+ * contain file offsets, are the program's: those of debug files differ.
  */
 static void dso_load(struct guest_dsos *d, struct guest_dso *o,
 		     const struct file_source *memory_src)
@@ -266,7 +266,7 @@ static void dso_load(struct guest_dsos *d, struct guest_dso *o,
 	const struct userelf *program = NULL;
 	struct userelf in_memory;
 	struct err e = { 0 };
-	uint8_t id[GUEST_BUILD_ID] = { 0 }; /* by which debug files are looked for */
+	uint8_t id[GUEST_BUILD_ID] = { 0 }; /* to find debug files */
 	unsigned int id_len = 0;
 	bool unverified = false;
 
@@ -310,8 +310,8 @@ static void dso_load(struct guest_dsos *d, struct guest_dso *o,
 						 .src = debug.src },
 			     o->why, sizeof(o->why));
 	/*
-	 * Without a build id perf would read the host's file of that name. Where the file
-	 * has none, or its page isn't in memory, its identity in the guest serves.
+	 * Without a build id perf would read the host's file of that name. If the file has none, or
+	 * if its page is not in memory, one is made from its identity in the guest.
 	 */
 	if (!o->own_id && !o->looks)
 		made_up_id(o->build_id, o->path, &o->id);
@@ -324,7 +324,7 @@ static void dso_load(struct guest_dsos *d, struct guest_dso *o,
 	userfile_close(&debug.file);
 }
 
-/* One look at a file. */
+/* Examines a file once. */
 static void dso_look(struct guest_dsos *d, struct guest_dso *o, uint64_t file)
 {
 	struct linux_file f;
@@ -345,8 +345,8 @@ static void dso_look(struct guest_dsos *d, struct guest_dso *o, uint64_t file)
 }
 
 /*
- * Pages of a file may come after it was mapped. What was told of it stays: mappings have
- * its build id, made up or not.
+ * Examines a file again, as its pages may come to memory after it was mapped. What was reported
+ * stays: mappings have its build id, made or not.
  */
 static void dso_look_again(struct guest_dsos *d, struct guest_dso *o, uint64_t file)
 {
@@ -369,7 +369,7 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
 			dso_look(d, o, file);
 		return o;
 	}
-	/* At the first, second, fourth ... time that it is mapped again. */
+	/* When it is mapped again for the first, second, fourth ... time. */
 	o->asked++;
 	if (!o->named && !(o->asked & (o->asked - 1)))
 		dso_look_again(d, o, file);
@@ -434,7 +434,7 @@ void guest_dso_told(struct guest_dso *o)
 	o->elf_len = 0;
 }
 
-/* Programs of 32 bits have another one. */
+/* 32-bit programs have another vDSO. */
 static bool identify_vdso(const struct guest_dsos *d, uint64_t mm, struct linux_file_id *id)
 {
 	memset(id, 0, sizeof(*id));

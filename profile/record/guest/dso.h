@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * guest_dso: the programs and libraries that a guest has mapped, with their names.
+ * guest_dso: the programs and libraries that a guest has mapped, with their symbols.
  *
- * A file is looked at once, however many processes map it, and some times more as long as
- * it has no names: pages may come to memory later. Its build id and its
- * names come from the guest's own memory (page cache), from a root directory or
- * debug files on the host that prove the same build id, whichever knows most. Where the
- * guest's memory does not tell a build id, the file of that path in the root directory is
- * believed, but counted, and its build id is not taken for the guest's.
- * What a profile carries of it is an ELF file, the guest's own or one with just
- * its names. Used by the consumer's thread alone.
+ * A file is examined once, however many processes map it, and a few times more while it has no
+ * symbols, because its pages may come to memory later. Its build id and symbols come from the
+ * guest's page cache, or from a root directory or debug files on the host that prove to have the
+ * same build id, whichever has most symbols. If the guest's memory does not contain a build id, the
+ * file of the same path in the root directory is used but counted as unverified, and its build id
+ * is not taken for the guest's. The profile contains the guest's own ELF file or one with only its
+ * symbols.
+ *
+ * All functions are called by the consumer thread only.
  */
 #ifndef KVMPROF_PROFILE_RECORD_GUEST_DSO_H
 #define KVMPROF_PROFILE_RECORD_GUEST_DSO_H
@@ -21,71 +22,97 @@
 #include "symbolizer/linux/mm_path.h"
 
 #define GUEST_DSO_MAX 16384u
-/* A file of the guest that is carried as it is; of larger ones only the names. */
+/* The largest file that is carried as it is; of larger ones only the symbols are carried. */
 #define GUEST_DSO_MAX_WHOLE (32u << 20)
 #define GUEST_BUILD_ID 20u
 
 struct guest_dso {
-	uint32_t number;	 /* of all, counted from 0 */
-	struct linux_file_id id; /* of a vdso: only inode, the kernel's image of it */
+	uint32_t number;	 /* index in the order of first use */
+	struct linux_file_id id; /* of the vDSO: only `inode`, which is the kernel's image of it */
 	uint8_t build_id[GUEST_BUILD_ID];
-	uint8_t id_len; /* of the file's own; 0: the guest's memory has not told it */
-	bool own_id; /* the file's; else made up from its identity, so that perf reads no other */
-	bool unverified; /* the names are of a file of that path that may be another */
-	bool named;	 /* there are names: elf, until the sink has it */
+	uint8_t id_len; /* length of the file's own build id; 0: not found in the guest's memory */
+	/*
+	 * build_id is the file's own; else it is made from its identity, so that perf reads no
+	 * other file
+	 */
+	bool own_id;
+	bool unverified; /* the symbols are of a file with the same path that may be another one */
+	bool named;	 /* symbols exist; `elf` contains them until the sink has it */
 	uint8_t *elf;	 /* owned */
 	size_t elf_len;
-	uint64_t file; /* the struct file it was looked at by; 0: a vdso */
+	uint64_t file; /* address of the struct file by which it was examined; 0: a vDSO */
+	/* how often it was examined, and how often it was mapped again */
 	uint32_t looks, asked;
-	char *path;    /* where it was first seen */
-	char why[160]; /* why there are no names, or fewer than there could be; "" */
+	char *path;    /* path of its first mapping; owned */
+	char why[160]; /* why symbols are missing; "" if none are */
 };
 
 struct guest_dso_stats {
 	uint64_t files, named, unnamed;
 	uint64_t
-		unverified; /* of `named`: by a file of the host that could not prove to be the guest's */
-	uint64_t beyond; /* times that a mapping's file was over GUEST_DSO_MAX, without names */
-	uint64_t from_memory, from_root, from_debug; /* where the names of `named` came from */
+		/* the part of `named` whose symbols are of an unverified file on the host */
+		unverified;
+	/* mappings of files beyond GUEST_DSO_MAX, which have no symbols */
+	uint64_t beyond;
+	uint64_t from_memory, from_root, from_debug; /* the source of the symbols of `named` */
 };
 
 struct guest_dsos;
 
 /*
- * All pointers must outlive it. file NULL: the guest's page cache is not known, and files
- * are those of the host alone; finder NULL: nothing of the host is looked at.
+ * Creates an empty list. All pointers must outlive it. file is NULL if the guest's page cache
+ * cannot be read: then only files of the host are used. finder is NULL if the host's files must not
+ * be used. Returns 0 or -ENOMEM. The caller frees it with guest_dsos_destroy(), which accepts NULL.
  */
 int guest_dsos_create(struct guest_dsos **out, const struct linux_mm_layout *mm,
 		      const struct linux_file_layout *file, const struct memory *memory,
 		      struct userfile_finder *finder, struct err *e);
 void guest_dsos_destroy(struct guest_dsos *d);
 
-/* The file behind a mapping with one. NULL: it cannot be told which that is. */
+/*
+ * Returns the dso of a mapping's struct file at kernel address `file`, and examines it if
+ * necessary. Returns NULL if the file cannot be identified, if there are GUEST_DSO_MAX files, or if
+ * out of memory. As all dsos it is owned by d.
+ */
 struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const char *path);
-/* The vdso of this process; space is its CR3. NULL: it cannot be read. */
+/*
+ * Returns the vDSO of the process with this mm_struct; space is its CR3. Returns NULL if it cannot
+ * be read.
+ */
 struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t space);
-/* Of what was looked at before; NULL: that was not. */
+/* Returns the dso with this identity, or NULL if guest_dso_of_file() has not returned it before. */
 struct guest_dso *guest_dso_known(const struct guest_dsos *d, const struct linux_file_id *id);
-/* Its pages, by a struct file that a mapping had. false: there are none, or it is another file's now. */
+/*
+ * Opens the page cache of a dso by the struct file of one of its mappings. Returns false if it
+ * cannot be found, or if the struct file is now another file's. *out owns nothing.
+ */
 bool guest_dso_pages(const struct guest_dsos *d, const struct guest_dso *o, uint64_t file,
 		     struct linux_file *out);
-/* The same file, or its debug file, on the host, by its build id alone. The caller closes it. */
+/*
+ * Opens the same file (or its debug file) on the host, found by its build id only. Returns false if
+ * there is none. The caller closes *out with userfile_close().
+ */
 enum guest_dso_host { GUEST_DSO_PROGRAM, GUEST_DSO_DEBUG };
 bool guest_dso_on_host(struct guest_dsos *d, const struct guest_dso *o, enum guest_dso_host what,
 		       struct userfile *out);
-/* The sink has its elf, which is not needed any more. */
+/* Frees o->elf, after the sink was given it. */
 void guest_dso_told(struct guest_dso *o);
-/* A build id made of a name, for what has none: perf takes what shares one for the same. */
+/*
+ * Makes a build id from a name, for an object that has none: perf treats objects with the same
+ * build id as the same.
+ */
 void guest_dso_name_id(uint8_t id[GUEST_BUILD_ID], const char *name);
 
 /*
- * Once at the end: look again for what has no names yet, and tell the sink of it; mappings
- * that it knows have that build id. Errors are the sink's.
+ * Examines all files without symbols once more and reports those with new symbols to the sink,
+ * whose mappings have that build id already. To be called once, after the last sample. Returns 0 or
+ * the error of the sink.
  */
 int guest_dsos_finish(struct guest_dsos *d, struct sink *sink, struct err *e);
 
+/* Returns the counters, valid as long as d. */
 const struct guest_dso_stats *guest_dsos_stats(const struct guest_dsos *d);
-/* i-th of all, for reports; NULL behind the last. */
+/* Returns dso number i, or NULL beyond the last one. */
 const struct guest_dso *guest_dsos_at(const struct guest_dsos *d, size_t i);
 
 #endif

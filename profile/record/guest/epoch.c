@@ -29,12 +29,15 @@ static struct mmu_root root_of(const struct sample *s)
 }
 
 enum where {
-	IS_THERE,      /* the mark lies where it was */
-	IS_ELSEWHERE,  /* it does not */
-	IS_UNREADABLE, /* the memory cannot be read now: it proves nothing */
+	IS_THERE,      /* the mark is where it was */
+	IS_ELSEWHERE,  /* it is not */
+	IS_UNREADABLE, /* the memory cannot be read now, which proves nothing */
 };
 
-/* Reads len bytes at va by these page tables, and stores their physical address. Returns 0, or an error of mmu_walk() or gmem_read(). */
+/*
+ * Reads len bytes at va with these page tables, and stores their physical address. Returns 0, or an
+ * error of mmu_walk() or gmem_read().
+ */
 static int read_at(const struct gmem *mem, const struct mmu_root *root, uint64_t va, uint64_t *gpa,
 		   void *bytes, size_t len)
 {
@@ -47,7 +50,7 @@ static int read_at(const struct gmem *mem, const struct mmu_root *root, uint64_t
 	return gmem_read(mem, page.gpa, bytes, len);
 }
 
-/* Returns where the mark is, by these page tables. */
+/* Returns where the mark is according to these page tables. */
 static enum where where_is(const struct epoch_mark *m, const struct gmem *mem,
 			   const struct mmu_root *root)
 {
@@ -115,8 +118,9 @@ enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const
 		return EPOCH_DOUBT;
 	root = root_of(s);
 	/*
-	 * The tables are alive if the code that ran can be read by them. Those of a program that has exited may be anything, and
-	 * of a machine that has ended or was reset since nothing can be read.
+	 * The tables are in use if the code that ran can be read through them. Those of a program
+	 * that has exited may contain anything, and nothing can be read of a machine that has ended
+	 * or was reset since.
 	 */
 	return read_at(mem, &root, s->regs.rip, &gpa, &byte, 1) ? EPOCH_DOUBT : EPOCH_OTHER;
 }
@@ -129,7 +133,10 @@ static uint64_t mark_of(const struct guest *g)
 	return banner ? banner->addr : g->target->kernel.text + g->target->slide;
 }
 
-/* Returns an address inside of a kernel that could not be read: that of its code for page faults. 0: none is known yet. */
+/*
+ * Returns an address inside of a kernel that could not be read: that of its code for page faults.
+ * 0: none is known yet.
+ */
 static uint64_t mark_of_unread(struct guest *g, const struct sample *s)
 {
 	if (!g->opt.runs || !g->failed_reads ||
@@ -147,7 +154,7 @@ enum epoch_state guest_epoch(struct guest *g, const struct sample *s)
 		return EPOCH_SAME;
 	if (g->mark.len)
 		return epoch_check(&g->mark, g->host.memory, s);
-	/* Until the kernel runs by tables of its own. */
+	/* Wait until the kernel runs with its own page tables. */
 	if (!(s->regs.rip & KERNEL_HALF) || (s->regs.cs & 3) == 3)
 		return EPOCH_SAME;
 	va = g->known ? mark_of(g) : mark_of_unread(g, s);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * epoch: whether the kernel that was found is still the one that runs.
+ * epoch: detects that another kernel runs than the one that was found.
  *
- * A kexec or a reboot replaces the kernel in the same memory. Its names would be wrong for the next kernel's addresses, so each
- * sample is proven to be of the kernel that was found: the page tables that the vCPU used lead to the same physical page as
- * before, with the same banner in it. Nothing that the kernel keeps for itself would do, as its memory may outlive it.
+ * A kexec or a reboot replaces the kernel in the same memory. The symbols would be wrong for the
+ * next kernel's addresses, so each sample is proven to be of the kernel that was found: the vCPU's
+ * page tables lead to the same physical page as before, with the same banner in it. The kernel's
+ * own data would prove nothing, as its memory may outlive it.
  *
- * A proof holds for EPOCH_PROOF_NS, in which no kernel can be replaced by another one: kexec checks the new image's bytes,
- * firmware starts, and a decompressor runs in between. On the consumer's thread.
+ * A proof holds for EPOCH_PROOF_NS, within which no kernel can be replaced by another one: kexec
+ * verifies the new image, firmware starts, and a decompressor runs in between. All functions are
+ * called by the consumer thread only.
  */
 #ifndef KVMPROF_PROFILE_RECORD_GUEST_EPOCH_H
 #define KVMPROF_PROFILE_RECORD_GUEST_EPOCH_H
@@ -19,28 +21,37 @@
 #include <stdint.h>
 
 #define EPOCH_PROOF_NS 5000000u
-/* Through a gdbstub each look stops the machine. */
+/* The same for a machine behind a gdbstub, where each read of memory stops the machine. */
 #define EPOCH_PROOF_SLOW_NS 20000000u
 #define EPOCH_MARK_BYTES 96u
 
 enum epoch_state {
-	EPOCH_SAME, /* the kernel that was found */
-	EPOCH_DOUBT, /* the sample proves nothing: its page tables or the memory are gone, or firmware ran */
-	EPOCH_OTHER, /* another kernel's code ran, by that kernel's page tables */
+	EPOCH_SAME,  /* the kernel that was found */
+	EPOCH_DOUBT, /* unproven: the page tables or the memory are gone, or firmware ran */
+	EPOCH_OTHER, /* another kernel's code ran, with that kernel's page tables */
 };
 
-/* A mark identifies a kernel in memory. All zero: nothing is known, and each sample counts as one of the same kernel. */
+/*
+ * Bytes that identify a kernel in memory. If all members are zero nothing is known, and each sample
+ * counts as EPOCH_SAME.
+ */
 struct epoch_mark {
-	uint64_t va, gpa; /* of the bytes, at run time */
+	uint64_t va, gpa; /* address of the bytes */
 	uint8_t bytes[EPOCH_MARK_BYTES];
-	uint32_t len;	    /* of bytes; 0: there is no mark */
-	uint64_t proven_ns; /* the time of the last sample that proved it; 0: none */
+	uint32_t len;	    /* number of bytes; 0: there is no mark */
+	uint64_t proven_ns; /* time of the last sample that was proven; 0: none */
 };
 
-/* Stores the bytes at va, as the page tables of *s map them, as the mark. Without them there is no mark. */
+/*
+ * Sets the mark to the bytes at va, as the page tables of *s map them. If they cannot be read there
+ * is no mark afterwards.
+ */
 void epoch_set(struct epoch_mark *m, const struct gmem *mem, const struct sample *s, uint64_t va);
 
-/* Returns whether *s is of the kernel of *m, and stores its time if it proves that. */
+/*
+ * Compares the mark with the memory as the page tables of *s map it. Returns the result, and stores
+ * the sample's time on a proof.
+ */
 enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const struct sample *s);
 
 #endif

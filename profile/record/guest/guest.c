@@ -10,14 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of such a guest. */
+/* The tid of a vCPU's samples in such a guest. */
 #define GUEST_TID(vcpu) (GUEST_PID + (vcpu))
-/* How often tasks that are gone are looked for. */
+/* How often exited tasks are searched for. */
 #define SWEEP_NS 1000000000u
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- creation ------------------------------------------------------------------------- */
 
-/* Creates the parts that need memory or files. Unless the kernel has to be found first, guest_begin() follows here. */
+/*
+ * Creates the parts that need memory or files. Unless the kernel has to be found first,
+ * guest_begin() follows here.
+ */
 static int create_parts(struct guest *g, struct err *e)
 {
 	const struct guest_options *opt = &g->opt;
@@ -121,7 +124,7 @@ void guest_destroy(struct guest *g)
 
 /* -- samples ------------------------------------------------------------------------- */
 
-/* A guest whose tasks can't be told apart has one thread for each vCPU. */
+/* Reports one thread for each vCPU, for a guest whose tasks cannot be told apart. */
 static int pseudo_task(struct guest *g, const struct sample *s, struct profile_sample *out,
 		       struct err *e)
 {
@@ -148,7 +151,7 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 	return ret;
 }
 
-/* A kernel without type information is searched for what it looks like, once programs run. */
+/* Searches the memory of a kernel without types for its structures, once programs run. */
 static int search(struct guest *g, const struct sample *s, struct err *e)
 {
 	struct target_linux *l = &g->target->linux_facts;
@@ -202,8 +205,8 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 }
 
 /*
- * While the kernel switches tasks, stack and page tables are the next task's before the
- * current task is: the frames of one program must not be shown under another's name.
+ * While the kernel switches tasks, stack and page tables are the next task's before `current` is.
+ * The frames of one program must not be shown under the name of another one.
  */
 static bool is_on_other_stack(const struct sample *s, uint64_t stack_size)
 {
@@ -220,14 +223,14 @@ static bool is_on_other_stack(const struct sample *s, uint64_t stack_size)
 
 static bool owns_user_frames(struct guest *g, const struct sample *s, struct guest_owner *owner)
 {
-	/* The idle task has no program; where tasks can't be told apart nobody can say. */
+	/* The idle task has no program; if tasks cannot be told apart the owner is unknown. */
 	if (!owner->task)
 		return s->task.state != SAMPLE_TASK_FOUND;
 	return !is_on_other_stack(s, target_stack_size(g->target)) &&
 	       (!g->maps || guest_maps_owns(g->maps, owner, s));
 }
 
-/* Hands the code that is known now to the unwinder. Returns whether it is other code than before. */
+/* Passes the known code to the unwinder. Returns whether it has changed. */
 static bool take_regions(struct guest *g)
 {
 	const uint64_t changes = guest_code_changes(g->code);
@@ -241,7 +244,7 @@ static bool take_regions(struct guest *g)
 	return true;
 }
 
-/* Code beside the kernel's own: modules, and what the kernel has made. */
+/* Learns about kernel code that is not in the image: modules and generated code. */
 static int see_code(struct guest *g, const struct sample *s, struct err *e)
 {
 	uint64_t ip = s->regs.rip;
@@ -261,8 +264,8 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 }
 
 /*
- * Proves the code beside the kernel's own that a sample's frames lie in. Where it may have been other code, the frame says so, and nothing
- * outside of it is known.
+ * Proves the code outside of the image in which a sample's frames lie. If it may have been other
+ * code, the frame is replaced by one that says so, and the outer frames are dropped.
  */
 static int prove_code(struct guest *g, const struct sample *s, struct stack *stack, struct err *e)
 {
@@ -279,7 +282,7 @@ static int prove_code(struct guest *g, const struct sample *s, struct stack *sta
 	return ret;
 }
 
-/* The mappings that a sample's user frames lie in; *fresh: they were read anew for it. */
+/* Reports the mappings in which a sample's user frames lie; *fresh: they were read again for it. */
 static int see_maps(struct guest *g, const struct sample *s, struct guest_owner *owner,
 		    const struct stack *stack, bool *fresh, struct err *e)
 {
@@ -333,7 +336,10 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		return 0;
 	ret = see_maps(g, s, &owner, stack, &fresh, e);
 	if (!ret && fresh) {
-		/* What is mapped says which tables count: with what is known now it may go further. */
+		/*
+		 * The mappings determine which tables apply: with the new ones the stack may be
+		 * unwound further.
+		 */
 		guest_cfi_begin(g->cfi, &owner, s);
 		unwind(&g->unwinder, s, stack);
 		ret = see_maps(g, s, &owner, stack, &fresh, e);
@@ -402,7 +408,7 @@ void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack)
 	unwind(&g->unwinder, s, stack);
 }
 
-/* -- what is known, for those who ask ---------------------------------------------------- */
+/* -- facts for other files ------------------------------------------------------------- */
 
 const struct target *guest_target(const struct guest *g)
 {
@@ -448,7 +454,7 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 		const struct symbol *s =
 			g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
 
-		/* A 32-bit kernel, or one without paging, is linked low. */
+		/* A 32-bit kernel, or one without paging, is linked at low addresses. */
 		if (s || g->target->live || g->target->kernel.text & KERNEL_HALF)
 			return s;
 	}
@@ -463,7 +469,10 @@ bool guest_kernel_is_named(struct guest *g, uint64_t va)
 	uint64_t *slot = &g->named[va * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (NAMED_SLOTS - 1)];
 	uint64_t off;
 
-	/* The host's have names, or an address in place of one, also before the sink is told of them. */
+	/*
+	 * A function of the host always has a name, or an address in place of one, even before the
+	 * sink has it.
+	 */
 	if ((va && *slot == va) || frame_host_owns(va))
 		return true;
 	if (!guest_kernel_symbol(g, va, &off))
@@ -524,7 +533,7 @@ bool guest_view(struct guest *g, struct guest_view *out, struct err *e)
 		return false;
 	}
 	if (!g->tasks || !l->have_task || !g->memory.root.cr3) {
-		/* Without types they may be found later; without a current task they never are. */
+		/* Without types they may be found later; without `current` they never are. */
 		err_set(e, EAGAIN, "%s: %.200s",
 			l->have_current ? "the guest's tasks are not found yet"
 					: "the guest's tasks cannot be told apart",

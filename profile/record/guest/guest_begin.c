@@ -13,17 +13,20 @@
 #include <errno.h>
 #include <string.h>
 
-/* A guest that stands while its mappings are read loses nothing by it: 12,500 instructions. */
+/* A guest that is stopped while its mappings are read loses no time by it: 12,500 instructions. */
 #define EXACT_RETRY_NS 100000u
-/* An order to the process that takes the samples is carried out before this time has passed. */
+/* The process that takes the samples has carried out an order before this time has passed. */
 #define PLAN_SETTLE_NS 20000000u
-/* A kernel that is replaced while it is read cannot be read, but the next one can. A kernel without names never can. */
+/*
+ * A kernel that is replaced while it is read cannot be read, but the next one can. A kernel without
+ * symbols never can.
+ */
 #define READ_TRIES 4u
 #define READ_RETRY_NS 250000000u
 
 /*
- * Kernel text by the image's own mapping, all else as the kernel has it mapped. Where
- * the kernel is not known, the image's addresses are somebody else's.
+ * Reads kernel text through the image's own mapping, and all else as the kernel has it mapped. If
+ * the kernel was not found, the image's addresses belong to something else.
  */
 static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 {
@@ -32,7 +35,10 @@ static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 	size_t n;
 
 	if (g->text && off < g->text_len && len <= g->text_len - off) {
-		/* Mostly what is before a return address: that is one instruction. */
+		/*
+		 * The most frequent read is that before a return address; with a constant length it
+		 * is one instruction.
+		 */
 		if (len == 8)
 			memcpy(dst, g->text + off, 8);
 		else
@@ -81,7 +87,7 @@ int guest_create_maps(struct guest *g, struct err *e)
 	if (ret)
 		return ret;
 	if (g->host.stands) {
-		/* Mappings are read while the guest stands at the sample. */
+		/* Mappings are read while the guest is stopped at the sample. */
 		guest_maps_set_clock(g->maps, g->host.now_ns, g->host.ctx);
 		guest_maps_set_retry(g->maps, EXACT_RETRY_NS);
 	}
@@ -132,7 +138,7 @@ void guest_set_late_plan(struct guest *g)
 	plan = target_task_plan(&t->linux_facts);
 	plan.stack_align = target_stack_size(t);
 	plan.other_kernel = g->later;
-	/* It counts from linked addresses. */
+	/* The plan counts from linked addresses. */
 	if (plan.current >= t->kernel.text + t->slide && plan.current < t->kernel.end + t->slide)
 		plan.current -= t->slide;
 	g->host.set_task_plan(g->host.ctx, &plan);
@@ -144,9 +150,10 @@ void guest_set_late_plan(struct guest *g)
 /* -- what runs before the kernel ------------------------------------------------------------- */
 
 /*
- * Places of a PC whose firmware is SeaBIOS, and which QEMU loads a bzImage into (QEMU hw/i386/x86.c, x86_load_linux();
- * SeaBIOS src/malloc.c, src/post.c): option ROMs and firmware below 1 MiB, the ROM below 4 GiB, and the firmware's own
- * copy, which it makes below the area that it keeps at the end of low memory: 16 MiB, or 256 KiB of a small machine.
+ * Addresses of a PC whose firmware is SeaBIOS, and into which QEMU loads a bzImage (QEMU
+ * hw/i386/x86.c, x86_load_linux(); SeaBIOS src/malloc.c, src/post.c): option ROMs and firmware
+ * below 1 MiB, the ROM below 4 GiB, and the firmware's own copy, which it makes below the area that
+ * it reserves at the end of low memory: 16 MiB, or 256 KiB of a small machine.
  */
 #define LOW_ROM UINT64_C(0xc0000)
 #define LOW_END UINT64_C(0x100000)
@@ -166,7 +173,7 @@ void guest_set_late_plan(struct guest *g)
 
 struct guest_boot_range {
 	uint64_t from, to;
-	const char *name, *symbol; /* of the module, and of all of it */
+	const char *name, *symbol; /* names of the module and of its only symbol */
 };
 
 struct guest_boot_ranges {
@@ -174,7 +181,7 @@ struct guest_boot_ranges {
 	unsigned int n;
 };
 
-/* Adds [from, to) without what other ranges and the kernel's own code have of it. */
+/* Adds [from, to) except for the parts that are in other ranges or in the kernel's own code. */
 static void add_range(struct guest_boot_ranges *r, const struct guest_boot_range *kernel,
 		      const struct guest_boot_range *add)
 {
@@ -201,8 +208,9 @@ static void add_range(struct guest_boot_ranges *r, const struct guest_boot_range
 }
 
 /*
- * Finds the guest-physical addresses of the kernel's code: a decompressor never lies there, as it would overwrite
- * itself, but the kernel's first instructions run there before it has its own page tables.
+ * Finds the guest-physical addresses of the kernel's code: a decompressor never lies there, as it
+ * would overwrite itself, but the kernel's first instructions run there before it has its own page
+ * tables.
  */
 static struct guest_boot_range kernel_code(const struct guest *g)
 {
@@ -217,7 +225,7 @@ static struct guest_boot_range kernel_code(const struct guest *g)
 	return r;
 }
 
-/* The firmware's copy of itself: where it was seen, or else where it may be. */
+/* Adds the firmware's copy of itself: where it was seen, or else where it may be. */
 static void add_firmware_copy(const struct guest *g, struct guest_boot_ranges *r,
 			      const struct guest_boot_range *kernel)
 {
@@ -270,7 +278,7 @@ static void find_boot_ranges(const struct guest *g, struct guest_boot_ranges *r)
 	if (!decompressor)
 		return;
 	add_range(r, &kernel, &setup);
-	/* As it was loaded, with its compressed kernel. */
+	/* The image as it was loaded, with its compressed kernel. */
 	all.symbol = DECOMPRESSOR "_start";
 	add_range(r, &kernel, &all);
 	/* Its copy of itself behind the buffer that it unpacks into. */
@@ -283,8 +291,9 @@ static void find_boot_ranges(const struct guest *g, struct guest_boot_ranges *r)
 }
 
 /*
- * Names all of a range. The list of symbols in a profile has no sizes: its readers, perf among them, take a symbol to
- * reach to the next one if that is near, and the last one to the end of its page. So the last byte has the name, too.
+ * Adds the symbols of a range. The list of symbols in a profile has no sizes: its readers, perf
+ * among them, assume that a symbol reaches to the next one if that is near, and the last one to the
+ * end of its page. Therefore the last byte has the name, too.
  */
 static int name_range(struct symtab *t, const struct guest_boot_range *r)
 {
@@ -299,8 +308,8 @@ static int name_range(struct symtab *t, const struct guest_boot_range *r)
 }
 
 /*
- * Firmware and decompressor have no symbols: one name for all of each tells where the time before the kernel went. A
- * module each for every piece, as they are not in the kernel's half.
+ * Names the firmware and the decompressor, which have no symbols: one name for each shows where the
+ * time before the kernel was spent. Each piece is a module, as it is not in the kernel's half.
  */
 static int name_boot_code(struct guest *g, struct err *e)
 {
@@ -334,8 +343,9 @@ static int name_boot_code(struct guest *g, struct err *e)
 }
 
 /*
- * Notes where firmware and decompressor run above 1 MiB, before the kernel does: without paging it is the firmware, as
- * a decompressor runs so only where it was loaded (arch/x86/boot/compressed/head_64.S).
+ * Notes where firmware and decompressor run above 1 MiB, before the kernel does: without paging it
+ * is the firmware, as a decompressor runs so only where it was loaded
+ * (arch/x86/boot/compressed/head_64.S).
  */
 static void see_boot_code(struct guest *g, const struct sample *s)
 {
@@ -352,7 +362,7 @@ static void see_boot_code(struct guest *g, const struct sample *s)
 		seen->high = ip;
 }
 
-/* Where the kernel is has been settled, whatever came out. */
+/* Called when the search for the kernel has ended, with or without success. */
 int guest_begin(struct guest *g, bool known, struct err *e)
 {
 	struct target *t = g->target;
@@ -375,12 +385,12 @@ int guest_begin(struct guest *g, bool known, struct err *e)
 	g->unwinder = target_unwinder(t);
 	g->unwinder.read_text = read_text;
 	g->unwinder.ctx = g;
-	/* Without memory for it each address is looked up anew. */
+	/* Without memory for the memo each address is looked up anew. */
 	g->unwinder.memo = known && t->orc ? orc_memo_create() : NULL;
 	if (g->is_linux)
 		g->unwinder.programs = g->reader;
 	if (!known) {
-		/* Names and tables at wrong addresses are worse than none. */
+		/* Symbols and tables at wrong addresses are worse than none. */
 		g->unwinder.symbols = NULL;
 		g->unwinder.orc = NULL;
 		g->unwinder.text_start = g->unwinder.text_end = 0;
@@ -397,11 +407,11 @@ int guest_begin(struct guest *g, bool known, struct err *e)
 		l->user_end = g->unwinder.user_end;
 	}
 	ret = g->sink->ops->kernel(g->sink, &k, e);
-	/* A decompressor may lie where the kernel came to lie afterwards. */
+	/* A decompressor may lie where the kernel is afterwards. */
 	if (g->opt.moves && !g->opt.placed)
 		g->unwinder.load_len = 0;
 	ret = ret ? ret : name_boot_code(g, e);
-	/* What is read of the image is read by now. */
+	/* All that is needed of the image was read. */
 	target_settle(t);
 	if (known)
 		g->text = target_text(t, &g->text_va, &g->text_len);
@@ -409,8 +419,8 @@ int guest_begin(struct guest *g, bool known, struct err *e)
 }
 
 /*
- * Reads the kernel without its image: when its entry points are set its tables are all there. Returns false if that
- * failed and is to be tried again.
+ * Reads the kernel without its image: when its entry points are set its tables are all there.
+ * Returns false if that failed and is to be tried again.
  */
 static bool read_live(struct guest *g, const struct sample *s, uint64_t inside, int *ret,
 		      struct err *e)
@@ -440,7 +450,7 @@ static bool read_live(struct guest *g, const struct sample *s, uint64_t inside, 
 	return true;
 }
 
-/* The target was moved to where g->slide says. */
+/* Begins after the target was moved by g->slide. */
 static int guest_begin_moved(struct guest *g, struct err *e)
 {
 	if (g->host.set_slide)
@@ -485,10 +495,13 @@ uint64_t guest_fault_handler(const struct guest *g, const struct sample *s)
 	return (uint64_t)gate[2] << 32 | (gate[1] & 0xffff0000u) | (gate[0] & 0xffffu);
 }
 
-/* Returns the address of code of the kernel, or 0 if it is not known yet. */
+/* Returns the address of code of the kernel, or 0 if unknown (yet). */
 static uint64_t address_inside(const struct guest *g, const struct sample *s)
 {
-	/* A kernel that has just begun has no IDT of its own, and LSTAR is still the one before it. */
+	/*
+	 * A kernel that has just begun has no IDT of its own, and LSTAR is still that of the kernel
+	 * before.
+	 */
 	if ((g->later || g->failed_reads) && s->regs.rip >= LIVEKERNEL_LOW &&
 	    s->regs.rip < LIVEKERNEL_HIGH)
 		return s->regs.rip;
@@ -550,7 +563,7 @@ bool guest_search_tasks(struct guest_search *g, struct target_linux *l, const st
 	return true;
 }
 
-/* A process that ran: the more are known, the surer is what is found. */
+/* Remembers a process that ran: the more are known, the more reliable the result is. */
 static void search_remember(struct guest_search *g, const struct sample *s)
 {
 	for (size_t i = 0; i < g->n; i++)
@@ -583,7 +596,7 @@ bool guest_search_maps(struct guest_search *g, struct target_linux *l, const str
 	struct linux_file_known files[GUEST_SEARCH_MAX_FILES];
 	size_t n;
 
-	/* In the kernel the task's tables may be lent to another. */
+	/* In the kernel the task's page tables may be borrowed by another task. */
 	if (l->have_mm || !symbols || s->task.state != SAMPLE_TASK_FOUND || !s->task.mm ||
 	    s->mode != SAMPLE_USER)
 		return false;

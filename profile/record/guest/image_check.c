@@ -23,7 +23,7 @@ __attribute__((format(printf, 4, 5))) static void image_check_say(struct image_c
 	va_end(ap);
 }
 
-/* More of the same row, which takes it down to `answer` at most. */
+/* Appends to the text of a row, and lowers its answer to `answer` if it was better. */
 static void image_check_but(struct image_check *c, enum image_check_what what,
 			    enum image_check_answer answer, const char *text, const char *more)
 {
@@ -35,8 +35,8 @@ static void image_check_but(struct image_check *c, enum image_check_what what,
 }
 
 /*
- * Without CONFIG_KALLSYMS_ALL a kernel has the names of its functions only, but for those
- * of a few borders. With it, a quarter are variables.
+ * Without CONFIG_KALLSYMS_ALL a kernel has the names of its functions only, and those of a few
+ * section borders. With it, a quarter of the symbols are variables.
  */
 static bool has_variables(const struct symtab *t)
 {
@@ -150,13 +150,13 @@ static void check_modules(const struct target *t, struct image_check *c)
 				"where their ORC tables are is not known", "");
 }
 
-/* A maple tree says what is mapped also where no type does (mm_find.c): since 6.1. */
+/* A maple tree (since 6.1) shows what is mapped even without types (mm_find.c). */
 static bool has_maple_tree(const struct target *t)
 {
 	return t->symbols && symtab_find(t->symbols, "mas_find");
 }
 
-/* Of a task that is known. */
+/* Requires that the task is known. */
 static const char *by_types(enum image_check_answer tasks)
 {
 	return tasks == IMAGE_CHECK_SEARCHED ? "by the kernel's types, once tasks are found"

@@ -26,14 +26,14 @@ struct region {
 	bool named;
 };
 
-/* One program in one process: another one with the same pid has another mm. */
+/* One program in one process: another program with the same pid has another mm. */
 struct jit_process {
 	uint32_t pid;
-	uint32_t turn; /* how many programs of this pid had such code before */
+	uint32_t turn; /* number of earlier programs of this pid with such code */
 	uint64_t mm;
-	bool settled; /* names were looked for */
+	bool settled; /* symbols were searched for */
 	uint8_t build_id[GUEST_BUILD_ID];
-	struct region *region; /* do not overlap; in order when settled */
+	struct region *region; /* not overlapping; sorted when `settled` */
 	size_t n, cap;
 };
 
@@ -41,9 +41,9 @@ struct guest_jit {
 	struct userfile_finder *finder;
 	struct sink *sink;
 	const struct jit_source *source; /* NULL: none */
-	uint64_t run;			 /* tells this run's build ids from another's */
+	uint64_t run;			 /* distinguishes this run's build ids from another's */
 	struct jit_process *process;
-	struct idmap last; /* by pid: the last process that has it */
+	struct idmap last; /* by pid: the last process that had it */
 	size_t n, cap, nregions;
 	struct guest_jit_stats stats;
 };
@@ -82,8 +82,8 @@ const struct guest_jit_stats *guest_jit_stats(const struct guest_jit *j)
 }
 
 /*
- * perf knows a DSO by its name alone, so that what has names of its own is called by
- * one: a second program of a pid is `[jit:PID#2]`.
+ * perf identifies a DSO by its name only, so each program with symbols has its own: a second
+ * program of a pid is `[jit:PID#2]`.
  */
 static void dso_name(char name[NAME_MAX_LEN], const struct jit_process *p)
 {
@@ -93,7 +93,7 @@ static void dso_name(char name[NAME_MAX_LEN], const struct jit_process *p)
 		snprintf(name, NAME_MAX_LEN, "[jit:%" PRIu32 "]", p->pid);
 }
 
-/* -- maps out of the guest's memory ------------------------------------------------------ */
+/* -- maps from the guest's memory ----------------------------------------------------- */
 
 #define CHUNK 65536u
 
@@ -145,8 +145,9 @@ static int read_all(const struct linux_file *f, struct buf *out, const char *pat
 }
 
 /*
- * Append the map of process pid, whose mm_struct is mm, as far as its lines are in memory.
- * -ENOENT: there is none, or it can't be found; -ENODATA: none of it is in memory. e has the reason.
+ * Appends the map of process pid, whose mm_struct is at mm, as far as its lines are in memory.
+ * Returns 0, -ENOENT if there is none or it cannot be found, -ENODATA if no part of it is in
+ * memory, -EFBIG or -ENOMEM; *e has the reason.
  */
 static int jit_source_read(const struct jit_source *s, uint32_t pid, uint64_t mm, struct buf *out,
 			   struct err *e)
@@ -187,7 +188,9 @@ static int by_start(const void *a, const void *b)
 
 #define JIT_DOUBT " [or older code]"
 
-/* Code in the place of another function's: a sample may be older than it. */
+/*
+ * Adds a symbol. Code in the place of another function's is marked: a sample may be older than it.
+ */
 static int add_name(struct guest_jit *j, const struct perfmap *m, const struct symbol *s,
 		    struct symtab *out, uint64_t from, uint64_t to)
 {
@@ -202,7 +205,7 @@ static int add_name(struct guest_jit *j, const struct perfmap *m, const struct s
 	return symtab_add(out, from, to - from, 't', name);
 }
 
-/* What the map says of the regions; both are in order of address. */
+/* Adds the map's symbols that lie in the regions; both are sorted by address. */
 static int take_names(struct guest_jit *j, struct jit_process *p, const struct perfmap *m,
 		      struct symtab *out)
 {
@@ -220,7 +223,7 @@ static int take_names(struct guest_jit *j, struct jit_process *p, const struct p
 			uint64_t to = end < g->end ? end : g->end;
 			int ret = add_name(j, m, s, out, from, to);
 
-			/* What fits is better than nothing. */
+			/* The symbols that fit are better than none. */
 			if (ret)
 				return ret == -E2BIG ? 0 : ret;
 			j->stats.named += !g->named;
@@ -230,7 +233,7 @@ static int take_names(struct guest_jit *j, struct jit_process *p, const struct p
 	return 0;
 }
 
-/* An ELF file whose offsets are the process's addresses. */
+/* Writes an ELF file whose file offsets are the process's addresses. */
 static int write_elf(struct buf *out, const struct jit_process *p, const char *name,
 		     const struct symtab *symbols, struct err *e)
 {
@@ -282,7 +285,7 @@ struct jit_text {
 	size_t len;
 };
 
-/* Names out of a map's text. */
+/* Adds the symbols of a map's text. */
 static int take_map(struct guest_jit *j, struct jit_process *p, struct symtab *out,
 		    const char *path, const struct jit_text *text, struct err *e)
 {
@@ -347,7 +350,7 @@ static int read_map(struct guest_jit *j, struct jit_process *p, struct symtab *o
 	return ret;
 }
 
-/* Once for each program. That there are no names is no error. */
+/* Reads the symbols of one program, once. Missing symbols are not an error. */
 static int jit_settle(struct guest_jit *j, struct jit_process *p, struct err *e)
 {
 	struct symtab *symbols;
@@ -404,8 +407,8 @@ static int add_process(struct guest_jit *j, uint32_t pid, uint32_t turn, uint64_
 }
 
 /*
- * *out stays NULL when there are too many. When another program has taken the pid, the
- * former one's map is about to be overwritten: now or never.
+ * *out stays NULL if there are too many processes. If another program has the pid now, the former
+ * one's map is about to be overwritten, so it is read now.
  */
 static int find_process(struct guest_jit *j, const struct profile_map *map, uint64_t mm,
 			struct jit_process **out, struct err *e)
@@ -434,7 +437,7 @@ static int find_process(struct guest_jit *j, const struct profile_map *map, uint
 	return 0;
 }
 
-/* Joined with those that it overlaps: they are the same one, that has grown. */
+/* Joins the region with those that it overlaps: they are the same one, which has grown. */
 static int add_region(struct guest_jit *j, struct jit_process *p, uint64_t start, uint64_t end)
 {
 	struct region fresh = { start, end, false };

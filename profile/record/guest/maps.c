@@ -16,22 +16,22 @@
 /* -- one process's mappings ---------------------------------------------------------- */
 
 /*
- * One process's mappings with code, and whether they are still those.
+ * The executable mappings of one process, and whether they are unchanged.
  *
- * The kernel hands out the addresses of structures again. So a mapping is the one it
- * was when its file is, and a file is told by what is in its inode (linux_file_id),
- * in kernels without types by its inode's address and its path. Used by the
- * consumer's thread alone.
+ * The kernel reuses the addresses of structures. A mapping is therefore the same if its file is,
+ * and a file is identified by the content of its inode (linux_file_id), in kernels without types by
+ * its inode's address and its path.
  */
 struct guest_mapped {
 	struct linux_vmas vmas;
 	struct guest_mark *mark; /* one for each of vmas */
 	size_t cap;		 /* of mark */
-	bool counted;		 /* the kernel had this number of changes before they were read */
+	/* `changes` was the process's number of changes before they were read */
+	bool counted;
 	uint32_t changes;
 };
 
-/* Its mark; v is one of m->vmas. */
+/* Returns the mark of v, which is one of m->vmas. */
 static struct guest_mark *mapped_mark(const struct guest_mapped *m, const struct linux_vma *v)
 {
 	return &m->mark[v - m->vmas.v];
@@ -44,7 +44,7 @@ static void mapped_deinit(struct guest_mapped *m)
 	*m = (struct guest_mapped){ 0 };
 }
 
-/* Never 0. */
+/* Returns a hash that is never 0. */
 static uint64_t path_hash(const struct linux_mm_layout *l, const struct memory *memory,
 			  uint64_t file)
 {
@@ -67,15 +67,15 @@ static void identify(struct guest_mark *mark, const struct linux_mm_layout *l,
 }
 
 /*
- * Read them all anew; nothing is told, and all was so at now_ns. Other than LINUX_OK: what
- * was found in order. LINUX_NO_MEMORY: ours.
+ * Reads all mappings again without reporting them; all existed at now_ns. A result other than
+ * LINUX_OK means that only the first ones were found. LINUX_NO_MEMORY is our own lack of memory.
  */
 static enum linux_why mapped_read(struct guest_mapped *m, const struct linux_mm_layout *l,
 				  const struct memory *memory, uint64_t mm, uint64_t now_ns)
 {
 	enum linux_why why;
 
-	/* Before: a change while they are read is one that is seen later. */
+	/* Read first, so that a change during the read is noticed later. */
 	m->counted = linux_mm_changes(l, memory, mm, &m->changes);
 	why = linux_mm_vmas(l, memory, mm, LINUX_VM_EXEC, &m->vmas);
 	if (ARRAY_FIT(m->mark, m->vmas.n, m->cap)) {
@@ -89,7 +89,10 @@ static enum linux_why mapped_read(struct guest_mapped *m, const struct linux_mm_
 	return why;
 }
 
-/* Behind the last of m, go on as old has it, which stays as it is. false: no memory. */
+/*
+ * Appends the mappings of *old behind the last one of m; *old is unchanged. Returns false if out of
+ * memory.
+ */
 static bool mapped_append(struct guest_mapped *m, const struct guest_mapped *old)
 {
 	struct linux_vmas *to = &m->vmas;
@@ -114,7 +117,10 @@ static bool is_same_file(const struct guest_mark *a, const struct guest_mark *b)
 	return a->path == b->path && !memcmp(&a->file, &b->file, sizeof(a->file));
 }
 
-/* i-th of a and k-th of b: where both are, do they show the same bytes of the same file? */
+/*
+ * Returns whether mapping i of a and mapping k of b show the same bytes of the same file where they
+ * overlap.
+ */
 static bool mapped_agree(const struct guest_mapped *a, size_t i, const struct guest_mapped *b,
 			 size_t k)
 {
@@ -126,7 +132,10 @@ static bool mapped_agree(const struct guest_mapped *a, size_t i, const struct gu
 	       is_same_file(&a->mark[i], &b->mark[k]);
 }
 
-/* Has nothing gone or changed since they were read? false: it cannot be known without a look. */
+/*
+ * Returns whether nothing was unmapped or changed since they were read; false as well if that
+ * cannot be known without reading.
+ */
 static bool mapped_unchanged(const struct guest_mapped *m, const struct linux_mm_layout *l,
 			     const struct memory *memory, uint64_t mm)
 {
@@ -135,14 +144,17 @@ static bool mapped_unchanged(const struct guest_mapped *m, const struct linux_mm
 	return m->counted && linux_mm_changes(l, memory, mm, &changes) && changes == m->changes;
 }
 
-/* Does the process have this mapping at this moment? false, too, where that cannot be known. */
+/*
+ * Returns whether the process has this mapping at this moment; false as well if that cannot be
+ * known.
+ */
 static bool mapped_holds(const struct guest_mapped *m, const struct linux_mm_layout *l,
 			 const struct memory *memory, uint64_t mm, const struct linux_vma *v)
 {
 	struct guest_mark now = { 0 };
 	struct linux_vma w;
 
-	/* Any address of it; it may have been cut or joined with its neighbour since. */
+	/* Any address of it would do; it may have been split or joined with its neighbour since. */
 	if (linux_mm_lookup(l, memory, mm, v->start, &w) != LINUX_OK || w.start != v->start ||
 	    w.end != v->end || !(w.flags & LINUX_VM_EXEC) || !w.file != !v->file ||
 	    w.file_off != v->file_off)
@@ -151,9 +163,9 @@ static bool mapped_holds(const struct guest_mapped *m, const struct linux_mm_lay
 	return is_same_file(&now, mapped_mark(m, v));
 }
 
-/* -- all ----------------------------------------------------------------------------- */
+/* -- all processes --------------------------------------------------------------------- */
 
-/* A PCID, and which half of a pair of tables it is (page-table isolation). */
+/* The PCID, and which one of a pair of page tables it is (page-table isolation). */
 #define CR3_FLAGS (UINT64_C(1) << 63 | 0x1fff)
 
 #define MAPS_MAX_REUSED 256u
@@ -166,16 +178,19 @@ struct maps_process {
 	uint32_t pid;
 	uint64_t mm, program;	    /* as in its task */
 	uint64_t space;		    /* its CR3 without CR3_FLAGS; 0: not known yet */
-	struct guest_mapped mapped; /* since the sink heard of this program */
-	/* Places that had another mapping before, or whose mapping has gone, since the program began. */
+	struct guest_mapped mapped; /* as reported to the sink for this program */
+	/*
+	 * Ranges that had another mapping before, or whose mapping is gone, since the program
+	 * began.
+	 */
 	struct maps_range *reused;
 	size_t nreused, reused_cap;
-	bool reused_all; /* they are too many to be told apart */
+	bool reused_all; /* there are too many to tell them apart */
 	bool was_read;
-	bool ended;	   /* at the last look it was gone: its samples are late ones */
-	uint64_t read_ns;  /* the sample for which it was tried last */
-	uint64_t retry_ns; /* how long that is enough */
-	/* On the host's clock: all was so at the first, and read completely at the second. */
+	bool ended;	   /* it was gone at the last read: its remaining samples are late ones */
+	uint64_t read_ns;  /* time of the sample for which they were last read */
+	uint64_t retry_ns; /* no further read within this time */
+	/* On the clock: the mappings existed at whole_ns, and were completely read at done_ns. */
 	uint64_t whole_ns, done_ns;
 };
 
@@ -284,7 +299,9 @@ struct guest_owner guest_maps_owner(const struct guest_maps *g, const struct gue
 	return (struct guest_owner){ .task = task, .maps = g && task ? maps_known(g, task) : NULL };
 }
 
-/* A process, or a program of one, that has no entry yet; NULL: no memory. */
+/*
+ * Adds or resets the entry of a process, or of a new program of one. Returns NULL if out of memory.
+ */
 static struct maps_process *maps_enter(struct guest_maps *g, const struct guest_task *task)
 {
 	struct maps_process *p;
@@ -293,7 +310,7 @@ static struct maps_process *maps_enter(struct guest_maps *g, const struct guest_
 	p = idmap_get(&g->by_pid, task->pid, &i) ? &g->process[i] : maps_add(g, task->pid);
 	if (!p || (p->mm == task->mm && p->program == task->program))
 		return p;
-	/* Another process or program: the sink has forgotten what there was. */
+	/* A new process or program: the sink has dropped the earlier mappings. */
 	g->stats.processes++;
 	p->mm = task->mm;
 	p->program = task->program;
@@ -326,9 +343,9 @@ static struct guest_dso *dso_of(struct guest_maps *g, const struct maps_process 
 }
 
 /*
- * Was it made by the program itself? Also in memory that is mapped once for writing
- * and once for execution, as a file that no directory knows; name is as in
- * /proc/PID/maps, or "" when it could not be read.
+ * Returns whether the program generated this code itself. Also true for memory that is mapped once
+ * for writing and once for execution, as a file that no directory contains; name is as in
+ * /proc/PID/maps, or "" if it could not be read.
  */
 static bool is_made_at_run_time(const struct linux_vma *v, const struct guest_dso *dso,
 				const char *name)
@@ -339,10 +356,10 @@ static bool is_made_at_run_time(const struct linux_vma *v, const struct guest_ds
 	       (!strncmp(name, "/memfd:", 7) || !strncmp(name, "/dev/zero", 9));
 }
 
-/* perf would look for names in the host's /tmp/perf-PID.map under these. */
+/* For these names perf would read symbols from the host's /tmp/perf-PID.map. */
 #define ANONYMOUS "[anonymous code]"
 
-/* As is_anon_memory() and is_no_dso_memory() of perf's util/map.c have it. */
+/* Follows is_anon_memory() and is_no_dso_memory() of perf's util/map.c. */
 static bool is_anonymous_to_perf(const char *name)
 {
 	static const char *const start[] = { "//anon", "/dev/zero", "/anon_hugepage", "/SYSV" };
@@ -353,10 +370,10 @@ static bool is_anonymous_to_perf(const char *name)
 	return false;
 }
 
-/* Over what may have been mapped there, where that isn't known. */
+/* Replaces a mapping where it is unknown what was mapped. */
 #define CHANGED "[changed mapping]"
 
-/* *told: the sink knows it. Else it is told when it is seen again. */
+/* *told: it was reported to the sink. Otherwise it is reported when it is seen again. */
 static int maps_announce(struct guest_maps *g, const struct maps_process *p, const struct sample *s,
 			 const struct linux_vma *v, bool *told, struct err *e)
 {
@@ -380,7 +397,7 @@ static int maps_announce(struct guest_maps *g, const struct maps_process *p, con
 		return err_nomem(e);
 	if (linux_vma_name(g->layout, g->memory, p->mm, v, name) != LINUX_OK || !*name)
 		snprintf(name, LINUX_PATH_MAX, "%s", v->file ? "[unknown file]" : "");
-	/* exec maps the vDSO first and says afterwards where that is. */
+	/* exec maps the vDSO first and stores its address later. */
 	if (!v->file && (v->flags & LINUX_VM_DONTEXPAND) && !strcmp(name, "//anon"))
 		return 0;
 	*told = true;
@@ -404,9 +421,9 @@ static int maps_announce(struct guest_maps *g, const struct maps_process *p, con
 	return ret;
 }
 
-/* -- places that are used again ------------------------------------------------------- */
+/* -- ranges that are reused ----------------------------------------------------------- */
 
-/* From now on a name counts there only for the time for which it is proven. */
+/* From now on a name is valid there only for the time for which it is proven. */
 static void note_reused(struct maps_process *p, uint64_t start, uint64_t end)
 {
 	for (size_t i = 0; i < p->nreused; i++)
@@ -426,13 +443,16 @@ static bool is_reused(const struct maps_process *p, const struct linux_vma *v)
 	return p->reused_all;
 }
 
-/* Were the mappings at the sample those that were read? false: it cannot be known. */
+/*
+ * Returns whether the mappings at the sample were those that were read; false as well if that
+ * cannot be known.
+ */
 static bool is_of_state(const struct guest_mapped *m, const struct sample *s)
 {
 	return s->task.has_changes && m->counted && s->mm_changes == m->changes;
 }
 
-/* From now on nothing is known of this part of the process. */
+/* Discards what is known of this range of the process. */
 static int forget_range(struct guest_maps *g, struct maps_process *p, uint64_t start, uint64_t end,
 			uint64_t time_ns, struct err *e)
 {
@@ -454,9 +474,8 @@ static int forget_range(struct guest_maps *g, struct maps_process *p, uint64_t s
 }
 
 /*
- * What the sink was told of the i-th old mapping and isn't so any more. A file's names
- * must not stay; code without a file has its names by address, and stays what it is
- * until a file takes its place.
+ * Withdraws what the sink was told of old mapping i and is no longer true. A file's symbols must
+ * not stay; code without a file has its symbols by address, and stays until a file takes its place.
  */
 static int forget_old(struct guest_maps *g, struct maps_process *p, size_t i, uint64_t time_ns,
 		      struct err *e)
@@ -488,12 +507,13 @@ static int forget_old(struct guest_maps *g, struct maps_process *p, size_t i, ui
 	return ret;
 }
 
-/* What is known of the k-th fresh mapping from what there was. */
+/* The relation of fresh mapping k to the earlier ones. */
 enum news {
-	NEWS_NONE,  /* told before */
-	NEWS,	    /* there was nothing in its place, or a part of it */
-	NEWS_AGAIN, /* there was something earlier, and it has gone */
-	NEWS_OTHER, /* there was another: a sample from before it was noticed may be of either */
+	NEWS_NONE,  /* reported before */
+	NEWS,	    /* nothing was in its place, or a part of it */
+	NEWS_AGAIN, /* something was there earlier, and is gone */
+	/* another mapping was there: a sample from before this was noticed may be of either */
+	NEWS_OTHER,
 };
 
 static enum news news_of(const struct guest_maps *g, const struct maps_process *p, size_t k)
@@ -513,13 +533,13 @@ static enum news news_of(const struct guest_maps *g, const struct maps_process *
 		    old->file_off == v->file_off)
 			news = NEWS_NONE;
 	}
-	/* An earlier mapping of that place may have gone between two looks. */
+	/* An earlier mapping there may have disappeared between two reads. */
 	return news == NEWS && v->file && is_reused(p, v) ? NEWS_AGAIN : news;
 }
 
 /*
- * The k-th fresh mapping is the i-th old one. It has been so all the time if nothing has changed since; where a place is used again, another one
- * may have been there in between.
+ * Fresh mapping k is old mapping i. It existed all the time if nothing has changed since; in a
+ * reused range another mapping may have been there in between.
  */
 static void keep_since(const struct guest_maps *g, const struct maps_process *p, size_t k)
 {
@@ -532,7 +552,7 @@ static void keep_since(const struct guest_maps *g, const struct maps_process *p,
 		fresh->mark[k].since_ns = mapped_mark(old, w)->since_ns;
 }
 
-/* Tell the sink what is different in the first `found` fresh mappings; the rest is kept. */
+/* Reports the differences in the first `found` fresh mappings to the sink; the rest is kept. */
 static int tell_news(struct guest_maps *g, struct maps_process *p, const struct sample *s,
 		     size_t found, struct err *e)
 {
@@ -559,8 +579,8 @@ static int tell_news(struct guest_maps *g, struct maps_process *p, const struct 
 }
 
 /*
- * A walk that broke off tells nothing of what lies behind, which stays as it was. But what
- * cannot be shown to be there still may be another by now: its names must not stay.
+ * A walk that was cut short shows nothing of the mappings behind that point, which stay as they
+ * were. But those that cannot be shown to exist may be others by now: their names must not stay.
  */
 static int keep_rest(struct guest_maps *g, struct maps_process *p, uint64_t time_ns, struct err *e)
 {
@@ -582,7 +602,7 @@ static int keep_rest(struct guest_maps *g, struct maps_process *p, uint64_t time
 		return ret;
 	if (!mapped_append(&g->fresh, old))
 		return err_nomem(e);
-	/* They are as old as this number, not as the fresh ones. */
+	/* These are as old as this number of changes, not as the fresh ones. */
 	g->fresh.counted = old->counted;
 	g->fresh.changes = old->changes;
 	return 0;
@@ -605,7 +625,7 @@ static int read_again(struct guest_maps *g, struct maps_process *p, const struct
 		g->stats.failed++;
 		g->stats.why = linux_why_text(why);
 	}
-	/* An mm that was given back is soon another process's. */
+	/* A freed mm_struct is soon reused by another process. */
 	if (!guest_tasks_has_mm(g->tasks, task)) {
 		g->stats.failed += why == LINUX_OK;
 		g->stats.why = "the process has ended";
@@ -624,7 +644,7 @@ static int read_again(struct guest_maps *g, struct maps_process *p, const struct
 	return ret;
 }
 
-/* A stack's frames mostly lie in the mapping that the one before lies in; NULL: there was none. */
+/* Most frames of a stack lie in the same mapping as the frame before; NULL: there was none. */
 static const struct linux_vma *vma_near(const struct linux_vmas *s, const struct linux_vma *before,
 					uint64_t va)
 {
@@ -633,8 +653,9 @@ static const struct linux_vma *vma_near(const struct linux_vmas *s, const struct
 }
 
 /*
- * Is the sample later than what is known of the mappings its frames lie in, and are they
- * others now? Samples come in batches: one look is enough for all those taken before it.
+ * Returns whether the sample is later than what is known of the mappings its frames lie in, and
+ * these have changed. Samples come in batches: one check serves all samples that were taken before
+ * it.
  */
 static bool has_changed(const struct guest_maps *g, struct maps_process *p, const struct sample *s,
 			const uint64_t *ip, unsigned int n)
@@ -656,7 +677,7 @@ static bool has_changed(const struct guest_maps *g, struct maps_process *p, cons
 		mark = v ? mapped_mark(&p->mapped, v) : NULL;
 		if (!mark || time_ns <= mark->checked_ns)
 			continue;
-		/* A mapping that is found again proves nothing where others had its place. */
+		/* Finding a mapping again proves nothing where others had its place. */
 		if ((p->mapped.counted && is_reused(p, v)) ||
 		    !mapped_holds(&p->mapped, g->layout, g->memory, p->mm, v))
 			return true;
@@ -665,7 +686,7 @@ static bool has_changed(const struct guest_maps *g, struct maps_process *p, cons
 	return false;
 }
 
-/* What is known of a sample's frames: how many lie in no mapping, and in one that is not told. */
+/* The number of a sample's frames in no mapping, and in mappings that were not reported. */
 struct maps_placed {
 	unsigned int unmapped, untold;
 };
@@ -684,7 +705,7 @@ static struct maps_placed place_frames(const struct maps_process *p, const uint6
 	return is;
 }
 
-/* Are the mappings to be read for this sample? */
+/* Returns whether the mappings are to be read for this sample. */
 static bool is_due(struct guest_maps *g, struct maps_process *p, const struct sample *s,
 		   const uint64_t *ip, unsigned int n, const struct maps_placed *is)
 {
@@ -694,20 +715,22 @@ static bool is_due(struct guest_maps *g, struct maps_process *p, const struct sa
 
 	if (!p->was_read)
 		return true;
-	/* Samples of several vCPUs may be a little out of order. */
+	/* Samples of several vCPUs may be slightly out of order. */
 	age = time_ns > p->read_ns ? time_ns - p->read_ns : 0;
 	enough = known ? GUEST_MAPS_REFRESH_NS : p->retry_ns;
 	if (age > enough) {
-		/* Addresses that are mapped nowhere come with each sample of a broken stack. */
+		/* Each sample of a broken stack has addresses that are mapped nowhere. */
 		if (!known && p->retry_ns < GUEST_MAPS_REFRESH_NS)
 			p->retry_ns *= 2;
 		return true;
 	}
-	/* What had taken another's place when it was noticed is certain now. */
+	/* A mapping that had replaced another one when this was noticed is certain now. */
 	return (is->untold && time_ns > p->done_ns) || has_changed(g, p, s, ip, n);
 }
 
-/* Takes the names from mappings at places that are used again, if they are not proven for the moment of the sample. */
+/*
+ * Removes the names from mappings in reused ranges that are not proven for the time of the sample.
+ */
 static int doubt_frames(struct guest_maps *g, struct maps_process *p, const struct sample *s,
 			const uint64_t *ip, unsigned int n, struct err *e)
 {

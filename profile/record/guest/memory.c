@@ -26,8 +26,8 @@ void guest_memory_renew(struct guest_memory *g)
 }
 
 /*
- * A translation that was looked up after a sample was taken is as good for it as one that is
- * looked up now, and it comes from a time that is nearer to the sample's.
+ * A translation that was looked up after a sample was taken is as good for it as one that is looked
+ * up now, and is closer to the sample's time.
  */
 static void memory_next_sample(struct guest_memory *g, uint64_t time_ns)
 {
@@ -64,7 +64,7 @@ void guest_memory_see(struct guest_memory *g, const struct sample *s)
 	};
 	uint64_t gpa;
 
-	/* What is read next shall be as new as the sample. */
+	/* The following reads must not be older than the sample. */
 	if (g->mem->remote)
 		gmem_remote_forget(g->mem->remote);
 	memory_next_sample(g, s->time_ns);
@@ -76,13 +76,13 @@ void guest_memory_see(struct guest_memory *g, const struct sample *s)
 	 * program's table, which lacks most of the kernel: the next sample replaces it.
 	 */
 	root.cr3 &= ~CR3_PCID;
-	/* The space alone does not tell how its tables are to be read. */
+	/* The CR3 alone does not determine how the tables are to be read. */
 	if (memcmp(&root, &g->root, sizeof(root)) != 0)
 		guest_memory_renew(g);
 	g->root = root;
 	if (g->init_tables && guest_memory_walk(g, g->init_tables, &gpa) && gpa) {
 		g->root.cr3 = gpa & ~CR3_PCID;
-		/* Early in boot it isn't filled yet. */
+		/* Early in boot it is not filled in yet. */
 		if (guest_memory_walk(g, g->init_tables, &gpa) && gpa == g->root.cr3 &&
 		    guest_memory_walk(g, s->regs.rip, &gpa))
 			g->settled = true;

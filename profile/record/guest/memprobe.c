@@ -66,7 +66,7 @@ static void look_at_host(struct memprobe *m, const struct sample *s, struct mem_
 		r->host = MEM_HOST_DEVICE;
 		return;
 	}
-	/* Behind a gdbstub there may be another machine. */
+	/* The machine behind a gdbstub may be on another host. */
 	if (m->mem->remote && !m->mem->remote->pid) {
 		r->host = MEM_HOST_NO_FILE;
 		return;
@@ -117,7 +117,10 @@ static uint8_t region_of(struct memprobe *m, const struct sample *s, struct gues
 
 	if (r->status == MEM_NOT_CANONICAL)
 		return MEM_REGION_UNKNOWN;
-	/* Below, where programs are, but not theirs: one to one, as a kernel begins to run. */
+	/*
+	 * The lower half without the user bit is not a program's: an identity mapping, as a kernel
+	 * has when it begins.
+	 */
 	if (!(va & KERNEL_HALF) && r->status == MEM_OK && !(r->flags & MEM_FLAG_USER))
 		return MEM_KERNEL_OTHER;
 	if (vmas && owner && owner->task && !(va & KERNEL_HALF))

@@ -23,8 +23,8 @@
 #define MODULES_END UINT64_C(0xffffffffff000000)
 
 /*
- * Where a process's mappings are not known, its stack is what lies near rsp: below, what a
- * leaf function may use (the psABI's red zone), above, the callers' frames.
+ * If a process's mappings are unknown, memory near rsp counts as its stack: below, the red zone
+ * that a leaf function may use (psABI); above, the callers' frames.
  */
 #define USER_RED_ZONE 128u
 #define USER_STACK_NEAR 65536u
@@ -50,7 +50,7 @@ void memregion_layout_init(struct mem_layout *l, enum mem_layout_of kernel,
 		l->etext = 0;
 	l->percpu = memregion_find(symbols, "__per_cpu_start");
 	l->percpu_end = memregion_find(symbols, "__per_cpu_end");
-	/* Linked into the image, and no area of its own for each CPU: a kernel for one. */
+	/* They are linked into the image without one area for each CPU: a kernel for one CPU. */
 	l->percpu_fixed = l->percpu >= text && l->percpu < end && text &&
 			  !memregion_find(symbols, "__per_cpu_offset");
 	l->page_offset_at = memregion_find(symbols, "page_offset_base");
@@ -74,7 +74,10 @@ void memregion_layout_read(struct mem_layout *l, const struct memory *m, unsigne
 		    !memory_u64(m, l->vmalloc_at, &vmalloc) ||
 		    !memory_u64(m, l->vmemmap_at, &vmemmap))
 			return;
-		/* In this order always (kernel_randomize_memory()); else it is not set yet. */
+		/*
+		 * They are always in this order (kernel_randomize_memory()); otherwise they are not
+		 * set yet.
+		 */
 		if (!(page_offset & KERNEL_HALF) || page_offset >= vmalloc || vmalloc >= vmemmap)
 			return;
 		l->page_offset = page_offset;
@@ -137,7 +140,7 @@ static uint8_t kernel_region(const struct mem_layout *l, const struct sample *s,
 
 	if (l->etext && in_image && va < l->etext)
 		return MEM_KERNEL_TEXT;
-	/* Exception stacks are in the entry area, and that is what they are called. */
+	/* Exception stacks are in the entry area and are reported as that. */
 	if (l->is_linux && va - ENTRY_AREA < ENTRY_AREA_LEN)
 		return MEM_ENTRY_AREA;
 	if (is_kernel_stack(l, s, va))
@@ -169,7 +172,7 @@ static uint8_t user_region(const struct mem_layout *l, const struct sample *s,
 	uint64_t rsp = s->regs.gpr[GPR_RSP];
 	const struct linux_vma *v = p ? linux_vmas_find(p->vmas, va) : NULL;
 
-	/* In the kernel rsp is not the program's: then its stack is one of its mappings. */
+	/* In the kernel rsp is not the program's: its stack is then one of its mappings. */
 	if (v)
 		return vma_region(p->vmas, p, v, rsp, va);
 	if (!(rsp & KERNEL_HALF) && va - (rsp - USER_RED_ZONE) < USER_RED_ZONE + USER_STACK_NEAR)

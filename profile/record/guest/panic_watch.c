@@ -21,7 +21,7 @@ static bool has_banner(const struct gmem *mem, uint64_t gpa)
 	       !memcmp(banner, "Linu", sizeof(banner));
 }
 
-/* Before the kernel is unpacked its variables are other bytes; its banner is not there then. */
+/* Before the kernel is unpacked other bytes lie at its variables; its banner is not there then. */
 static bool is_unpacked(struct guest *g, const struct gmem *mem, uint64_t *gpa)
 {
 	return guest_variable(g, "linux_banner", gpa) && has_banner(mem, *gpa);
@@ -52,7 +52,7 @@ void panic_watch_reset(struct panic_watch *w)
 	atomic_store(&w->seen, false);
 	w->once = w->have_range = false;
 	w->end[0] = w->end[1] = 0;
-	/* Last: a reader that sees it finds nothing of the kernel before. */
+	/* Incremented last: a reader that sees the new value finds nothing of the kernel before. */
 	atomic_fetch_add(&w->kernels, 1);
 }
 
@@ -71,7 +71,10 @@ void panic_watch_tick(struct panic_watch *w, struct guest *g, const struct gmem 
 	if (!mem->remote || !atomic_load(&w->cpu))
 		return;
 	s = panic_watch_read(w, mem);
-	/* A panic does not end, so a later read without one means that another kernel's data was taken for it. */
+	/*
+	 * A panic does not end, so a later read without one means that another kernel's data was
+	 * read.
+	 */
 	atomic_store(&w->seen, s.panicked && w->once);
 	w->once = s.panicked;
 }

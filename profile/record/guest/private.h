@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* private: a guest, for guest.c and guest_begin.c alone, on the consumer's thread. */
+/*
+ * private: the struct guest, shared by guest.c, guest_begin.c and epoch.c. Used by the consumer
+ * thread only.
+ */
 #ifndef KVMPROF_PROFILE_RECORD_GUEST_PRIVATE_H
 #define KVMPROF_PROFILE_RECORD_GUEST_PRIVATE_H
 
@@ -13,10 +16,13 @@
 #include <stdint.h>
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
-/* Kernel addresses that are known to have a name. */
+/* Size of the cache of kernel addresses that have a symbol. */
 #define NAMED_SLOTS 8192u
 
-/* Code that runs before the kernel, and above 1 MiB: the addresses in [low, high] that samples have; 0: none. */
+/*
+ * Code that runs before the kernel and above 1 MiB: the lowest and highest address in samples; 0:
+ * none.
+ */
 enum guest_code_kind { GUEST_CODE_FIRMWARE, GUEST_CODE_DECOMPRESSOR, GUEST_CODE_KINDS };
 
 struct guest_seen_code {
@@ -31,38 +37,43 @@ struct guest {
 	bool is_linux, ready, known, told_pseudo;
 	bool later; /* another kernel ran in this machine before */
 	uint64_t
-		plan_ns; /* of a later kernel: until then the task of a sample was read as that kernel's predecessor keeps it */
-	unsigned int failed_reads; /* of the kernel's tables, in the guest's memory */
-	uint64_t read_ns;	   /* the time of the sample at which the last of them failed */
+		/*
+		 * in a later kernel: samples up to this time have a task that was read with the
+		 * layout of the kernel before
+		 */
+		plan_ns;
+	/* failed attempts to read the kernel's tables from guest memory */
+	unsigned int failed_reads;
+	uint64_t read_ns; /* time of the sample at which the last of them failed */
 	struct epoch_mark mark;
-	const uint8_t *text; /* the kernel's, from text_va on, in this process; NULL: none */
+	const uint8_t *text; /* the kernel's text from text_va on, in this process; NULL: none */
 	uint64_t text_va, text_len;
 	struct guest_memory memory;
 	struct memory reader;
 	struct unwinder unwinder;
-	uint64_t code_changes; /* of the lists for which its memo and `named` hold */
+	uint64_t code_changes; /* guest_code_changes() for which the memo and `named` are valid */
 	uint64_t named[NAMED_SLOTS];
-	struct kslide_ref *slide_ref; /* while the slide is looked for */
+	struct kslide_ref *slide_ref; /* during the search for the slide */
 	struct kslide slide;
 	struct symtab *boot_symbols; /* names of the firmware and the decompressor; NULL: none */
 	struct guest_seen_code seen_code[GUEST_CODE_KINDS];
 	struct userfile_finder finder;
 	bool have_finder;
-	struct guest_tasks *tasks; /* NULL: they can't be told apart */
+	struct guest_tasks *tasks; /* NULL: tasks cannot be told apart */
 	struct guest_dsos *dsos;
 	struct guest_jit *jit;
 	struct jit_source jit_source;
 	struct guest_maps *maps;
-	struct guest_cfi *cfi;	     /* NULL: as long as maps is */
-	struct guest_python *python; /* NULL: as long as maps is, or not asked for */
-	struct guest_code *code;     /* NULL: as long as the kernel is not known */
-	struct memprobe *mem;	     /* NULL: not asked for */
-	struct guest_vmas *vmas;     /* NULL: mappings can't be told, or nobody asks */
+	struct guest_cfi *cfi;	     /* NULL if maps is */
+	struct guest_python *python; /* NULL if maps is, or if not requested */
+	struct guest_code *code;     /* NULL until the kernel is known */
+	struct memprobe *mem;	     /* NULL: not requested */
+	struct guest_vmas *vmas;     /* NULL: mappings are unknown or not needed */
 	struct guest_search search;
 	struct frame_names frames;
-	struct frame_host *host_frames; /* NULL: not asked for */
+	struct frame_host *host_frames; /* NULL: not requested */
 	uint64_t swept_ns;
-	bool found_late;	 /* tasks were found in its memory */
+	bool found_late;	 /* tasks were found in the guest's memory */
 	uint64_t unknown_before; /* samples of unknown tasks until then */
 };
 

@@ -14,12 +14,13 @@
 #include <string.h>
 
 #define MAX_PROGRAMS 65536u
-#define ASKED 1024u /* threads that were asked for lately */
+#define ASKED 1024u /* threads that were examined recently */
 
-/* Has a file the interpreter? */
+/* Whether a file contains the interpreter. */
 struct python_file {
 	enum { FILE_NEW, FILE_WITHOUT, FILE_WITH } state;
-	uint64_t runtime; /* distance from the address of file offset 0, as its code is mapped */
+	/* distance of the variable from the address of file offset 0, as its code is mapped */
+	uint64_t runtime;
 	uint64_t tried_ns;
 };
 
@@ -41,7 +42,7 @@ struct asked {
 struct guest_python {
 	struct guest_python_parts p;
 	struct python_names *names;
-	struct python_file *file; /* by the number of its dso */
+	struct python_file *file; /* by dso number */
 	size_t nfiles;
 	struct python_process *process;
 	size_t n, cap;
@@ -92,9 +93,9 @@ int guest_python_finish(struct guest_python *g, struct err *e)
 	return python_names_finish(g->names, g->p.sink, e);
 }
 
-/* -- which programs -------------------------------------------------------------------- */
+/* -- which programs run Python --------------------------------------------------------- */
 
-/* false: no memory. */
+/* Returns false if out of memory. */
 static bool runtime_in(const struct file_source *src, uint64_t code_off, struct python_file *f)
 {
 	struct userelf u;
@@ -134,7 +135,10 @@ static void look_into(struct guest_python *g, struct python_file *f, const struc
 	userfile_close(&host);
 }
 
-/* Is the mapping at ip of a file with the interpreter? Then where its variable is. */
+/*
+ * Returns whether the mapping at ip is of a file with the interpreter; *out is then the address of
+ * its variable.
+ */
 static bool runtime_near(struct guest_python *g, const struct guest_owner *owner, uint64_t ip,
 			 uint64_t now_ns, uint64_t *out)
 {
@@ -158,7 +162,9 @@ static bool runtime_near(struct guest_python *g, const struct guest_owner *owner
 	return f->state == FILE_WITH;
 }
 
-/* What is known of the task's program; NULL: no memory, or too many. */
+/*
+ * Returns what is known of the task's program, or NULL if out of memory or if there are too many.
+ */
 static struct python_process *process_of(struct guest_python *g, const struct guest_task *task)
 {
 	struct python_process *p;
@@ -219,7 +225,7 @@ static struct capture_python_layout plan_of(const struct python_layout *l)
 	return c;
 }
 
-/* Number of a layout that capture knows; -1: there are too many. */
+/* Returns the number of a layout that the capture path knows, or -1 if there are too many. */
 static int layout_number(struct guest_python *g, const struct python_layout *l)
 {
 	struct capture_python_layout plan = plan_of(l);
@@ -257,7 +263,7 @@ static void find_layout(struct guest_python *g, struct python_process *p, const 
 	g->stats.programs += number >= 0;
 }
 
-/* Which Python it runs, if any, as far as this sample's frames can tell. */
+/* Finds out which Python the program runs, if any, as far as this sample's frames show it. */
 static void learn(struct guest_python *g, struct python_process *p, const struct guest_owner *owner,
 		  const struct sample *s, const struct stack *st)
 {
@@ -270,7 +276,7 @@ static void learn(struct guest_python *g, struct python_process *p, const struct
 		find_layout(g, p, s);
 }
 
-/* Tell capture of this thread, if it is one of Python's. */
+/* Tells the capture path about this thread, if it is one of Python's. */
 static void find_thread(struct guest_python *g, const struct python_process *p,
 			const struct sample *s)
 {
@@ -292,9 +298,9 @@ static void find_thread(struct guest_python *g, const struct python_process *p,
 	g->stats.threads++;
 }
 
-/* -- frames of the interpreter and of C code as one stack ---------------------------- */
+/* -- the interpreter's frames and those of C code as one stack ------------------------- */
 
-/* For each frame of Python the native frame that it is above; n: above none. */
+/* Finds for each Python frame the native frame above which it belongs; n: above none. */
 static bool python_tie(const struct stack *st, const struct python_frames *p,
 		       uint16_t above[SAMPLE_MAX_PYTHON])
 {
@@ -306,7 +312,7 @@ static bool python_tie(const struct stack *st, const struct python_frames *p,
 
 		if (!entry)
 			continue;
-		/* Below the innermost frame, or below the call before. */
+		/* It must be below the innermost frame and below the previous call. */
 		if (entry < st->sp[st->n_kernel] || entry <= before)
 			return false;
 		before = entry;

@@ -2,12 +2,12 @@
 /*
  * guest_python: frames of Python's interpreter in the stacks of guest programs.
  *
- * A program that has `_PyRuntime` among the dynamic symbols of a file that is mapped runs
- * Python. Where its structures have their members is found (symbolizer/python); then capture
- * is told of each thread that had a sample, and copies its frames with every later one
- * (guest_host.h). These are named and joined with the native stack here.
+ * A program runs Python if a mapped file has `_PyRuntime` among its dynamic symbols. The layout of
+ * its structures is found (symbolizer/python); then the capture path is told about each thread that
+ * had a sample, and copies the thread's frames with every later one (guest_host.h). These frames
+ * are named and joined with the native stack here.
  *
- * The consumer's thread.
+ * All functions except guest_python_join() are called by the consumer thread only.
  */
 #ifndef KVMPROF_PROFILE_RECORD_GUEST_PYTHON_H
 #define KVMPROF_PROFILE_RECORD_GUEST_PYTHON_H
@@ -18,22 +18,25 @@
 #include "profile/record/guest/python_names.h"
 #include "symbolizer/core/stack.h"
 
-/* How long a thread, or a program, that was not found to run Python is left alone. */
+/* How long a thread or a program that was not found to run Python is not examined again. */
 #define GUEST_PYTHON_RETRY_NS 20000000u
 
 struct guest_python_stats {
 	struct python_names_stats names;
-	uint64_t programs, threads; /* that run Python; threads that capture was told of */
-	uint64_t samples;	    /* whose stacks have frames of Python */
+	/* programs that run Python; threads that the capture path was told about */
+	uint64_t programs, threads;
+	uint64_t samples; /* samples whose stacks have frames of Python */
 	uint64_t frames;
 	uint64_t
-		before; /* samples of such programs whose thread was not known yet, or is not Python's */
-	uint64_t changing; /* taken between two steps of the interpreter, or not readable */
+		/* samples of such programs whose thread was not known yet, or is not Python's */
+		before;
+	uint64_t changing; /* samples between two steps of the interpreter, or unreadable */
 	uint64_t cut;	   /* of `samples`: outer frames are missing */
-	uint64_t untied;   /* no C frame was found that the interpreter's frames belong to */
-	uint64_t foreign;  /* programs that have an interpreter, which was not found to run */
+	uint64_t untied;   /* no C frame was found to which the interpreter's frames belong */
+	uint64_t foreign;  /* programs with an interpreter that was not found to run */
 };
 
+/* The objects that are used; all must outlive the guest_python. */
 struct guest_python_parts {
 	const struct memory *memory;
 	struct guest_dsos *dsos;
@@ -43,52 +46,64 @@ struct guest_python_parts {
 
 struct guest_python;
 
-/* All of parts must outlive it. */
+/*
+ * Returns 0, -ENOMEM, or -EIO without random numbers. The caller frees *out with
+ * guest_python_destroy(), which accepts NULL.
+ */
 int guest_python_create(struct guest_python **out, const struct guest_python_parts *parts,
 			struct err *e);
 void guest_python_destroy(struct guest_python *g);
 
-/* A sample of a task with its user frames, whose mappings are known. Errors are the sink's. */
+/*
+ * Adds the Python frames of a sample to *st, its stack with user frames, whose mappings are known.
+ * Learns about the program if it is new. Returns 0, -ENOMEM or the error of the sink.
+ */
 int guest_python_see(struct guest_python *g, const struct guest_owner *owner,
 		     const struct sample *s, struct stack *st, struct err *e);
 
+/*
+ * Reports the names of all frames to the sink. To be called once, after the last sample. Returns 0,
+ * -ENOMEM or the error of the sink.
+ */
 int guest_python_finish(struct guest_python *g, struct err *e);
+/* Copies the counters. */
 void guest_python_stats(const struct guest_python *g, struct guest_python_stats *out);
 
 /*
- * guest_python_join: the frames of Python's interpreter and those of its C code as one stack.
+ * guest_python_join: joins the frames of Python's interpreter and those of its C code to one stack.
  *
- * The interpreter is a C function (_PyEval_EvalFrameDefault) that runs one function of
- * Python after the other, and calls itself anew only through C. Of each such call it keeps
- * something on the C stack, whose address the frame that it was entered with tells
- * (struct sample_python): the C frame that this address lies in is the interpreter's, by
- * whatever name it goes, and the frames of Python up to that one are what it runs. So they
- * stand in the stack as its callees:
+ * The interpreter is a C function (_PyEval_EvalFrameDefault) that runs one Python function after
+ * the other, and calls itself only through C. Each such call has data on the C stack, whose address
+ * is in the frame with which it was entered (struct sample_python). The C frame that contains this
+ * address is the interpreter's, whatever its name, and the Python frames up to the entered one are
+ * what it runs. They are inserted as its callees:
  *
- *	a C function called by inner()		native
- *	inner(), outer()			Python's, entered with outer()
- *	_PyEval_EvalFrameDefault		native, its frame has outer()'s `entry`
+ *    a C function called by inner()        native
+ *    inner(), outer()                      Python's, entered with outer()
+ *    _PyEval_EvalFrameDefault              native, its frame contains outer()'s `entry`
  *
- * Where the copied stack ends before an address, the frames are the outermost ones. Where
- * there were too many frames, one more stands for the rest of them. Where an
- * address is in no frame, or two of them are not in order, nothing is joined.
- *
- * Pure; any thread.
+ * If the copied stack ends before an address, the frames are the outermost ones. If there were too
+ * many frames, one more stands for the rest. If an address is in no frame, or two are out of order,
+ * nothing is joined.
  */
 enum python_joined {
 	PYTHON_JOINED,
-	PYTHON_UNTIED, /* the stack is as it was */
+	PYTHON_UNTIED, /* the stack is unchanged */
 };
 
-/* f: n frames, innermost first, ip: the address that each is given. */
+/* n frames, innermost first, with the address ip[i] that frame f[i] is given. */
 struct python_frames {
 	const struct sample_python *f;
 	const uint64_t *ip;
 	unsigned int n;
-	uint64_t unknown; /* the address of what SAMPLE_PYTHON_SKIPPED has left out */
+	/* address of the frame that stands for those that SAMPLE_PYTHON_SKIPPED left out */
+	uint64_t unknown;
 };
 
-/* The outermost frames go where there are too many; *st says so. */
+/*
+ * Joins *p into *st. If the result has too many frames the outermost ones are dropped, and
+ * st->user_end says so. Pure; any thread.
+ */
 enum python_joined guest_python_join(struct stack *st, const struct python_frames *p);
 
 #endif

@@ -17,11 +17,11 @@
 #include <sys/random.h>
 
 #define DSO_NAME "[python]"
-/* Where the file's one segment begins. */
+/* Address of the file's only segment. */
 #define FILE_BASE 0x1000u
 #define UNKNOWN_NAME "py::?"
 
-/* What is one function to people: by name, file and first line. */
+/* A function as people see it: by name, file and first line. */
 struct python_names_function {
 	uint64_t name; /* a hash of its name and file */
 	uint32_t first;
@@ -33,18 +33,18 @@ struct python_names_function {
 struct python_names_code {
 	uint64_t mm, at;
 	struct python_code_id id;
-	uint32_t function; /* index */
+	uint32_t function; /* index of its function */
 	uint32_t first;
 	uint64_t start;
-	uint8_t *lines; /* owned; NULL: none are kept */
+	uint8_t *lines; /* owned; NULL: not kept */
 	uint32_t nlines;
 };
 
 struct python_names {
 	struct table function, code;
 	uint8_t *scratch; /* PYTHON_MAX_LINES */
-	uint64_t kept;	  /* bytes of tables */
-	uint32_t used;	  /* of the addresses */
+	uint64_t kept;	  /* bytes of line tables */
+	uint32_t used;	  /* number of addresses in use */
 	uint8_t build_id[GUEST_BUILD_ID];
 	struct python_names_stats stats;
 };
@@ -115,7 +115,7 @@ int python_names_create(struct python_names **out, struct err *e)
 	}
 	t->function = TABLE_OF(struct python_names_function, is_same_function);
 	t->code = TABLE_OF(struct python_names_code, is_same_code);
-	/* Index 0 is what is not known. */
+	/* Index 0 is the unknown function. */
 	if (add_function(t, unknown, 0, 1, &index) < 0) {
 		python_names_destroy(t);
 		return err_nomem(e);
@@ -158,7 +158,7 @@ const struct python_names_stats *python_names_stats(const struct python_names *t
 
 /* -- code objects ---------------------------------------------------------------------- */
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct python_names_code *add_code(struct python_names *t,
 					  const struct python_names_program *p,
 					  const struct python_code *c,
@@ -197,7 +197,7 @@ static struct python_names_code *add_code(struct python_names *t,
 	return &((struct python_names_code *)t->code.item)[index];
 }
 
-/* NULL: it is not what was sampled, or it cannot be read. */
+/* Returns NULL if it is not the sampled object, or if it cannot be read. */
 static struct python_names_code *code_of(struct python_names *t,
 					 const struct python_names_program *p,
 					 const struct sample_python *f)
@@ -233,7 +233,9 @@ uint64_t python_names_ip(struct python_names *t, const struct python_names_progr
 		t->stats.unknown++;
 		return PYTHON_NAMES_BASE;
 	}
-	/* One unit in front of the first: it has not begun, and is at its `def`. */
+	/*
+	 * One unit before the first instruction: the function has not begun, and is at its `def`.
+	 */
 	if (f->instr >= c->start)
 		line = python_line_at(c->lines, c->nlines, c->first, (f->instr - c->start) / 2);
 	fn = &((struct python_names_function *)t->function.item)[c->function];

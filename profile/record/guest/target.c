@@ -21,9 +21,9 @@
 #define KERNEL_HALF (1ull << 63)
 
 /*
- * An ELF32 that carries 64-bit code has no room for its addresses (Xen): where the code
- * is linked, and the code itself, is in the file with its symbols, which the build id
- * says is the same kernel's. A 32-bit kernel's own file is an ELF32 as well.
+ * An ELF32 that contains 64-bit code has no room for its addresses (Xen): the link address and the
+ * code itself are in the file with its symbols, which has the same build id. A 32-bit kernel's own
+ * file is an ELF32 as well.
  */
 static int adopt(struct target *t, const char *path, const struct file_map *map, struct err *e)
 {
@@ -37,7 +37,7 @@ static int adopt(struct target *t, const char *path, const struct file_map *map,
 	return 0;
 }
 
-/* map: the file's bytes, taken over; empty: it is opened. */
+/* map: the file's bytes, which are taken over; if empty the file is opened. */
 static int load_symbols(struct target *t, const char *path, struct file_map map, struct err *e)
 {
 	struct symfile f = { 0 };
@@ -54,7 +54,10 @@ static int load_symbols(struct target *t, const char *path, struct file_map map,
 	}
 	if (!path) {
 		if (!t->kernel.has_symtab) {
-			/* Nobody asked for these names: where they can't be read, the summary says why. */
+			/*
+			 * These symbols were not requested: if they cannot be read, the summary
+			 * says why.
+			 */
 			ret = t->is_linux ? kallsyms_from_image(&t->kernel, "the image",
 								&t->symbols, NULL, &t->symbol_note)
 					  : 0;
@@ -85,7 +88,7 @@ static int load_symbols(struct target *t, const char *path, struct file_map map,
 	return ret;
 }
 
-/* Nobody asked for it: when it is another kernel's, or Debian's stub, there are no names. */
+/* It was not requested: if it is another kernel's, or Debian's stub, there are no symbols. */
 static void take_map(struct target *t, const struct target_image *b)
 {
 	struct symfile f = { 0 };
@@ -99,7 +102,9 @@ static void take_map(struct target *t, const struct target_image *b)
 	symfile_deinit(&f);
 }
 
-/* Without CONFIG_KALLSYMS_ALL a kernel names functions only. */
+/*
+ * Adds variables to the symbols of a kernel without CONFIG_KALLSYMS_ALL, which has functions only.
+ */
 static int name_variables(struct target *t, struct err *e)
 {
 	if (!t->is_linux || !t->symbols || symtab_find(t->symbols, "init_task"))
@@ -107,7 +112,7 @@ static int name_variables(struct target *t, struct err *e)
 	return variables_add(&t->kernel, &t->symbols, e);
 }
 
-/* "Linux version 6.1.0-56-cloud-amd64 (...)": the third word. */
+/* Finds the third word of "Linux version 6.1.0-56-cloud-amd64 (...)". */
 static void find_osrelease(struct target *t)
 {
 	static const char prefix[] = "Linux version ";
@@ -177,7 +182,7 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 		.image_end = t->kernel.end,
 	};
 
-	/* What is read from memory has run-time addresses. */
+	/* Symbols from memory have run-time addresses. */
 	if (t->live)
 		plan.image_start = plan.image_end = 0;
 	if (t->is_linux)
@@ -188,8 +193,8 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 }
 
 /*
- * The name of the variable changed its home over time (hardirq_stack_ptr, then a
- * member of pcpu_hot); the code that loads it tells without names, where there is ORC.
+ * The variable's name changed over time (hardirq_stack_ptr, then a member of pcpu_hot); if there is
+ * ORC, the code that loads it shows it without symbols.
  */
 static void find_irq_stack(struct target *t)
 {
@@ -215,7 +220,7 @@ static void find_irq_stack(struct target *t)
 		t->irq_stack_ptr = orc_irq_stack_ptr(t->orc, &t->kernel, &t->irq_stack_percpu);
 }
 
-/* Without its tables a kernel can still be profiled: why they are missing is a note. */
+/* A kernel without its tables can still be profiled: the reason why they are missing is a note. */
 static void load_orc(struct target *t)
 {
 	int ret;
@@ -225,12 +230,12 @@ static void load_orc(struct target *t)
 	ret = orc_open(&t->orc, &t->kernel, &t->orc_note);
 	if (ret == -ENOENT)
 		err_clear(&t->orc_note);
-	/* Without sections the table alone knows of code that lies among data. */
+	/* Without sections only the table shows code that lies among data. */
 	if (t->orc && orc_last(t->orc) > t->kernel.etext)
 		t->kernel.etext = orc_last(t->orc);
 }
 
-/* A table that is there but can't be used says nothing of frame pointers: then the code does. */
+/* A table that cannot be used says nothing about frame pointers: then the code is examined. */
 static void find_frame_pointers(struct target *t)
 {
 	struct kimage k = t->kernel;
@@ -240,7 +245,10 @@ static void find_frame_pointers(struct target *t)
 	t->frame_pointers32 = !t->is_linux && kimage_keeps_frame_pointers32(&k, t->symbols);
 }
 
-/* Debug information of the image or of the file with its symbols; NULL: neither has any. */
+/*
+ * Opens the debug information of the image or of the file with its symbols. Returns NULL if neither
+ * has any.
+ */
 static struct types_dwarf *open_dwarf(const struct target *t, struct err *e)
 {
 	struct types_dwarf *d = NULL;
@@ -253,14 +261,14 @@ static struct types_dwarf *open_dwarf(const struct target *t, struct err *e)
 	return NULL;
 }
 
-/* A module's table alone does not always tell its form; it is the kernel's. */
+/* A module's table alone does not always show its format; it is the kernel's. */
 static void set_module_orc(struct target *t)
 {
 	if (t->orc)
 		t->linux_facts.modules.orc_format = *orc_format_of(t->orc);
 }
 
-/* The kernel's own word on its types first: reading DWARF for them takes seconds. */
+/* Reads the kernel's own types first: DWARF takes seconds. */
 static void load_linux(struct target *t)
 {
 	struct target_linux *l = &t->linux_facts;
@@ -297,7 +305,7 @@ static void find_user_text(struct target *t)
 	}
 }
 
-/* Symbols know it, and so do sections, which a bzImage still has. */
+/* Symbols contain it, and so do sections, which a bzImage still has. */
 static void find_init_text(struct target *t)
 {
 	uint64_t len;
@@ -376,14 +384,14 @@ void target_settle(struct target *t)
 	cleanup_free uint8_t *copy = NULL;
 	uint64_t len = t->init_end - t->init_start;
 
-	/* The code is read from this one; without a build id the code's bytes are its identity. */
+	/* Code is read from this file; without a build id the code's bytes are its identity. */
 	if (t->adopted || !t->kernel.build_id_len)
 		return;
 	file_map_close(&t->symbols_file);
 	if (t->user_end > t->user_start || t->stays)
 		return;
 	if (t->init_end > t->init_start && !t->init_text) {
-		/* What can't be copied whole is read from the image, which then stays. */
+		/* If it cannot be copied it is read from the image, which then stays. */
 		copy = len <= INIT_TEXT_MAX ? malloc(len) : NULL;
 		if (!copy || kimage_read(&t->kernel, t->init_start, copy, len) < 0)
 			return;
@@ -414,7 +422,7 @@ int target_move(struct target *t, uint64_t slide, uint64_t pa_slide, struct err 
 	}
 	t->slide = slide;
 	t->pa_slide = pa_slide;
-	/* Its addresses are by symbols, which have moved. */
+	/* Its addresses are found by symbols, which have moved. */
 	if (slide)
 		load_linux(t);
 	return 0;
@@ -473,7 +481,7 @@ void target_take_live(struct target *t, struct livekernel *l, const struct memor
 	snprintf(t->osrelease, sizeof(t->osrelease), "%s", l->osrelease);
 	memcpy(t->kernel.build_id, l->build_id, sizeof(t->kernel.build_id));
 	t->kernel.build_id_len = l->build_id_len;
-	/* From here on the image says nothing; its place is where it was found. */
+	/* From now on the image is not used; the kernel's address is where it was found. */
 	t->kernel.nseg = 0;
 	t->kernel.text = l->text;
 	t->kernel.etext = l->text_end;
@@ -492,7 +500,7 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 	const struct target *t = ctx;
 
 	va -= t->slide;
-	/* Where such a kernel lies in memory it alone knows: Xen moves. */
+	/* Only such a kernel itself knows where it lies in memory: Xen moves. */
 	if (t->adopted)
 		return kimage_read(&t->kernel, va, dst, len) == 0 ? len : 0;
 	if (va >= t->init_start && va < t->init_end) {
@@ -549,7 +557,7 @@ struct unwinder target_unwinder(const struct target *t)
 			text = &t->kernel.seg[i];
 	return (struct unwinder){
 		.read_text = target_read_text,
-		.ctx = (void *)t, /* target_read_text() changes nothing of it */
+		.ctx = (void *)t, /* target_read_text() does not change it */
 		.symbols = t->symbols,
 		.text_start = t->kernel.text + t->slide,
 		.text_end = t->kernel.etext + t->slide,

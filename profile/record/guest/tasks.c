@@ -13,15 +13,16 @@ struct guest_tasks {
 	const struct memory *memory;
 	struct sink *sink;
 	struct guest_tasks_stats stats;
-	bool members_known; /* else only the first idle task can be told */
-	bool joined;	    /* it ran before we came: what was not asked is no boot */
-	bool program_seen;  /* of any task: the boot is over */
+	bool members_known; /* otherwise only the first idle task can be recognized */
+	/* the guest ran before its first sample: a sample without a task is not of the boot */
+	bool joined;
+	bool program_seen; /* a program ran: the boot is over */
 	bool idle_told;
 	struct guest_task *task;
 	uint32_t n;
-	uint32_t sweep, sweep_end; /* of a turn: the next to be looked at, and behind the last */
+	uint32_t sweep, sweep_end; /* of the current round: the next task to check, and the end */
 	size_t cap;
-	uint64_t programs;   /* the last number given */
+	uint64_t programs;   /* the last number that was assigned */
 	struct idmap by_tid; /* index of a task */
 };
 
@@ -63,7 +64,7 @@ const struct guest_tasks_stats *guest_tasks_stats(const struct guest_tasks *t)
 	return &t->stats;
 }
 
-/* Those that are gone; when that would soon have to be done again, all. */
+/* Discards exited tasks, or all if that would soon have to be done again. */
 static int forget_some(struct guest_tasks *t)
 {
 	uint32_t kept = 0;
@@ -80,7 +81,7 @@ static int forget_some(struct guest_tasks *t)
 	return ret;
 }
 
-/* Room for a task and its process, so that neither moves when the other is added. */
+/* Makes room for a task and its process, so that neither moves when the other is added. */
 static int make_room(struct guest_tasks *t, struct err *e)
 {
 	if ((t->n + 2 > GUEST_TASKS_MAX && forget_some(t)) || ARRAY_FIT(t->task, t->n + 2, t->cap))
@@ -88,7 +89,10 @@ static int make_room(struct guest_tasks *t, struct err *e)
 	return 0;
 }
 
-/* The task of that number, or a fresh one; there is room. NULL: no memory. */
+/*
+ * Returns the task of this number, or a fresh one, for which there is room. Returns NULL if out of
+ * memory.
+ */
 static struct guest_task *task_of(struct guest_tasks *t, uint32_t tid)
 {
 	uint32_t i;
@@ -102,7 +106,7 @@ static struct guest_task *task_of(struct guest_tasks *t, uint32_t tid)
 	return &t->task[i];
 }
 
-/* What the guest wrote, as text that a file and a terminal can hold. */
+/* Copies a name that the guest wrote as text that is safe for files and terminals. */
 static void copy_comm(char dst[SAMPLE_COMM + 1], const char src[SAMPLE_COMM])
 {
 	memset(dst, 0, SAMPLE_COMM + 1);
@@ -113,7 +117,7 @@ static void copy_comm(char dst[SAMPLE_COMM + 1], const char src[SAMPLE_COMM])
 	}
 }
 
-/* Whom it came from, as far as its structure still says so. */
+/* Finds the task's parent, as far as its structure still shows it. */
 static void parent_of(const struct guest_tasks *t, const struct sample_task *k, uint32_t *ppid,
 		      uint32_t *ptid)
 {
@@ -131,7 +135,7 @@ static void parent_of(const struct guest_tasks *t, const struct sample_task *k, 
 	}
 }
 
-/* Has the number gone to another task? */
+/* Returns whether the number now belongs to another task. */
 static bool is_other(const struct guest_tasks *t, const struct guest_task *k,
 		     const struct sample_task *now)
 {
@@ -142,14 +146,14 @@ static bool is_other(const struct guest_tasks *t, const struct guest_task *k,
 }
 
 /*
- * Does it run another program in the same process, whose mappings are new? A kernel
- * thread may take on a process's address space for a while and keeps its name then.
+ * Returns whether the process runs another program, whose mappings are new. A kernel thread may
+ * borrow a process's address space for a while and keeps its name then.
  */
 static bool is_exec(const struct guest_task *k, const struct sample_task *now, const char *comm)
 {
 	if (now->tid != now->pid || !now->mm || k->guessed)
 		return false;
-	/* The address of an mm that was given back comes again. */
+	/* The address of a freed mm_struct is reused. */
 	if (now->exec_id && k->exec_id)
 		return now->exec_id != k->exec_id;
 	return k->mm ? k->mm != now->mm : strcmp(comm, k->comm) != 0;
@@ -196,7 +200,7 @@ static int tasks_announce(struct guest_tasks *t, struct guest_task *k,
 		t->sink, &(struct profile_comm){ now->pid, now->tid, k->comm, exec, time_ns }, e);
 }
 
-/* The process of a thread, as its structure describes it. */
+/* Reads the process of a thread from its structure. */
 static bool read_leader(const struct guest_tasks *t, const struct sample_task *thread,
 			struct sample_task *out)
 {
@@ -216,7 +220,7 @@ static bool read_leader(const struct guest_tasks *t, const struct sample_task *t
 	return out->tid == thread->pid && out->pid == thread->pid;
 }
 
-/* A thread's process, announced; fresh: the thread is news, so its process may be, too. */
+/* Reports a thread's process; fresh: the thread is new, so its process may be, too. */
 static int see_leader(struct guest_tasks *t, const struct sample_task *now, bool fresh,
 		      uint64_t time_ns, uint64_t *program, struct err *e)
 {
@@ -268,8 +272,8 @@ static int see_unknown(struct guest_tasks *t, const struct sample *s, uint32_t *
 }
 
 /*
- * A task may be called anything: what doesn't print is no reason to take its samples
- * from it. But the kernel always ends the name.
+ * A task may have any name: unprintable characters are no reason to ignore its samples. But the
+ * kernel always terminates the name.
  */
 static bool is_believable(const struct sample_task *k)
 {
@@ -279,7 +283,9 @@ static bool is_believable(const struct sample_task *k)
 	       (doubt == LINUX_TASK_BAD_COMM && memchr(k->comm, '\0', SAMPLE_COMM));
 }
 
-/* A program runs, or the kernel on its behalf: the program's stack was copied, too. */
+/*
+ * Returns whether a program runs, or the kernel on its behalf: the program's stack was copied, too.
+ */
 static bool has_program(const struct sample *s)
 {
 	bool found = s->mode == SAMPLE_USER;
@@ -290,9 +296,9 @@ static bool has_program(const struct sample *s)
 }
 
 /*
- * What boots is the task that will be the first idle one; it never runs a program. In a
- * guest that ran before, or that has run a program, only a halted vCPU is known to be idle where
- * tasks are not asked for.
+ * The task that boots is the one that becomes the first idle task; it never runs a program. In a
+ * guest that ran before, or that has run a program, only a halted vCPU is known to be idle if tasks
+ * are not read.
  */
 static bool is_of_boot(const struct guest_tasks *t, const struct sample *s, bool runs_program)
 {
@@ -346,7 +352,7 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	return ret;
 }
 
-/* Is its structure still its own? */
+/* Returns whether its structure is still its own. */
 static bool is_there(const struct guest_tasks *t, const struct guest_task *k)
 {
 	const struct linux_task_layout *l = t->layout;
@@ -359,7 +365,7 @@ static bool is_there(const struct guest_tasks *t, const struct guest_task *k)
 	       (memory_u64(t->memory, k->addr + l->start_time, &start) && start == k->start);
 }
 
-/* Does it run the program that it ran? */
+/* Returns whether it still runs the same program. */
 static bool is_in_program(const struct guest_tasks *t, const struct guest_task *task)
 {
 	uint32_t now;

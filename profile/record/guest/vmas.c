@@ -110,9 +110,9 @@ const struct mem_process *guest_vmas_see(struct guest_vmas *g, struct guest_owne
 	if (!p->read_ns || clock_is_due(time_ns, p->read_ns,
 					known ? GUEST_VMAS_REFRESH_NS : GUEST_VMAS_RETRY_NS)) {
 		p->read_ns = time_ns;
-		/* Other than OK it still has what was found in order. */
+		/* A result other than LINUX_OK leaves the mappings that were found in order. */
 		linux_mm_vmas(g->layout, g->memory, p->mm, 0, &p->vmas);
-		/* An mm that was given back is soon another process's. */
+		/* A freed mm_struct is soon reused by another process. */
 		if (!guest_tasks_has_mm(g->tasks, owner->task))
 			p->vmas.n = 0;
 		read_brk(g, p);
