@@ -23,13 +23,13 @@
 #define HEADER_CRC 32u /* offset */
 #define ENTRY_LEN 48u
 #define HEAD_MAX (HEADER_LEN + SNAPSHOT_MAX_SECTIONS * ENTRY_LEN)
-/* Zeros inside a run of RAM are written along when skipping them would save less than this. */
+/* Maximum bytes of RAM in one write. */
 #define RUN_MAX (1u << 20)
 
 struct snapshot {
 	char *path;
 	int fd;
-	uint8_t *data; /* all before RAM */
+	uint8_t *data; /* everything before RAM, mapped */
 	size_t len;
 	struct snapshot_table table;
 };
@@ -39,7 +39,7 @@ static uint64_t page_up(uint64_t v)
 	return (v + SNAPSHOT_PAGE - 1) & ~(uint64_t)(SNAPSHOT_PAGE - 1);
 }
 
-/* Bytes that are mapped when they are wanted, and not looked at before. */
+/* Returns whether the section is mapped only when it is needed, and not verified before. */
 static bool is_large(const char *name)
 {
 	return !strncmp(name, "file:", 5) || !strncmp(name, "overlay", 7);
@@ -74,7 +74,7 @@ static const struct snapshot_section *snapshot_find_section(const struct snapsho
 	return NULL;
 }
 
-/* end: of what comes before it in the file. */
+/* Parses one entry of the table. *end: where the preceding section ends in the file; updated. */
 static int parse_section(struct snapshot_table *t, const char *path, struct cursor *c,
 			 uint64_t *end, struct err *e)
 {
@@ -313,7 +313,7 @@ int snapshot_map_ram(const struct snapshot *s, struct gmem *mem, struct err *e)
 	return 0;
 }
 
-/* What of the file at off is no hole, up to len bytes from there, into p. */
+/* Copies the data of the file in [off, off + len) to p, skipping holes. */
 static int read_region(int fd, uint8_t *p, uint64_t off, uint64_t len)
 {
 	uint64_t at = off, end = off + len;
@@ -404,7 +404,7 @@ static bool page_is_zero(const uint8_t *p)
 	return !first && !memcmp(p, p + sizeof(first), SNAPSHOT_PAGE - sizeof(first));
 }
 
-/* Pages of zeros stay holes. */
+/* Writes a region; pages of zeros remain holes. */
 static int write_region(int fd, const struct gmem_region *r, uint64_t off)
 {
 	uint64_t at = 0;
@@ -473,13 +473,15 @@ static int write_all(struct snapshot_writer *w, const struct gmem *mem, int fd)
 		ret = write_region(fd, &mem->region[i], off);
 		off += mem->region[i].size;
 	}
-	/* Last: a file without it is none. */
+	/* The header is written last: a file without it is not a snapshot. */
 	return ret ? ret : write_head(fd, t);
 }
 
 /* -- the file ------------------------------------------------------------------------- */
 
-/* Opens a file without a name, where the file system has such; else one with a name of its own. */
+/*
+ * Opens a file without a name where the file system supports that; else one with a temporary name.
+ */
 static int open_new(struct snapshot_file *f)
 {
 	cleanup_free char *dir = strdup(f->path);
@@ -506,7 +508,7 @@ static int snapshot_failed(const char *path, int ret, struct err *e)
 
 int snapshot_file_open(struct snapshot_file *f, const char *path, struct err *e)
 {
-	/* A link stays, and what it leads to is replaced. */
+	/* If path is a link, its target is replaced. */
 	struct snapshot_file new = { .fd = -1, .noted = -1, .path = outfile_target(path) };
 	int ret = outfile_check(path, OUTFILE_REGULAR, e);
 
@@ -525,7 +527,10 @@ int snapshot_file_open(struct snapshot_file *f, const char *path, struct err *e)
 	return 0;
 }
 
-/* Links the file, which no name that exists allows, so that it gets there by way of another name. */
+/*
+ * A file without a name cannot replace an existing name, so it is linked to a temporary name and
+ * then renamed.
+ */
 int snapshot_file_publish(struct snapshot_file *f, struct err *e)
 {
 	char self[64];
@@ -557,7 +562,7 @@ int snapshot_write(struct snapshot_writer *w, const struct gmem *mem, const stru
 {
 	int ret = write_all(w, mem, f->fd);
 
-	/* After a crash of the host the file that is replaced would be gone, and this one empty. */
+	/* Without this, a crash of the host could leave an empty file in place of the old one. */
 	if (!ret && fsync(f->fd) < 0 &&
 	    errno != EINVAL) /* EINVAL: the file system has no fsync(2) */
 		ret = -errno;

@@ -26,7 +26,10 @@ static void put_text(struct buf *out, const char *s)
 	buf_add(out, s, len);
 }
 
-/* cap is with the NUL. What is not one sets in->bad. */
+/*
+ * Reads a text into out, whose size cap includes the NUL. Sets in->bad if it does not fit or
+ * contains a NUL.
+ */
 static void take_text(struct cursor *in, char *out, size_t cap)
 {
 	uint16_t len = cursor_u16(in);
@@ -190,7 +193,7 @@ int snapshot_devices_save(const struct vm_config *cfg, struct buf *out, struct e
 	return 0;
 }
 
-/* Kept in memory: its length and checksum stand before it in the file. */
+/* Uses a memory file, because length and checksum precede the bytes in the file. */
 int snapshot_overlay_save(const struct disk *d, struct file_map *out, struct err *e)
 {
 	cleanup_close int fd = memfd_create("kvmprof-snapshot", MFD_CLOEXEC);

@@ -44,7 +44,10 @@ static void put_text(struct buf *out, const char *name, uint32_t a, uint32_t b, 
 	buf_printf(out, "%s=%s\n", name, text);
 }
 
-/* Words that say what a guest may use. Left out: those that differ from CPU to CPU. */
+/*
+ * Appends the CPUID words that say what a guest may use, without those that differ from CPU to CPU
+ * of one host.
+ */
 static void put_processor(struct buf *out, const struct cpuid *c)
 {
 	static const struct {
@@ -120,7 +123,7 @@ int snapshot_host_save(const struct kvm_host *h, const struct quirks *q, struct 
 	return out->failed ? err_nomem(e) : 0;
 }
 
-/* The next line without its end; false: there is none, or it is too long. */
+/* Copies the next line without its end. Returns false if there is none, or if it is too long. */
 static bool next_line(struct cursor *c, char line[LINE_LEN])
 {
 	const uint8_t *at = c->base + c->pos;

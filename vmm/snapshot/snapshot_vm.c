@@ -81,7 +81,10 @@ static int devices_save(void *what, struct buf *out, struct err *e)
 	return snapshot_devices_save(((const struct vm *)what)->setup, out, e);
 }
 
-/* The caller has made the machine as they say; its devices look whether that is so. */
+/*
+ * Does nothing: the caller has configured the machine with these devices, and their own parts
+ * check that.
+ */
 static int devices_restore(void *what, struct cursor *in, struct err *e)
 {
 	(void)what;
@@ -164,7 +167,7 @@ static int clock_save(void *what, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* The guest's time goes on from there: no time has passed for it. */
+/* Sets the guest's clock. It continues from the saved value, as if no time had passed. */
 static int clock_restore(void *what, struct cursor *in, struct err *e)
 {
 	const struct vm *vm = what;
@@ -178,17 +181,16 @@ static int clock_restore(void *what, struct cursor *in, struct err *e)
 }
 
 /*
- * The time stamp counters of a machine, as what each vCPU's is ahead of the host's.
+ * The time stamp counters of a machine, saved as each vCPU's offset from the host's counter.
  *
- * A counter that is written (MSR_IA32_TSC) does not always get that value: KVM takes a value
- * of about a second from what it expects for a wish to have all vCPUs alike, and puts
- * something else there. Before Linux 6.8 it expects that of a vCPU that was just made, and so
- * the time of a guest that was saved in its first second went back. An
- * offset (KVM_VCPU_TSC_OFFSET, Linux 5.16) is taken as it is, and what the vCPUs differ by
- * stays to the cycle.
+ * Writing a counter (MSR_IA32_TSC) does not always set that value: if it is within about a second
+ * of the value that KVM expects, KVM takes it as a request to synchronise all vCPUs, and sets
+ * another one. Before Linux 6.8 it expects the counter of a vCPU that was just created, so the
+ * time of a guest that was saved in its first second went back. An offset (KVM_VCPU_TSC_OFFSET,
+ * Linux 5.16) is set exactly, and the differences between vCPUs are kept to the cycle.
  *
- * Section "tsc": u8 1, u64 the host's counter, u64 the offset of each vCPU; or u8 0 where KVM
- * has none. It is restored before the vCPUs, which then leave their counters alone (vm->tsc_set).
+ * Section "tsc": u8 1, u64 the host's counter, u64 the offset of each vCPU; or u8 0 if KVM has no
+ * offsets. It is restored before the vCPUs, which then do not write their counters (vm->tsc_set).
  */
 static int tsc_offset(const struct vcpu *v, unsigned long request, uint64_t *offset)
 {
@@ -231,7 +233,7 @@ static int tsc_restore(void *machine, struct cursor *in, struct err *e)
 
 		if (in->bad || !vm->tsc_set)
 			continue;
-		/* A KVM that has no offsets has a counter that can be written. */
+		/* A KVM without offsets has counters that can be written. */
 		if (tsc_offset(&vm->vcpu[i], KVM_SET_DEVICE_ATTR, &offset) != 0)
 			vm->tsc_set = false;
 	}
@@ -279,8 +281,9 @@ static void parts_add(struct snapshot_vm_parts *p, const struct snapshot_part *p
 }
 
 /*
- * In this order. The timer before the interrupt controllers: a tick that comes between
- * is there twice, which is better than never. The clock last: until then it runs.
+ * Lists the parts in the order of saving and restoring. The timer comes before the interrupt
+ * controllers: a tick in between is then delivered twice, which is better than never. The clock
+ * comes last, because it runs until then.
  */
 static void list_parts(struct vm *vm, struct snapshot_vm_parts *p)
 {
@@ -293,7 +296,10 @@ static void list_parts(struct vm *vm, struct snapshot_vm_parts *p)
 		parts_add(p, &part_pit2, vm);
 	parts_add(p, &part_serial, &vm->serial);
 	parts_add(p, &part_platform, &vm->platform);
-	/* Before what they interrupt: requests in flight end when they are saved. */
+	/*
+	 * Virtio comes before the interrupt controllers: requests in flight end when it is saved,
+	 * and interrupt.
+	 */
 	parts_add(p, &part_virtio, vm);
 	parts_add(p, &part_tsc, vm);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
@@ -329,7 +335,7 @@ static int save_overlays(const struct vm *vm, struct snapshot_writer *w,
 		int ret;
 
 		snprintf(name, sizeof(name), "overlay.%u", i);
-		b.name = name; /* it is copied */
+		b.name = name; /* snapshot_add() copies it */
 		ret = snapshot_overlay_save(vm->setup->disk[i].disk, &map[i], e);
 		if (ret)
 			return ret;
@@ -425,7 +431,7 @@ int snapshot_configure(const struct snapshot *s, struct vm_config *cfg, struct e
 
 /* -- a reset ---------------------------------------------------------------------------- */
 
-/* Pages of guest memory that are not zero. */
+/* A run of consecutive pages of guest memory that are not zero. */
 struct boot_run {
 	uint64_t gpa, len;
 	uint8_t *bytes;
@@ -444,7 +450,7 @@ static bool is_zero(const uint8_t *page)
 	return !page[0] && !memcmp(page, page + 1, BOOT_PAGE - 1);
 }
 
-/* Adds a page to the last run, or begins another one. */
+/* Appends a page to the last run, or begins another one. */
 static int keep_page(struct snapshot_boot *b, uint64_t gpa, const uint8_t *page, struct err *e)
 {
 	struct boot_run *r = b->n ? &b->run[b->n - 1] : NULL;
@@ -456,7 +462,10 @@ static int keep_page(struct snapshot_boot *b, uint64_t gpa, const uint8_t *page,
 		r = &b->run[b->n++];
 		*r = (struct boot_run){ .gpa = gpa };
 	}
-	/* The room doubles at each power of two, and 0: most pages of an image follow each other. */
+	/*
+	 * The buffer's size doubles at each power of two, because most pages of an image are
+	 * consecutive.
+	 */
 	if (!(r->len & (r->len - 1))) {
 		bytes = realloc(r->bytes, r->len ? 2 * r->len : BOOT_PAGE);
 		if (!bytes)
@@ -468,7 +477,10 @@ static int keep_page(struct snapshot_boot *b, uint64_t gpa, const uint8_t *page,
 	return 0;
 }
 
-/* Keeps the pages of a region that are not zero. A page that no loader has touched is not resident, and zero. */
+/*
+ * Stores the pages of a region that are not zero. A page that no loader has written is not
+ * resident, and zero.
+ */
 static int keep_region(struct snapshot_boot *b, const struct gmem_region *r, struct err *e)
 {
 	const size_t pages = r->size / BOOT_PAGE;
@@ -513,7 +525,7 @@ int snapshot_boot_keep(struct snapshot_boot **out, struct vm *vm, struct err *e)
 	return ret;
 }
 
-/* Makes memory what it is after power-on: zero, but for what the loader puts there. */
+/* Sets memory to its state at power-on: zero, except for what the loader has written. */
 static int restore_boot_memory(const struct snapshot_boot *b, struct vm *vm, struct err *e)
 {
 	for (unsigned int i = 0; i < vm->mem.n; i++) {
@@ -534,7 +546,7 @@ int snapshot_boot_again(const struct snapshot_boot *b, struct vm *vm, struct err
 	struct buf ended;
 	int ret;
 
-	/* Requests that are under way end, and what they would have interrupted is gone. */
+	/* Requests that are under way end, and their interrupts are discarded. */
 	buf_init(&ended);
 	devices_virtio_hold(vm, true);
 	ret = devices_virtio_save(vm, &ended, e);
@@ -544,7 +556,7 @@ int snapshot_boot_again(const struct snapshot_boot *b, struct vm *vm, struct err
 	for (unsigned int i = 0; !ret && i < parts.n; i++) {
 		struct cursor in;
 
-		/* Time goes on for the guest, as on hardware. */
+		/* The guest's time continues, as on hardware. */
 		if (parts.at[i].part == &part_clock || parts.at[i].part == &part_tsc)
 			continue;
 		cursor_init(&in, b->part[i].data, b->part[i].len);

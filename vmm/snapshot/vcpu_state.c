@@ -19,9 +19,9 @@
 #define MSR_IA32_TSC_DEADLINE 0x6e0u
 
 /*
- * KVM's fixed structures in the order in which they are set. Registers before the local
- * APIC, whose base address is one of them; that before the MSRs, as the TSC deadline is
- * taken only in its timer's mode; what is injected last.
+ * KVM's fixed structures in the order in which they are set. Registers come before the local APIC,
+ * whose base address is one of them; the APIC before the MSRs, because the TSC deadline is
+ * accepted only in its timer's mode; injected events come last.
  */
 struct fixed {
 	const char *name;
@@ -71,7 +71,10 @@ static void put_state(const struct vcpu_state *s, struct buf *out)
 	buf_u8(out, s->syscall.know_fmask);
 }
 
-/* A record of min to max bytes in steps of `each`; NULL: it is not one. */
+/*
+ * Returns a record of min to max bytes in steps of `each`. Otherwise sets in->bad and returns
+ * NULL.
+ */
 static const uint8_t *state_take(struct cursor *in, size_t min, size_t max, size_t each,
 				 uint32_t *len)
 {
@@ -137,7 +140,7 @@ static int get_fixed(const struct vcpu *v, struct vcpu_state *s, const struct fi
 	return 0;
 }
 
-/* Its buffer is *out; owned by the caller. */
+/* Reads the XSAVE state. The caller frees *out, to which s->xsave refers. */
 static int get_xsave(const struct vcpu *v, struct vcpu_state *s, uint8_t **out, struct err *e)
 {
 	int size = ioctl(v->vm->fd, KVM_CHECK_EXTENSION, KVM_CAP_XSAVE2);
@@ -157,7 +160,7 @@ static int get_xsave(const struct vcpu *v, struct vcpu_state *s, uint8_t **out, 
 	return 0;
 }
 
-/* Of those that KVM knows the ones that this vCPU has. */
+/* Reads the MSRs that KVM supports and this vCPU has. */
 static int get_msrs(const struct vcpu *v, struct vcpu_state *s, struct err *e)
 {
 	struct {
@@ -233,7 +236,7 @@ static int set_fixed(const struct vcpu *v, struct vcpu_state *s, const struct fi
 		     struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
-		/* KVM gives none on a host without XSAVE, and takes none either. */
+		/* On a host without XSAVE, KVM returns no XCRs and accepts none. */
 		if (f[i].set == KVM_SET_XCRS && !s->xcrs.nr_xcrs)
 			continue;
 		if (ioctl(v->fd, f[i].set, state_field(s, &f[i])) < 0)
@@ -262,7 +265,7 @@ static int set_xsave(const struct vcpu *v, const struct vcpu_state *s, struct er
 	int size = ioctl(v->vm->fd, KVM_CHECK_EXTENSION, KVM_CAP_XSAVE2);
 	cleanup_free uint8_t *copy = NULL;
 
-	/* KVM reads as much as it has said. */
+	/* KVM reads as many bytes as it has reported. */
 	if ((size > (int)sizeof(struct kvm_xsave) ? (uint32_t)size : sizeof(struct kvm_xsave)) !=
 	    s->xsave_len)
 		return err_set(e, ENOTSUP,
@@ -278,7 +281,7 @@ static int set_xsave(const struct vcpu *v, const struct vcpu_state *s, struct er
 	return 0;
 }
 
-/* What can't be written is right only if it has its value already. */
+/* Writes an MSR. If that fails, the MSR must have the value already. */
 static int set_msr(const struct vcpu *v, const struct kvm_msr_entry *m, struct err *e)
 {
 	struct kvm_msr_entry now = { .index = m->index };
@@ -296,7 +299,7 @@ static int set_msrs(const struct vcpu *v, const struct vcpu_state *s, struct err
 {
 	int ret = 0;
 
-	/* The deadline is a time of the TSC, which is set by then. */
+	/* The deadline is a time of the TSC, so it is set after the TSC. */
 	for (uint32_t i = 0; !ret && i < s->nmsrs; i++)
 		if (s->msr[i].index != MSR_IA32_TSC_DEADLINE &&
 		    (s->msr[i].index != MSR_IA32_TSC || !v->vm->tsc_set))
@@ -307,7 +310,7 @@ static int set_msrs(const struct vcpu *v, const struct vcpu_state *s, struct err
 	return ret;
 }
 
-/* Where it can't be set it is the host's, and for the guest it has made a jump. */
+/* Records the jump of the guest's TSC if it cannot be set and continues as the host's. */
 static void note_jump(const struct vcpu *v, const struct vcpu_state *s)
 {
 	struct kvm_msr_entry now = { .index = MSR_IA32_TSC };
@@ -328,7 +331,7 @@ int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e)
 	ret = vcpu_state_parse(s, in, e);
 	if (ret)
 		return ret;
-	/* After a reset it has run, and KVM refuses to be given the same once more. */
+	/* After a reset, the vCPU has run, and KVM refuses CPUID, even the same one. */
 	ret = v->vm->boot ? 0 : set_cpuid(v, s, e);
 	if (ret)
 		return ret;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vcpu_state: all that KVM knows of a vCPU that stands still, as bytes and back.
+ * vcpu_state: converts everything that KVM knows about a stopped vCPU to bytes and back.
  *
- * Section "vcpu.N" of a snapshot: a record for each of KVM's structures, u32 length and
- * the bytes as linux/kvm.h has them, in the order of struct vcpu_state; then what
- * pvm/syscall_assist.c has learnt. Bytes are parsed and checked before anything is set.
+ * Section "vcpu.N" of a snapshot: for each of KVM's structures a record, u32 length and the bytes
+ * as in linux/kvm.h, in the order of struct vcpu_state; then what pvm/syscall_assist.c has learnt.
+ * Bytes are parsed and checked before anything is set. Called by the thread that saves or restores
+ * the machine, while the vCPU is stopped.
  */
 #ifndef KVMPROF_VMM_SNAPSHOT_VCPU_STATE_H
 #define KVMPROF_VMM_SNAPSHOT_VCPU_STATE_H
@@ -32,7 +33,7 @@ struct vcpu_state {
 	struct kvm_debugregs debugregs; /* the guest's own */
 	struct kvm_lapic_state lapic;
 	struct kvm_vcpu_events events;
-	const uint8_t *xsave; /* borrowed from the bytes that were parsed */
+	const uint8_t *xsave; /* borrowed from the parsed bytes */
 	uint32_t xsave_len;   /* at least sizeof(struct kvm_xsave) */
 	uint32_t ncpuid, nmsrs;
 	struct kvm_cpuid_entry2 cpuid[VCPU_STATE_MAX_CPUID];
@@ -40,10 +41,16 @@ struct vcpu_state {
 	struct pvm_syscall syscall; /* all zero without pvm.h */
 };
 
-/* -EINVAL: bytes that no vcpu_state_save() has written. */
+/*
+ * Parses the bytes of a section; s->xsave refers to them. Returns 0, or -EINVAL with *e set if
+ * vcpu_state_save() cannot have written them.
+ */
 int vcpu_state_parse(struct vcpu_state *s, struct cursor *in, struct err *e);
 
-/* Struct vcpu as `what` of struct snapshot_part; restoring is for before its first KVM_RUN. */
+/*
+ * Save and restore functions of struct snapshot_part; `vcpu` is a struct vcpu. Restoring is
+ * allowed before the vCPU's first KVM_RUN, and at a reset. They return 0, or -errno with *e set.
+ */
 int vcpu_state_save(void *vcpu, struct buf *out, struct err *e);
 int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e);
 
