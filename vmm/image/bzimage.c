@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Linux bzImage (Documentation/arch/x86/boot.rst):
+ * Parses a Linux bzImage (Documentation/arch/x86/boot.rst):
  *
  *	file    := setup[(setup_sects + 1) * 512] kernel[syssize * 16] signature?
  *	kernel  := decompressor, with the payload at payload_offset
  *	payload := compressed(vmlinux relocations?) uncompressed_size:4
  *
- * We take the vmlinux out and enter it directly: what the decompressor would do
- * in the guest, in seconds on a slow host, the host does in a fraction of one. On
- * request (BOOT_WAY_BZIMAGE) the decompressor runs after all: kernels that want a
- * random address get it only from there. It is entered by the 64-bit boot protocol.
+ * The vmlinux is extracted and entered directly: the host does in a fraction of a second what the
+ * decompressor would do in the guest, in seconds on a slow host. On request (BOOT_WAY_BZIMAGE) the
+ * decompressor runs nevertheless, since only it gives a kernel a random address. It is entered by
+ * the 64-bit boot protocol.
  */
 #include "vmm/image/bzimage.h"
 
@@ -30,14 +30,17 @@
 #include <string.h>
 
 #define SECTOR 512u
-#define SETUP_SECTS_DEFAULT 4u	   /* what 0 means, for old boot sectors */
-#define PROTOCOL_PAYLOAD 0x0208u   /* first with payload_offset */
-#define PROTOCOL_INIT_SIZE 0x020au /* first with pref_address and init_size */
+#define SETUP_SECTS_DEFAULT 4u	   /* meaning of 0 in old boot sectors */
+#define PROTOCOL_PAYLOAD 0x0208u   /* first protocol with payload_offset */
+#define PROTOCOL_INIT_SIZE 0x020au /* first protocol with pref_address and init_size */
 #define LINUXLIKE_GPA GPA_KERNEL_MIN
-#define OLD_CMDLINE_MAX 255u /* before cmdline_size */
+#define OLD_CMDLINE_MAX 255u /* for protocols before cmdline_size */
 #define PROTOCOL_XLOADFLAGS 0x020cu
-#define ENTRY_64 0x200u /* of startup_64 in the protected-mode part */
-/* syssize counts paragraphs, and the file of some builders ends with the last byte in use. */
+#define ENTRY_64 0x200u /* offset of startup_64 in the protected-mode part */
+/*
+ * The unit of syssize. Some builders' files end with the last used byte instead of a whole
+ * paragraph.
+ */
 #define PARAGRAPH 16u
 
 static uint16_t read16(const struct cursor *file, uint64_t off)
@@ -63,7 +66,7 @@ bool bzimage_probe(const uint8_t *file, size_t len)
 	       read32(&c, SETUP_MAGIC) == SETUP_MAGIC_VALUE;
 }
 
-/* The header ends where the jump over it lands. */
+/* Copies the setup header, which ends at the target of the jump over it. */
 static int keep_setup_header(struct boot_image *img, const struct cursor *file, const char *name,
 			     struct err *e)
 {
@@ -71,10 +74,13 @@ static int keep_setup_header(struct boot_image *img, const struct cursor *file, 
 	struct cursor w;
 	const uint8_t *p;
 
-	/* What is behind an old header is no header. */
+	/* Bytes after an old header are not part of it. */
 	if (read16(file, SETUP_VERSION) < PROTOCOL_PAYLOAD && end > SETUP_PAYLOAD_OFFSET)
 		end = SETUP_PAYLOAD_OFFSET;
-	/* The fields that protocol 2.08 promises must be there; newer than we know is cut. */
+	/*
+	 * The fields that protocol 2.08 promises must be present; fields newer than we know are
+	 * cut off.
+	 */
 	else if (end < SETUP_PAYLOAD_LENGTH + 4)
 		return err_set(e, EINVAL,
 			       "%s: damaged setup header (ends at 0x%" PRIx64
@@ -93,7 +99,7 @@ static int keep_setup_header(struct boot_image *img, const struct cursor *file, 
 	return 0;
 }
 
-/* For messages to people only: anything odd about it and there is none. */
+/* Reads the version string, which is only for messages. If it is invalid, the version is "". */
 static void read_version(struct boot_image *img, const struct cursor *file, uint64_t setup_len)
 {
 	uint16_t off = read16(file, SETUP_KERNEL_VERSION);
@@ -111,8 +117,8 @@ static void read_version(struct boot_image *img, const struct cursor *file, uint
 }
 
 /*
- * A program that boots like Linux but holds no vmlinux: its protected-mode part is
- * all that there is, and what is entered unless it is to start in real mode.
+ * Parses a program that boots like Linux but contains no vmlinux: its protected-mode part is the
+ * whole program, and is entered unless it has to start in real mode.
  */
 static int parse_linuxlike(struct boot_image *img, const char *name, const struct cursor *file,
 			   struct err *e)
@@ -137,7 +143,7 @@ static int parse_linuxlike(struct boot_image *img, const char *name, const struc
 	return widen_flat(img, name, &flat, e);
 }
 
-/* The parts of the file, and what it says about itself. */
+/* Determines the parts of the file and reads its header. */
 static int read_parts(struct boot_image *img, const struct cursor *c, const char *name,
 		      struct err *e)
 {
@@ -162,7 +168,7 @@ static int read_parts(struct boot_image *img, const struct cursor *c, const char
 	return 0;
 }
 
-/* The compressed kernel, validated: it lies in the file. */
+/* Checks that the compressed kernel is inside the file. */
 static int find_payload(const struct boot_image *img, const char *name, size_t len, uint32_t off,
 			uint32_t plen, struct err *e)
 {
@@ -251,7 +257,7 @@ int bzimage_parse(struct boot_image *img, const char *name, const uint8_t *file,
 
 /* -- through the decompressor -------------------------------------------------- */
 
-/* What of the setup header says that the decompressor cannot be entered as we do it. */
+/* Checks whether the setup header allows entering the decompressor by the boot protocol in use. */
 static int check_protocol(const struct boot_image *img, bool long_mode, struct err *e)
 {
 	uint64_t version = parse_setup_field(img, SETUP_VERSION, 2);
@@ -288,8 +294,8 @@ static int check_protocol(const struct boot_image *img, bool long_mode, struct e
 }
 
 /*
- * At pref_address, or the next aligned place above it. A lower one would not do
- * with less memory: the kernel is never decompressed below where it was linked.
+ * Chooses pref_address, or the next aligned address above it. A lower one would not save memory:
+ * the kernel is never decompressed below its link address.
  */
 int way_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t ram_end,
 		      struct boot_place *out, struct err *e)
@@ -323,7 +329,7 @@ int way_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t 
 			       "the decompressor wants to be loaded at 0x%" PRIx64
 			       " (pref_address; expected 0x%" PRIx64 " to 0x%" PRIx64 ")",
 			       at, GPA_KERNEL_MIN, GPA_PCI_HOLE - 1);
-	/* A kernel that isn't relocatable has one place, whatever its alignment. */
+	/* A kernel that is not relocatable has one address, whatever its alignment. */
 	if (parse_setup_field(img, SETUP_RELOCATABLE, 1))
 		at = (at + align - 1) & ~(align - 1);
 	need = at + init; /* both below 2^33 */

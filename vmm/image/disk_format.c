@@ -8,13 +8,13 @@
 #include <string.h>
 
 static const struct {
-	const char *name; /* qemu-img's */
+	const char *name; /* name in qemu-img */
 	size_t off, len;
 	const char *magic;
 } formats[] = {
 	{ "qcow2", 0, 4, "QFI\xfb" },
 	{ "vmdk", 0, 4, "KDMV" }, /* sparse extent */
-	{ "vmdk", 0, 4, "COWD" }, /* of ESX */
+	{ "vmdk", 0, 4, "COWD" }, /* ESX */
 	{ "vmdk", 0, 20, "# Disk DescriptorFil" },
 	{ "vdi", 64, 4, "\x7f\x10\xda\xbe" },
 	{ "vhdx", 0, 8, "vhdxfile" },
@@ -31,7 +31,7 @@ const char *disk_format_name(const uint8_t *head, size_t len)
 	return NULL;
 }
 
-/* The path as a shell takes it. */
+/* Writes the path quoted for a shell. */
 static void quote(char *out, size_t cap, const char *path)
 {
 	static const char plain[] =
@@ -62,7 +62,7 @@ int disk_format_refuse(const char *path, const uint8_t *head, size_t len, struct
 
 	if (!name)
 		return 0;
-	/* disk.qcow2 becomes disk.raw. */
+	/* The suggested name of disk.qcow2 is disk.raw. */
 	base = strrchr(path, '/');
 	dot = strrchr(base ? base : path, '.');
 	keep = dot && dot != (base ? base + 1 : path) ? (int)(dot - path) : (int)strlen(path);

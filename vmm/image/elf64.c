@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ELF64 executables for x86-64: header, program headers, nothing else.
+ * Parses ELF64 executables for x86-64: header and program headers, nothing else.
  */
 #include "vmm/image/elf64.h"
 
@@ -13,10 +13,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A vmlinux has 5; core files, which we refuse, have thousands. */
+/* A vmlinux has 5; core files, which are rejected, have thousands. */
 #define ELF64_MAX_PHDRS 64
 
-/* The loader's page tables map this much; a kernel beyond it could not be entered. */
+/* The loader's page tables map this much, so no kernel above it can be entered. */
 #define ELF64_ADDR_LIMIT (4ull << 30)
 
 static const char *machine_name(uint16_t machine)
@@ -84,7 +84,10 @@ static int check_header(const Elf64_Ehdr *h, const char *name, struct err *e)
 	return 0;
 }
 
-/* Inserts by address, and notes what touches a neighbour: no loader can place that. */
+/*
+ * Inserts a segment in the order of addresses. An overlap sets img->unloaded: no loader can place
+ * such a kernel.
+ */
 static void segment_add(struct boot_image *img, const char *name, const struct boot_segment *s)
 {
 	unsigned int at = img->nseg;
@@ -148,16 +151,16 @@ static int read_phdr(struct boot_image *img, struct cursor *c, const char *name,
 			       " bytes at offset 0x%" PRIx64 " ends after the file (0x%zx bytes)",
 			       name, s.file_len, s.file_off, c->len);
 	if (!s.file_len)
-		s.file_off = 0; /* may point anywhere; nobody has to care */
+		s.file_off = 0; /* may point anywhere, and is not used */
 	if (__builtin_add_overflow(s.gpa, s.mem_len, &end))
 		return err_set(e, EINVAL,
 			       "%s: damaged ELF program header at offset 0x%" PRIx64 " (0x%" PRIx64
 			       " bytes at physical address 0x%" PRIx64 ")",
 			       name, at, s.mem_len, s.gpa);
-	/* The linked address is only a help for entries: one that wraps helps nobody. */
+	/* The link address is used only for entries; one that wraps is replaced. */
 	if (__builtin_add_overflow(s.va, s.mem_len, &end))
 		s.va = s.gpa;
-	/* Names and code can be read all the same. */
+	/* Symbols and code can be read even if the kernel cannot be loaded. */
 	if (s.gpa + s.mem_len > ELF64_ADDR_LIMIT)
 		err_set(&img->unloaded, EINVAL,
 			"%s: ELF segment at physical address 0x%" PRIx64 " (0x%" PRIx64
@@ -168,7 +171,10 @@ static int read_phdr(struct boot_image *img, struct cursor *c, const char *name,
 	return 0;
 }
 
-/* The banner is in .rodata, which is in the first segment: found after a few MiB. */
+/*
+ * Searches for the banner. It is in .rodata, in the first segment, so it is found within a few
+ * MiB.
+ */
 static bool has_linux_banner(const struct boot_image *img)
 {
 	static const char banner[] = "Linux version ";
@@ -227,16 +233,16 @@ int image_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 			"kernel itself",
 			name);
 
-	/* An entry of a way that is not taken may be anywhere. */
+	/* The entry of a boot method that is not used may be anywhere. */
 	if (!image_elf64_holds(img, img->pvh_entry))
 		img->pvh_entry = 0;
-	/* Kernels that are linked high often have a virtual entry: FreeBSD, NetBSD. */
+	/* Kernels that are linked at high addresses often have a virtual entry: FreeBSD, NetBSD. */
 	img->entry = image_elf64_holds(img, img->elf_entry)
 			     ? img->elf_entry
 			     : image_elf64_physical(img, img->elf_entry);
 	img->low = img->seg[0].gpa;
 	img->high = img->seg[img->nseg - 1].gpa + img->seg[img->nseg - 1].mem_len;
-	/* What is known of Linux here is known of 64-bit kernels. */
+	/* The knowledge about Linux applies only to 64-bit kernels. */
 	img->is_linux =
 		img->kind == BOOT_BZIMAGE || (img->kind == BOOT_ELF64 && has_linux_banner(img));
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* elf64: what the program headers of an ELF64 kernel say. */
+/* elf64: parses the program headers of an ELF64 kernel. Pure functions; any thread. */
 #ifndef KVMPROF_VMM_IMAGE_ELF64_H
 #define KVMPROF_VMM_IMAGE_ELF64_H
 
@@ -10,11 +10,14 @@
 
 struct boot_image;
 
-/* Fills entry, low, high, seg, nseg, pvh_entry, is_linux from img->elf. */
+/*
+ * Fills entry, low, high, seg, nseg, pvh_entry, is_linux and unloaded from img->elf. Returns 0, or
+ * -EINVAL or -ENOTSUP with *e set. name is for messages.
+ */
 int image_elf64_parse(struct boot_image *img, const char *name, struct err *e);
-/* Returns true if a segment has a byte at this guest-physical address. */
+/* Returns whether a segment contains this guest-physical address. */
 bool image_elf64_holds(const struct boot_image *img, uint64_t gpa);
-/* Returns the guest-physical address of the linked address va, or 0 if no segment is linked there. */
+/* Returns the guest-physical address of link address va, or 0 if no segment is linked there. */
 uint64_t image_elf64_physical(const struct boot_image *img, uint64_t va);
 
 #endif

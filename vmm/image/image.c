@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of a file is looked at to tell text from binary. */
+/* Bytes of a file that are examined to distinguish text from binary. */
 #define TEXT_PROBE 512u
-/* Of a compressed file that may turn out to be something else. */
+/* Limit for unpacking a compressed file that may turn out not to be a kernel. */
 #define BOOT_MAX_PACKED (256u << 20)
 
 struct foreign {
@@ -34,7 +34,7 @@ struct foreign {
 #define GIVE_KERNEL "give a vmlinux or bzImage"
 #define DISK_ADVICE "only `kvmprof run` boots from disks; here " GIVE_KERNEL
 
-/* What people hand us by mistake. More specific magics come first. */
+/* Files that users pass by mistake. More specific magics come first. */
 static const struct foreign foreigns[] = {
 	{ 0x38, 4, "ARM\x64", "an arm64 kernel Image", "only x86-64 kernels can be booted" },
 	{ 0x38, 4, "RSC\x05", "a RISC-V kernel Image", "only x86-64 kernels can be booted" },
@@ -82,7 +82,7 @@ static bool all_zero(const uint8_t *file, size_t len)
 	return len && !file[0] && (len == 1 || !memcmp(file, file + 1, len - 1));
 }
 
-/* We cannot boot it: say what it is. */
+/* Reports what a file that cannot be booted is. */
 static int image_refuse(const char *name, const uint8_t *file, size_t len, struct err *e)
 {
 	const char *compression = unpack_detect(file, len);
@@ -123,7 +123,10 @@ static bool is_elf(const uint8_t *file, size_t len)
 	return len >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG);
 }
 
-/* Returns the entry of an ELF. It is a linked address if a segment is linked there, as GRUB has it. */
+/*
+ * Returns the entry of an ELF. If a segment is linked there, the entry is a link address, as in
+ * GRUB.
+ */
 static uint64_t elf_entry(const struct boot_image *img)
 {
 	uint64_t entry = image_elf64_physical(img, img->elf_entry);
@@ -145,7 +148,10 @@ static int take_multiboot(struct boot_image *img, const char *name, const struct
 			       "%s: its multiboot2 header wants it within 0x%x..0x%x, but it is "
 			       "linked at 0x%llx, and kernels are not moved here; link it there",
 			       name, h->least, h->most, (unsigned long long)img->low);
-	/* The ELF's headers say where things go; the address fields may add an entry. */
+	/*
+	 * The ELF's headers define the load addresses; the header's address fields may add an
+	 * entry.
+	 */
 	if (!image_elf64_holds(img, entry))
 		return err_set(e, EINVAL,
 			       "%s: the multiboot entry 0x%llx lies in no segment of the kernel",
@@ -160,7 +166,7 @@ static int take_multiboot(struct boot_image *img, const char *name, const struct
 	return 0;
 }
 
-/* file may be img->unpacked. */
+/* Parses an ELF32 or ELF64; file may be img->unpacked. */
 static int parse_elf(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		     struct err *e)
 {
@@ -185,7 +191,7 @@ static int parse_elf(struct boot_image *img, const char *name, const uint8_t *fi
 		struct err why = { 0 };
 
 		r = take_multiboot(img, name, &h2, &why);
-		/* A header that is not used may be anything. */
+		/* A header that is not used may contain anything. */
 		if (r && (img->multiboot || img->pvh_entry || img->is_linux))
 			return 0;
 		if (r && e)
@@ -194,7 +200,7 @@ static int parse_elf(struct boot_image *img, const char *name, const uint8_t *fi
 	return r;
 }
 
-/* A compressed ELF, as Xen comes: is unpacked then. */
+/* Unpacks a compressed ELF, such as Xen's, into img->unpacked. Returns false if it is not one. */
 static bool unpack_elf(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		       size_t max)
 {
@@ -214,7 +220,7 @@ static bool unpack_elf(struct boot_image *img, const char *name, const uint8_t *
 	return false;
 }
 
-/* Its kernel, as if that were the file. */
+/* Parses the kernel in a unified kernel image, as if that were the file. */
 static int parse_uki(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		     size_t max_kernel, struct err *e)
 {
@@ -227,7 +233,7 @@ static int parse_uki(struct boot_image *img, const char *name, const uint8_t *fi
 	snprintf(inner, sizeof(inner), "%.200s: section .linux", name);
 	file += u.at[UKI_LINUX].off;
 	len = (size_t)u.at[UKI_LINUX].len;
-	/* One in one is nothing that a stub could start. */
+	/* A stub could not start a unified kernel image inside another one. */
 	if (uki_probe(file, len))
 		return err_set(e, EINVAL, "%s: this is another EFI program, expected a bzImage",
 			       inner);

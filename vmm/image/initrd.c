@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #define ZSTD_PIECE (1u << 20)
-/* cpio's "new ASCII" header: 6 bytes of magic, 13 numbers of 8 hexadecimal digits. */
+/* cpio's "new ASCII" header: a magic of 6 bytes and 13 numbers of 8 hexadecimal digits. */
 #define CPIO_HEADER 110u
 #define CPIO_FILESIZE 54u
 #define CPIO_NAMESIZE 94u
@@ -33,7 +33,10 @@ static bool hex8(const uint8_t *s, uint64_t *out)
 	return true;
 }
 
-/* Bytes of the archive that data begins with; 0: it is none, or has no end. */
+/*
+ * Returns the length of the archive at the beginning of data, or 0 if it is not an archive or has
+ * no end.
+ */
 static size_t cpio_len(const uint8_t *data, size_t len)
 {
 	size_t pos = 0;
@@ -46,11 +49,14 @@ static size_t cpio_len(const uint8_t *data, size_t len)
 		if (len - pos < CPIO_HEADER || (memcmp(h, "070701", 6) && memcmp(h, "070702", 6)) ||
 		    !hex8(h + CPIO_NAMESIZE, &name) || !hex8(h + CPIO_FILESIZE, &file))
 			return 0;
-		/* 32-bit numbers: no sum wraps. Name and file are padded to multiples of 4. */
+		/*
+		 * The numbers have 32 bits, so no sum wraps. Name and file are padded to multiples
+		 * of 4.
+		 */
 		end = pos + ((CPIO_HEADER + name + 3) & ~UINT64_C(3)) + ((file + 3) & ~UINT64_C(3));
 		last = name == sizeof(CPIO_LAST) && len - pos - CPIO_HEADER >= name &&
 		       !memcmp(h + CPIO_HEADER, CPIO_LAST, sizeof(CPIO_LAST));
-		/* The very last one need not be padded. */
+		/* The last entry need not be padded. */
 		if (last && end > len && end - len < 4)
 			end = len;
 		if (end > len)
@@ -66,7 +72,7 @@ static bool is_zstd(const uint8_t *data, size_t len)
 	return len >= 4 && !memcmp(data, "\x28\xb5\x2f\xfd", 4);
 }
 
-/* One frame. 0, -EINVAL, -EFBIG, -ENOMEM. */
+/* Appends one unpacked frame. Returns 0, -EINVAL, -EFBIG or -ENOMEM. */
 static int unpack_frame(const uint8_t *data, size_t len, struct buf *out)
 {
 	ZSTD_DStream *z = ZSTD_createDStream();
@@ -106,7 +112,7 @@ int initrd_unpack(const uint8_t *data, size_t len, struct buf *out)
 			pos++;
 			continue;
 		}
-		/* Where each archive begins. */
+		/* Each archive begins at a multiple of 4. */
 		buf_align(out, 4);
 		n = pos & 3 ? 0 : cpio_len(data + pos, len - pos);
 		if (n) {
@@ -138,12 +144,12 @@ bool initrd_is_known(const uint8_t *data, size_t len)
 		{ "070701", 6 },	   /* cpio, newc */
 		{ "070702", 6 },	   /* with checksums */
 		{ "\x1f\x8b", 2 },	   /* gzip */
-		{ "\x1f\x9e", 2 },	   /* the same, old */
+		{ "\x1f\x9e", 2 },	   /* gzip, old */
 		{ "BZh", 3 },		   /* bzip2 */
 		{ "\x5d\0\0", 3 },	   /* lzma */
 		{ "\xfd\x37zXZ", 5 },	   /* xz */
 		{ "\x89LZO", 4 },	   /* lzo */
-		{ "\x02\x21\x4c\x18", 4 }, /* lz4, as Linux has it */
+		{ "\x02\x21\x4c\x18", 4 }, /* lz4, legacy frames of Linux */
 		{ "\x28\xb5\x2f\xfd", 4 }, /* zstd */
 		{ "hsqs", 4 },		   /* squashfs, on /dev/ram0 */
 		{ "-rom1fs-", 8 },	   /* romfs, likewise */
@@ -156,6 +162,6 @@ bool initrd_is_known(const uint8_t *data, size_t len)
 	for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++)
 		if (len - pos >= magic[i].len && !memcmp(data + pos, magic[i].bytes, magic[i].len))
 			return true;
-	/* ext2 and its kind begin with zeros, minix, too; its magic number is at 1080. */
+	/* ext2 to ext4 begin with zeros, and so does minix; their magic number is at 1080. */
 	return len > 1082 && data[1080] == 0x53 && data[1081] == 0xef;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* kernel_range: where a kernel may be loaded in a guest's physical memory. */
+/* kernel_range: the guest-physical addresses at which a kernel may be loaded. */
 #ifndef KVMPROF_VMM_IMAGE_KERNEL_RANGE_H
 #define KVMPROF_VMM_IMAGE_KERNEL_RANGE_H
 
@@ -7,7 +7,7 @@
 
 #define GPA_MIB (UINT64_C(1) << 20)
 
-#define GPA_KERNEL_MIN UINT64_C(0x100000) /* what lies below is for firmware's tables */
-#define GPA_PCI_HOLE UINT64_C(0xc0000000) /* the first piece of RAM ends here */
+#define GPA_KERNEL_MIN UINT64_C(0x100000) /* below it are the firmware's tables */
+#define GPA_PCI_HOLE UINT64_C(0xc0000000) /* end of the first range of RAM */
 
 #endif

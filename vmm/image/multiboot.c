@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The three 32-bit entries that a kernel can offer, found in its bytes.
+ * Finds the three 32-bit entries that a kernel can offer in its bytes.
  *
- * Multiboot 1 (GNU Multiboot Specification 0.6.96, 3.1), in the first 8192 bytes
- * of the file at a multiple of 4:
+ * Multiboot 1 (GNU Multiboot Specification 0.6.96, 3.1), in the first 8192 bytes of the file at a
+ * multiple of 4:
  *
  *	header  := 0x1badb002 flags:4 checksum:4 address? video?
  *	address := header_addr:4 load_addr:4 load_end_addr:4 bss_end_addr:4 entry_addr:4
  *
- * Multiboot2 (Multiboot2 Specification version 2.0, 3.1), in the first 32768 bytes at a
- * multiple of 8:
+ * Multiboot2 (Multiboot2 Specification version 2.0, 3.1), in the first 32768 bytes at a multiple
+ * of 8:
  *
  *	header  := 0xe85250d6 architecture:4 length:4 checksum:4 { tag } end
  *	tag     := type:2 flags:2 size:4 ... padding to 8
@@ -38,7 +38,7 @@
 #define MULTIBOOT_SEARCH 8192u
 #define MULTIBOOT_MAGIC 0x1badb002u
 #define MULTIBOOT_KNOWN 0x00000007u    /* modules on pages, memory information, video mode */
-#define MULTIBOOT_REQUIRED 0x0000ffffu /* bits that a loader must know or refuse */
+#define MULTIBOOT_REQUIRED 0x0000ffffu /* bits that a loader must support or reject */
 #define MULTIBOOT_ADDRESSES 0x00010000u
 
 #define MULTIBOOT2_SEARCH 32768u
@@ -46,8 +46,8 @@
 #define MULTIBOOT2_I386 0u
 #define MULTIBOOT2_OPTIONAL 1u
 #define MULTIBOOT2_MAX_TAGS 256u
-#define MULTIBOOT2_FROM_START UINT32_MAX /* load_addr: the file's first byte is loaded, too */
-/* Tags of the header and kinds of information, up to these, are the specification's. */
+#define MULTIBOOT2_FROM_START UINT32_MAX /* load_addr: the load begins with the file's first byte */
+/* Tags of the header and kinds of information up to these numbers are in the specification. */
 #define MULTIBOOT2_LAST_TAG 10u
 #define MULTIBOOT2_LAST_INFORMATION 21u
 
@@ -93,7 +93,7 @@ bool multiboot_find(const uint8_t *file, size_t len, struct boot_multiboot *out)
 	return false;
 }
 
-/* Takes one tag of the header, whose contents are what is left of c. */
+/* Parses one tag of the header; c contains its contents. */
 static void take_tag(struct boot_multiboot *h, uint16_t type, bool optional, struct cursor *c)
 {
 	switch (type) {
@@ -124,15 +124,15 @@ static void take_tag(struct boot_multiboot *h, uint16_t type, bool optional, str
 		break;
 	default:
 		/*
-		 * The rest is about screens and EFI, which GRUB without EFI passes over as well:
-		 * a preference that it cannot meet is no error.
+		 * The other tags are about screens and EFI. GRUB without EFI ignores them as well:
+		 * a preference that it cannot meet is not an error.
 		 */
 		if (type > MULTIBOOT2_LAST_TAG && !optional && !h->unknown)
 			h->unknown = type;
 	}
 }
 
-/* Returns false if the tags of the header at c do not end within it. */
+/* Parses the tags at c. Returns false if they do not end within it. */
 static bool take_tags(struct boot_multiboot *h, struct cursor *c)
 {
 	for (unsigned int i = 0; i < MULTIBOOT2_MAX_TAGS; i++) {

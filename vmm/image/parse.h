@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * parse: what the files behind image_parse() share with each other, with
- * unit tests and with fuzz targets. Not for other parts of the program.
+ * parse: shared by the files behind image_parse(), unit tests and fuzz targets. Not for other
+ * parts of the program.
  *
- * Each parser gets an img that the caller has zeroed, fills it, and leaves what
- * it allocated in img->unpacked also when it fails; the caller cleans up.
+ * Each parser receives an img that the caller has zeroed, and fills it. What it allocates is in
+ * img->unpacked, also after an error; the caller frees it.
  */
 #ifndef KVMPROF_VMM_IMAGE_PARSE_H
 #define KVMPROF_VMM_IMAGE_PARSE_H
 
 #include "vmm/image/image.h"
 
-/* Offsets of the Linux setup header, in the file and in boot_params alike (boot.rst). */
+/* Offsets of the Linux setup header's fields, in the file and in boot_params (boot.rst). */
 #define SETUP_HEADER 0x1f1u
 #define SETUP_SECTS 0x1f1u
 #define SETUP_SYSSIZE 0x1f4u
 #define SETUP_VID_MODE 0x1fau
 #define SETUP_BOOT_FLAG 0x1feu
-#define SETUP_JUMP 0x200u /* short jump; its operand ends the header */
+#define SETUP_JUMP 0x200u /* short jump; its target is the header's end */
 #define SETUP_MAGIC 0x202u
 #define SETUP_VERSION 0x206u
 #define SETUP_KERNEL_VERSION 0x20eu
@@ -42,20 +42,20 @@
 #define SETUP_MAGIC_VALUE 0x53726448u /* "HdrS" */
 
 #define LOADFLAG_LOADED_HIGH 0x01u
-#define LOADFLAG_KASLR 0x02u /* the decompressor tells the kernel so; not ours to set */
+#define LOADFLAG_KASLR 0x02u /* set by the decompressor for the kernel, not by a loader */
 #define LOADFLAG_CAN_USE_HEAP 0x80u
 #define XLF_KERNEL_64 0x0001u
 
 /*
- * Returns a field of the setup header by its offset in the file, or 0 where the header is
- * shorter or absent.
+ * Returns a field of `size` bytes (at most 8) of the setup header by its offset in the file, or 0
+ * if the header is shorter or absent.
  */
 uint64_t parse_setup_field(const struct boot_image *img, uint32_t off, unsigned int size);
 
-/* COMMAND_LINE_SIZE of x86 Linux is 2048 with the terminator. */
+/* COMMAND_LINE_SIZE of x86 Linux is 2048 including the NUL. */
 #define LINUX_CMDLINE_MAX 2047u
 
-/* Parses as image_parse() does, with another cap on the decompressed kernel. */
+/* Works like image_parse() with another limit on the decompressed kernel, in bytes. */
 int parse_image_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		    size_t max_kernel, struct err *e);
 

@@ -27,7 +27,7 @@ struct section {
 	uint32_t mem_len, file_len, off;
 };
 
-/* Where the PE header is; false: there is none. */
+/* Moves c behind the signature of the PE header. Returns false if there is none. */
 static bool find_pe(struct cursor *c)
 {
 	uint32_t at;
@@ -56,7 +56,7 @@ static struct section read_section(struct cursor *c)
 	if (name)
 		memcpy(s.name, name, SECTION_NAME);
 	s.mem_len = cursor_u32(c);
-	cursor_skip(c, 4); /* where it is in memory */
+	cursor_skip(c, 4); /* address in memory */
 	s.file_len = cursor_u32(c);
 	s.off = cursor_u32(c);
 	cursor_skip(c, 16);
@@ -66,7 +66,7 @@ static struct section read_section(struct cursor *c)
 static int uki_add_section(struct uki *u, const char *name, enum uki_section kind,
 			   const struct section *s, uint64_t file_len, struct err *e)
 {
-	/* In the file it is padded; objcopy may leave the length in memory out. */
+	/* The length in the file is padded; objcopy may omit the length in memory. */
 	uint64_t len = s->mem_len && s->mem_len < s->file_len ? s->mem_len : s->file_len;
 
 	if (s->off > file_len || len > file_len - s->off)
@@ -85,11 +85,11 @@ static int uki_add_section(struct uki *u, const char *name, enum uki_section kin
 	return 0;
 }
 
-/* c: at the section table. */
+/* Reads n sections; c is at the section table. */
 static int read_table(struct uki *u, const char *name, struct cursor *c, unsigned int n,
 		      uint64_t file_len, struct err *e)
 {
-	unsigned int seen = 0; /* bits, of the base or the profile that we are in */
+	unsigned int seen = 0; /* sections seen in the base or the current profile, one bit each */
 	int ret = 0;
 
 	for (unsigned int i = 0; i < n && !ret; i++) {

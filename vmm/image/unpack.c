@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kernel payloads, decompressed by the libraries of the host.
+ * Unpacks kernel payloads with the host's libraries.
  *
- * The build of Linux appends the size as four bytes for every method but gzip,
- * whose format ends with it; either way the last four bytes are only a first
- * guess for the allocation. The result grows where the guess was too small and
- * is cut to size in the end, and there is never a second copy of it.
+ * The build of Linux appends the size as four bytes for every method except gzip, whose format
+ * ends with it. In both cases the last four bytes are only a first guess for the allocation. The
+ * result grows if the guess was too small and is trimmed in the end; there is never a second copy
+ * of it.
  *
- * How Linux compresses (scripts/Makefile.lib): gzip -n -9; xz --check=crc32
- * --x86 --lzma2=,dict=32MiB; lzma -9; zstd -22 --ultra (window 128 MiB);
- * lz4 -l -9 (the legacy frame); bzip2 -9; lzop -9.
+ * Linux compresses with these commands (scripts/Makefile.lib): gzip -n -9; xz --check=crc32 --x86
+ * --lzma2=,dict=32MiB; lzma -9; zstd -22 --ultra (window 128 MiB); lz4 -l -9 (the legacy frame);
+ * bzip2 -9; lzop -9.
  */
 #include "vmm/image/unpack.h"
 
@@ -26,12 +26,12 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* Memory that an xz or lzma stream may ask for: a dictionary of 256 MiB and some. */
+/* Limit for the memory of an xz or lzma decoder: a dictionary of 256 MiB and some more. */
 #define UNPACK_MAX_LZMA_MEM (272ull << 20)
-/* A guess is believed up to this ratio; no kernel compresses better than 1:20. */
+/* A guess up to this ratio is accepted; no kernel compresses better than 1:20. */
 #define UNPACK_GUESS_RATIO 32u
 #define UNPACK_MIN_CAP (64u << 10)
-/* The libraries count in unsigned int: feed and drain at most this much at once. */
+/* The libraries count in unsigned int, so input and output are limited to this much at once. */
 #define UNPACK_STEP (1u << 30)
 
 #define LZ4_LEGACY_MAGIC 0x184c2102u
@@ -250,9 +250,9 @@ static int unpack_lzma(struct unpack_out *o, const uint8_t *src, size_t len, boo
 }
 
 /*
- * In one call, into memory that holds all of the result: a streaming decoder
- * would need the window (128 MiB for a kernel) besides. Where the guess was too
- * small the work starts again, with twice the room.
+ * Decodes in one call, into memory that holds all of the result: a streaming decoder would also
+ * need the window (128 MiB for a kernel). If the guess was too small, it starts again with twice
+ * the size.
  */
 static int unpack_zstd(struct unpack_out *o, const uint8_t *src, size_t len, const char **why)
 {
@@ -304,9 +304,9 @@ static int unpack_zstd(struct unpack_out *o, const uint8_t *src, size_t len, con
 }
 
 /*
- * Legacy frame: magic:4 (size:4 block)*, each block 8 MiB of plain data but the
- * last. There is no end mark, so the end is what cannot be another block: no
- * more bytes than the four of the appended size, or anything after a short one.
+ * Legacy frame: magic:4 (size:4 block)*, each block 8 MiB of plain data except the last. There is
+ * no end mark, so the end is what cannot be another block: no more bytes than the four of the
+ * appended size, or anything after a short block.
  */
 static int unpack_lz4(struct unpack_out *o, const uint8_t *src, size_t len, const char **why)
 {
@@ -334,7 +334,7 @@ static int unpack_lz4(struct unpack_out *o, const uint8_t *src, size_t len, cons
 		n = LZ4_decompress_safe((const char *)block, (char *)o->data + o->len, (int)size,
 					(int)room);
 		if (n < 0) {
-			/* a block that is valid but longer than max cannot be told apart */
+			/* a block that is valid but longer than max looks the same */
 			*why = "damaged data";
 			return room < LZ4_LEGACY_BLOCK ? -EFBIG : -EINVAL;
 		}
@@ -412,7 +412,7 @@ int unpack_image(const char *name, struct bytes from, size_t max, uint8_t **out,
 			       "the file again",
 			       name, why, what, len);
 	}
-	/* Give back what the growth took too much; keep the old block if it cannot shrink. */
+	/* Release what was allocated too much; keep the old block if it cannot shrink. */
 	fit = realloc(o.data, o.len ? o.len : 1);
 	*out = fit ? fit : o.data;
 	*out_len = o.len;

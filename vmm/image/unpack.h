@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* unpack: compressed kernels. */
+/* unpack: unpacks compressed kernels. Pure functions; any thread. */
 #ifndef KVMPROF_VMM_IMAGE_UNPACK_H
 #define KVMPROF_VMM_IMAGE_UNPACK_H
 
@@ -10,17 +10,16 @@
 #include <stdint.h>
 
 /*
- * The name of the compression that the bytes begin with, or NULL.
- * Static text.
+ * Returns the name of the compression that the bytes begin with (static text), or NULL if it is
+ * none.
  */
 const char *unpack_detect(const uint8_t *src, size_t len);
 
 /*
- * Decompress the one stream that src begins with; what follows it is ignored. name is for messages.
- * The last four bytes of src are a guess of the size (Linux appends it) and
- * nothing more. *out is malloc'ed and the caller's.
- * -EINVAL for damaged or truncated data or a result longer than max, -ENOTSUP
- * for an unknown method, -ENOMEM.
+ * Unpacks the stream at the beginning of src; what follows it is ignored. name is for messages.
+ * The last four bytes of src are only a hint of the size, because Linux appends it. Returns 0;
+ * -EINVAL for damaged or truncated data or a result longer than max bytes; -ENOTSUP for an
+ * unsupported method; or -ENOMEM; with *e set. The caller frees *out with free().
  */
 int unpack_image(const char *name, struct bytes src, size_t max, uint8_t **out, size_t *out_len,
 		 struct err *e);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How an image is entered: what it asks for, and whether it has what the user asks for. */
+/*
+ * Determines how an image is entered: by the method that it prefers or that the user has
+ * requested.
+ */
 #include "vmm/image/way.h"
 
 #include "vmm/image/parse.h"
@@ -15,7 +18,7 @@ static const char *const names[] = {
 	[BOOT_WAY_MULTIBOOT2] = "multiboot2", [BOOT_WAY_AUTO] = "auto",
 };
 
-/* "--boot=multiboot needs ..." */
+/* Requirements, for messages such as "--boot=multiboot needs ...". */
 static const char *const needs[] = {
 	[BOOT_WAY_VMLINUX] = "an ELF64 kernel, or a bzImage with one inside",
 	[BOOT_WAY_BZIMAGE] = "a bzImage with a 64-bit entry",
@@ -48,7 +51,7 @@ bool way_image_has(const struct boot_image *img, enum boot_way way)
 {
 	bool bzimage = img->kind == BOOT_BZIMAGE || img->kind == BOOT_LINUXLIKE;
 
-	/* A decompressor brings its own idea of where the kernel goes. */
+	/* A decompressor has its own load address for the kernel. */
 	if (img->unloaded.code && (!bzimage || way == BOOT_WAY_VMLINUX))
 		return false;
 	switch (way) {
@@ -74,9 +77,9 @@ bool way_image_has(const struct boot_image *img, enum boot_way way)
 }
 
 /*
- * The most direct way that the image means for itself. An ELF64 with a note or a
- * header for one of the 32-bit ways expects nothing that we could pass at its own
- * entry; a Linux, which has that note too, does. Returns BOOT_WAY_AUTO if there is none.
+ * Returns the most direct method that the image is made for, or BOOT_WAY_AUTO if it has none. An
+ * ELF64 with a note or a header for a 32-bit method expects nothing that we could pass at its own
+ * entry; a Linux kernel, which has that note too, does.
  */
 static enum boot_way way_choose(const struct boot_image *img)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Everything that can be loaded becomes an ELF64: one form for the loader, for
- * the symbolizer and for the files that perf reads.
+ * Converts everything that can be loaded to an ELF64: one form for the loader, the symbolizer and
+ * the files that perf reads.
  *
- * An ELF32 executable is widened: headers, section headers and symbols in their
- * 64-bit form, all other bytes as they are, moved as a whole:
+ * An ELF32 executable is widened: headers, section headers and symbols in their 64-bit form, all
+ * other bytes unchanged and moved as a whole:
  *
  *	out := Elf64_Ehdr Elf64_Phdr[phnum] file Elf64_Sym[]... Elf64_Shdr[shnum]
  *
- * Bytes without a format get a header with one segment in front. Sources: ELF-32
- * and ELF-64 Object File Format; System V ABI, Intel386 supplement.
+ * Bytes without a format get a header with one segment in front. Sources: ELF-32 and ELF-64 Object
+ * File Format; System V ABI, Intel386 supplement.
  */
 #include "vmm/image/widen.h"
 
@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Xen has 2, Linux 3; more is not a kernel. */
+/* Xen has 2, Linux 3; a file with more is not a kernel. */
 #define ELF32_MAX_PHDRS 64
 #define ELF32_MAX_SHDRS 4096
 #define ELF32_MAX_SYMS (4u << 20)
@@ -35,7 +35,7 @@ struct elf32 {
 	const char *name;
 	struct cursor c;
 	Elf32_Ehdr h;
-	uint64_t base; /* where the file's bytes begin in the result */
+	uint64_t base; /* offset of the file's bytes in the result */
 };
 
 static int read_header(struct elf32 *f, struct err *e)
@@ -62,7 +62,7 @@ static int read_header(struct elf32 *f, struct err *e)
 			       "not a kernel",
 			       f->name, f->h.e_phnum, f->h.e_phentsize, ELF32_MAX_PHDRS,
 			       sizeof(Elf32_Phdr));
-	/* Without names it boots as well. */
+	/* A kernel without section headers boots as well. */
 	if (f->h.e_shentsize != sizeof(Elf32_Shdr) || f->h.e_shnum > ELF32_MAX_SHDRS ||
 	    cursor_window(&f->c, f->h.e_shoff, (uint64_t)f->h.e_shnum * sizeof(Elf32_Shdr)).bad)
 		f->h.e_shnum = f->h.e_shstrndx = 0;
@@ -100,8 +100,9 @@ static int widen_phdrs(const struct elf32 *f, struct buf *b, struct err *e)
 }
 
 /*
- * Of a symbol table: its entries are longer now, so it goes behind the file. A file has one
- * (System V ABI, "Sections"): what others a hostile one names, all over the same bytes, are empty.
+ * Widens the symbol table. Its entries become longer, so it is appended to the file. A file has
+ * one (System V ABI, "Sections"): further ones in a hostile file, which may all use the same
+ * bytes, are left empty.
  */
 static void widen_symbols(const struct elf32 *f, struct buf *b, Elf64_Shdr *s, uint32_t off,
 			  bool *have)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* widen: an ELF32, or bytes without a format, as an ELF64. */
+/* widen: converts an ELF32, or bytes without a format, to an ELF64. Any thread. */
 #ifndef KVMPROF_VMM_IMAGE_WIDEN_H
 #define KVMPROF_VMM_IMAGE_WIDEN_H
 
@@ -11,9 +11,10 @@
 struct boot_image;
 
 /*
- * img->unpacked, img->elf and img->elf_len become an ELF64 that says the
- * same as this ELF32 executable for x86 with its symbols, or as bytes that have no
- * format. What was in img->unpacked is freed: file may point into it until then.
+ * widen_elf32() converts an ELF32 executable for x86, with its symbols. widen_flat() makes an
+ * ELF64 with one segment of *flat. Both set img->unpacked (owned by img), img->elf and
+ * img->elf_len; the old img->unpacked is freed at the end, so the input may point into it. They
+ * return 0, or -errno (-EINVAL, -ENOTSUP, -ENOMEM) with *e set. name is for messages.
  */
 int widen_elf32(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		struct err *e);
