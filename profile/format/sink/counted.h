@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * counted: the events of exact counts (`kvmprof run --engine exact --call-counts`), by name.
- * profile/record/run/exact_counts.h describes each.
+ * counted: names of the events that exact counts have (`kvmprof run --engine exact --call-counts`).
+ * profile/record/run/exact_counts.h describes each event.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_SINK_COUNTED_H
 #define KVMPROF_PROFILE_FORMAT_SINK_COUNTED_H

@@ -46,7 +46,7 @@ static bool is_page_shift(uint8_t shift)
 	return shift == 0 || shift == 12 || shift == 21 || shift == 30;
 }
 
-/* c is one whole ref, which may be longer than what is known of it. */
+/* c covers one whole ref, which may be longer than the part known to this version. */
 static bool parse_ref(struct cursor c, struct mem_ref *r)
 {
 	r->va = cursor_u64(&c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * phase: the parts of a Linux boot by name, in their order. Who tells where they begin: the samples'
- * stacks (profile/analyse/stacks/phases.h), or the run itself, by the very instruction (--engine exact).
- * Pure, any thread.
+ * phase: the phases of a Linux boot, in order, and their names. The boundaries come from the
+ * samples' stacks (profile/analyse/stacks/phases.h), or from the run itself, exact to the
+ * instruction (--engine exact). The functions are pure; any thread may call them.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_SINK_PHASE_H
 #define KVMPROF_PROFILE_FORMAT_SINK_PHASE_H
@@ -20,7 +20,7 @@ enum phase {
 	PHASES
 };
 
-/* "start_kernel" */
+/* Returns a constant string such as "start_kernel"; "unknown" for a value outside the enum. */
 static inline const char *phase_name(enum phase p)
 {
 	static const char *const name[PHASES] = {
@@ -30,7 +30,10 @@ static inline const char *phase_name(enum phase p)
 	return p < PHASES ? name[p] : "unknown";
 }
 
-/* True when there is such a phase; names as printed, and "first", "init". */
+/*
+ * Sets *out to the phase of this name. Accepts the names of phase_name(), and "first" and "init".
+ * Returns false if there is no such phase.
+ */
 static inline bool phase_parse(const char *name, enum phase *out)
 {
 	for (unsigned int i = 0; i < PHASES; i++)

@@ -9,13 +9,13 @@
 #include <string.h>
 
 /*
- * A sample in the buffer; n addresses, with has_mem a struct mem_refs, and n bytes of
- * `exact` follow. No sink needs more.
+ * Head of a sample in the buffer. n addresses follow, then a struct mem_refs if has_mem, then n
+ * bytes of stack.exact. No sink needs more of a stack.
  */
 struct ring_held {
-	uint32_t len; /* of all, a multiple of 8 */
+	uint32_t len; /* bytes of the whole entry, a multiple of 8 */
 	uint16_t n, n_kernel;
-	struct profile_sample sample; /* but for its stack and memory */
+	struct profile_sample sample; /* without its stack and memory references */
 	uint8_t end, user_end;
 	bool has_mem;
 };
@@ -24,13 +24,13 @@ struct sink_ring {
 	struct sink_forward forward;
 	uint8_t *data;
 	size_t size;	   /* a multiple of 8 */
-	size_t head, tail; /* next to be written, oldest */
-	size_t wrap;	   /* where the part before data[0] ends; used while head <= tail */
+	size_t head, tail; /* offset of the next entry to write, and of the oldest one */
+	size_t wrap;	   /* end of the entries before the wrap to 0; valid while head <= tail */
 	size_t n;	   /* samples */
 	atomic_uint_fast64_t overwritten;
-	uint64_t *gone; /* of each vCPU */
+	uint64_t *gone; /* samples replaced, per vCPU */
 	unsigned int vcpus;
-	struct stack stack; /* of a sample that leaves */
+	struct stack stack; /* buffer for a sample that is forwarded */
 	struct mem_refs mem;
 };
 
@@ -51,16 +51,16 @@ static void drop_oldest(struct sink_ring *r)
 		r->gone[h.sample.cpu]++;
 	r->tail += h.len;
 	r->n--;
-	/* What is left begins at the front. */
+	/* The remaining entries begin at the front. */
 	if (r->tail == r->wrap)
 		r->tail = 0;
 }
 
-/* Room for len bytes at head. */
+/* Drops the oldest entries until len bytes are free at head. */
 static void make_room(struct sink_ring *r, size_t len)
 {
 	if (r->size - r->head < len) {
-		/* All that is left of the old part before the end goes, then we begin at 0. */
+		/* Drop the entries between head and the end of the buffer, then continue at 0. */
 		while (r->n && r->tail >= r->head && r->tail)
 			drop_oldest(r);
 		r->wrap = r->head;
@@ -106,7 +106,7 @@ static void ring_put(struct sink_ring *r, const struct profile_sample *s)
 	r->n++;
 }
 
-/* Tell another sink of all samples, and of what is gone. */
+/* Forwards all samples to another sink, then reports the replaced ones as lost. */
 static int replay(struct sink_ring *r, struct sink *to, struct err *e)
 {
 	size_t at = r->tail;
@@ -160,7 +160,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 	return sink_forward_begin(s, info, e);
 }
 
-/* Passes on the samples that are kept: they are the last ones of the kernel before. */
+/* Forwards the kept samples first: they belong to the previous kernel. */
 static int op_kernel(struct sink *s, const struct profile_kernel *k, struct err *e)
 {
 	struct sink_ring *r = self(s);
@@ -181,7 +181,7 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
 	struct sink_ring *r = self(s);
-	/* A disk that is full now is full at the end, too, which cuts the file back. */
+	/* If the disk is full now, end() fails as well, and truncates the file to whole records. */
 	struct err why = { 0 };
 	int ret = replay(r, r->forward.to, &why);
 	int end = sink_forward_end(s, totals, e);
@@ -205,7 +205,7 @@ static int op_copy(struct sink *s, const char *path, struct sink **out, struct e
 	return ret;
 }
 
-/* The file has no sample yet, and what was kept may be half of one. */
+/* The file has no sample yet, and the crash may have left the buffer inconsistent. */
 static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
 {
 	int ret = sink_forward_abandon(s, SINK_DROP, e);

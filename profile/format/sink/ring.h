@@ -1,28 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sink_ring: keeps the newest samples only, so many bytes of them.
+ * sink_ring: a sink that keeps the newest samples only, up to a number of bytes.
  *
- * Stands in front of another sink. Tasks, mappings, modules and losses pass through at
- * once, as they are small and needed for whichever samples are left in the end; samples
- * wait in a circular buffer, where the oldest give way to new ones, and reach the other
- * sink at end(), or in a copy. What gave way is told as lost, for each vCPU, before the
- * oldest sample that is left, and counted apart from samples that found no room.
+ * It forwards to another sink. Tasks, mappings, modules and losses are forwarded at once, because
+ * they are small and later samples need them. Samples wait in a circular buffer, where new ones
+ * replace the oldest; end(), copy() and a further kernel() forward those that are left. Replaced
+ * samples are reported as lost, for each vCPU, at the time of the oldest sample that is left.
+ * sink_ring_overwritten() counts them apart from samples that were dropped because the vCPU's ring
+ * was full.
  *
- * So samples reach the other sink long after records of a later time.
+ * Samples therefore reach the other sink long after records with a later time.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_SINK_RING_H
 #define KVMPROF_PROFILE_FORMAT_SINK_RING_H
 
 #include "profile/format/sink/sink.h"
 
-/* A sample of the deepest stack fits several times. */
+/* Lower limit in bytes: several samples of the maximum stack depth fit. */
 #define SINK_RING_MIN 16384u
 #define SINK_RING_MAX (16ull << 30)
 
-/* size: bytes. Takes `to` over, also when it fails. */
+/*
+ * Creates the sink in *out, in front of `to`, with a buffer of `size` bytes (raised to
+ * SINK_RING_MIN). Takes ownership of `to`; it is destroyed on failure, too. The caller destroys
+ * *out with its destroy operation. Returns 0 or -ENOMEM.
+ */
 int sink_ring_create(struct sink **out, struct sink *to, size_t size, struct err *e);
 
-/* Samples that gave way so far. Any thread. */
+/*
+ * Returns the number of samples that newer ones replaced. s must be a sink of sink_ring_create().
+ * Any thread may call it.
+ */
 uint64_t sink_ring_overwritten(const struct sink *s);
 
 #endif
