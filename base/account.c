@@ -40,7 +40,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Up to `most` of what it was off its processor was in spans of this kind. */
+/* Attributes up to `most` ns of the time off the processor to spans of this kind. */
 static void put_off(struct account *a, enum account_span span, uint64_t most, uint64_t *delay,
 		    uint64_t *blocked)
 {
@@ -68,7 +68,9 @@ void account_look(struct account *a, const struct account_thread *t, enum accoun
 		else
 			outside -= len_ns;
 	}
-	/* It was in short ones: what does not fit into those of the VMM was in KVM_RUN. */
+	/*
+	 * The rest was in short spans: time that does not fit into those of the VMM was in KVM_RUN.
+	 */
 	put_off(a, ACCOUNT_RUN, least(in_run, since(delay + blocked, outside)), &delay, &blocked);
 	count_add(&a->elsewhere, delay + blocked);
 	for (unsigned int i = 0; i < ACCOUNT_SPANS; i++)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 256u /* bytes allocated */
+#define LEAST 256u /* minimum bytes allocated */
 
 void buf_init(struct buf *b)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bytes: a piece of memory that somebody else owns, as one value.
+ * bytes: a borrowed range of memory, as one value.
  *
- * For what is read as a whole or handed on; what is parsed field by field goes through
- * base/cursor.h. Not terminated, also where it is text.
+ * Use it for data that is read as a whole or passed on. Data that is parsed field by field is read
+ * with base/cursor.h. The bytes are not NUL-terminated, even if they are text.
  */
 #ifndef KVMPROF_BASE_BYTES_H
 #define KVMPROF_BASE_BYTES_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct bytes {
-	const void *data; /* borrowed; NULL: there is none, which is not the same as empty */
+	const void *data; /* borrowed; NULL: absent, which differs from empty */
 	size_t len;
 };
 

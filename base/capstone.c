@@ -16,7 +16,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void capstone_load(void)
 {
-	/* Of the version that its header was of: structures differ from one to the next. */
+	/* Uses the major version of the header, because structures differ between versions. */
 	const struct library lib = {
 		.soname = "libcapstone.so." TEXT(CS_API_MAJOR),
 		.what = "instructions can't be decoded",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * capstone: the functions of libcapstone that decode instructions, loaded when first needed. Its
- * tables take 3 MiB of memory, which most runs have no use for.
+ * capstone: the functions of libcapstone that decode instructions. The library is loaded when it is
+ * first needed, because its tables take 3 MiB of memory and most runs do not need them.
  */
 #ifndef KVMPROF_BASE_CAPSTONE_H
 #define KVMPROF_BASE_CAPSTONE_H
@@ -20,8 +20,9 @@ struct capstone {
 };
 
 /*
- * For the life of the process; any thread. NULL: it can't be loaded, and e says why. A thread that
- * the sandbox binds may call it only where it has been called before.
+ * Returns the functions, which stay valid for the life of the process. Returns NULL with *e
+ * recorded (e may be NULL) if the library cannot be loaded. Any thread may call it. A thread that
+ * the sandbox has confined may call it only after another call has loaded the library.
  */
 const struct capstone *capstone_get(struct err *e);
 

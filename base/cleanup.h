@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cleanup: scope-bound release of locals, in place of goto ladders.
+ * cleanup: releases local variables at the end of their scope, in place of goto ladders.
  *
- *	cleanup_close int fd = open(...);
- *	cleanup_free char *line = NULL;
+ * 	cleanup_close int fd = open(...);
+ * 	cleanup_free char *line = NULL;
  *
- * To hand the resource to a caller use cleanup_take_fd()/take_ptr(), which disarm.
+ * Initialise each such variable. To pass the resource to the caller, return cleanup_take_fd(&fd) or
+ * take_ptr(p), which leave -1 or NULL in the variable.
  */
 #ifndef KVMPROF_BASE_CLEANUP_H
 #define KVMPROF_BASE_CLEANUP_H
@@ -38,6 +39,10 @@ static inline void cleanup_closedir_fn(DIR **d)
 		closedir(*d);
 }
 
+/*
+ * Release the variable at the end of its scope: free(), close() unless negative, fclose(),
+ * closedir().
+ */
 #define cleanup_free __attribute__((cleanup(cleanup_free_fn)))
 #define cleanup_close __attribute__((cleanup(cleanup_close_fn)))
 #define cleanup_fclose __attribute__((cleanup(cleanup_fclose_fn)))
@@ -60,6 +65,7 @@ static inline int cleanup_take_fd(int *fd)
 		v_;                     \
 	})
 
+/* Returns the number of elements of an array (not of a pointer). */
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

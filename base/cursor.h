@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cursor: a bounded reader of bytes that come from outside.
+ * cursor: a bounds-checked reader of bytes from outside.
  *
- * Every file and every guest structure is parsed through one. Reads past the
- * end return zero, set `bad` and stay there, so a parser may read a whole
- * record and check once. All integers are little endian (x86 only).
- * A cursor borrows its bytes; it never frees.
+ * Each file and each guest structure is parsed through a cursor. A read past the end returns zero
+ * and sets `bad`, which stays set, so a parser may read a whole record and check `bad` once. All
+ * integers are little endian (x86 only). A cursor borrows its bytes and never frees them. Not
+ * thread-safe: the caller serialises calls on one cursor.
  */
 #ifndef KVMPROF_BASE_CURSOR_H
 #define KVMPROF_BASE_CURSOR_H
@@ -19,9 +19,10 @@ struct cursor {
 	const uint8_t *base;
 	size_t len; /* bytes at base */
 	size_t pos; /* next byte, <= len */
-	bool bad;   /* a read or seek went past the end */
+	bool bad;   /* a read or a seek went past the end */
 };
 
+/* Starts a cursor at the first of len bytes. */
 static inline void cursor_init(struct cursor *c, const void *base, size_t len)
 {
 	c->base = base;
@@ -30,12 +31,15 @@ static inline void cursor_init(struct cursor *c, const void *base, size_t len)
 	c->bad = false;
 }
 
+/* Returns the number of bytes left; 0 if the cursor is bad. */
 static inline size_t cursor_left(const struct cursor *c)
 {
 	return c->bad ? 0 : c->len - c->pos;
 }
 
-/* Move to an absolute offset; off == len is allowed (nothing left). */
+/*
+ * Moves to absolute offset off. off == len is allowed (nothing is left); a larger one sets `bad`.
+ */
 static inline void cursor_seek(struct cursor *c, uint64_t off)
 {
 	if (off > c->len)
@@ -44,7 +48,10 @@ static inline void cursor_seek(struct cursor *c, uint64_t off)
 		c->pos = (size_t)off;
 }
 
-/* Returns n bytes and advances, or NULL when they are not all there. */
+/*
+ * Returns a pointer to the next n bytes and advances past them. Returns NULL and sets `bad` if
+ * fewer are left.
+ */
 static inline const uint8_t *cursor_bytes(struct cursor *c, uint64_t n)
 {
 	const uint8_t *p;
@@ -58,12 +65,16 @@ static inline const uint8_t *cursor_bytes(struct cursor *c, uint64_t n)
 	return p;
 }
 
+/* Advances by n bytes; sets `bad` if fewer are left. */
 static inline void cursor_skip(struct cursor *c, uint64_t n)
 {
 	(void)cursor_bytes(c, n);
 }
 
-/* Defines cursor_NAME(), which reads one thing of a type as its bytes lie; zero when short. */
+/*
+ * Defines cursor_NAME(), which reads one value of this type and advances. It returns zero and sets
+ * `bad` at the end.
+ */
 #define CURSOR_READ(name, type)                                   \
 	static inline type cursor_##name(struct cursor *c)        \
 	{                                                         \
@@ -82,8 +93,8 @@ CURSOR_READ(u32, uint32_t)
 CURSOR_READ(u64, uint64_t)
 
 /*
- * A window of len bytes at off of the same bytes, as a cursor of its own.
- * Out of range: the new cursor is empty and bad. The parent does not move.
+ * Returns a new cursor over bytes [off, off + len) of the same data; *c does not move. If the range
+ * is not all there, the new cursor is empty and bad.
  */
 static inline struct cursor cursor_window(const struct cursor *c, uint64_t off, uint64_t len)
 {
@@ -99,8 +110,8 @@ static inline struct cursor cursor_window(const struct cursor *c, uint64_t off, 
 }
 
 /*
- * A NUL-terminated string at absolute offset off, or NULL when it is not
- * terminated inside the bytes. Does not move the cursor.
+ * Returns the NUL-terminated string at absolute offset off, or NULL if it does not end within the
+ * bytes. Does not move the cursor.
  */
 static inline const char *cursor_str_at(const struct cursor *c, uint64_t off)
 {

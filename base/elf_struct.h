@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * elf_struct: the headers of ELF64 files, as they lie there (System V ABI, "Object Files").
+ * elf_struct: readers of the headers of ELF64 files (System V ABI, "Object Files").
  *
- * Each reads one from where the cursor is and moves on; one that is not all there is
- * zero, and the cursor is bad. What they say is checked by who asks.
+ * cursor_ehdr(), cursor_phdr() and cursor_shdr() each return the header at the cursor and advance
+ * past it. If the file ends before, they return zeros and the cursor is bad. The caller checks the
+ * contents.
  */
 #ifndef KVMPROF_BASE_ELF_STRUCT_H
 #define KVMPROF_BASE_ELF_STRUCT_H

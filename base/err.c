@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Names and texts of files and guests may hold anything, also what a terminal obeys. */
+/* Names and strings from files and guests may contain terminal control sequences. */
 static void make_one_line(char *text)
 {
 	for (; *text; text++)

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /*
- * Sanitizers give each thread a stack for signals, and free at its end what it has then: a guarded
- * thread has ours.
+ * Sanitizers give each thread an alternate signal stack, and at its end they free whatever stack is
+ * installed then. A guarded thread has one of ours installed, so their stacks are turned off.
  */
 #ifdef __SANITIZE_ADDRESS__
 const char *__asan_default_options(void);
@@ -36,7 +36,7 @@ const char *__tsan_default_options(void)
 static const int fault_signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE };
 #define NSIGNALS (sizeof(fault_signals) / sizeof(fault_signals[0]))
 
-/* Written once, before a thread is guarded. */
+/* Written once, before any thread is guarded. */
 static struct sigaction fault_before[NSIGNALS];
 static pthread_once_t fault_once = PTHREAD_ONCE_INIT;
 static int fault_refused; /* -errno */
@@ -59,12 +59,12 @@ void fault_end_thread(int signo, const siginfo_t *info, const void *context, con
 	atomic_store(&f->signal, signo);
 	if (f->ended)
 		f->ended(f);
-	/* Not pthread_exit(), which unwinds a stack that may be no more. */
+	/* pthread_exit() is no alternative: it unwinds a stack that may be damaged. */
 	for (;;)
 		syscall(SYS_exit, 0);
 }
 
-/* Appends the text, or the hexadecimal digits of a number; async-signal-safe. */
+/* Append a string, or a number as hexadecimal digits. Return the new end. Async-signal-safe. */
 static size_t append(char *line, size_t at, const char *text)
 {
 	while (*text)
@@ -114,7 +114,7 @@ static void on_fault(int signo, siginfo_t *info, void *context)
 	for (size_t i = 0; i < NSIGNALS; i++)
 		if (fault_signals[i] == signo)
 			sigaction(signo, &fault_before[i], NULL);
-	/* An instruction raises it again. */
+	/* An instruction that faulted raises the signal again by itself. */
 	if (info->si_code <= 0)
 		raise(signo);
 }
@@ -142,7 +142,7 @@ int fault_guard(struct fault *f)
 	if (sigaltstack(&own, NULL) < 0)
 		return -errno;
 	fault_current = f;
-	/* A blocked signal of a fault would end the process. */
+	/* A fault whose signal is blocked would end the process. */
 	sigemptyset(&set);
 	for (size_t i = 0; i < NSIGNALS; i++)
 		sigaddset(&set, fault_signals[i]);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fault: a thread whose crash is its own end, and not the process's.
+ * fault: threads whose crash ends only themselves and not the process.
  *
- * A thread that reads what others wrote may have a defect that they know of. Where it is guarded, the
- * signal of a crash (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE) ends that thread alone, at once: locks
- * that it held stay held, and what it was changing stays half changed. So after fault_happened() nobody
- * may use, free or wait for what was the thread's; pthread_join() returns. Stacks that overflow are such
- * a crash, too. In other threads these signals do what they did before fault_prepare().
+ * A thread that parses input from others may crash because of a defect that such input triggers. On
+ * a guarded thread, the signal of a crash (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE) ends only that
+ * thread, at once. Locks that it held stay locked, and data that it was changing stays half
+ * changed. After fault_happened() returns true, no thread may use, free or wait for what belonged
+ * to it; pthread_join() still returns. A stack overflow is such a crash, too. On other threads a
+ * crash writes one line to standard error, and then the signal has the effect that it had before
+ * fault_prepare().
  */
 #ifndef KVMPROF_BASE_FAULT_H
 #define KVMPROF_BASE_FAULT_H
@@ -16,34 +18,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FAULT_STACK 65536u /* bytes: the kernel's frame has all registers, up to 11 KiB of them */
+#define FAULT_STACK 65536u /* bytes; the kernel's signal frame holds all registers, up to 11 KiB */
 
 struct fault {
-	_Atomic int signal;    /* 0: none. Written last */
-	int call;	       /* of SIGSYS: the system call's number */
-	const char *call_name; /* ... static; NULL: not known */
-	bool sent;	       /* by kill(2) and the like, or by abort(3): no instruction's fault */
+	_Atomic int signal;    /* 0: no crash; written last */
+	int call;	       /* SIGSYS: number of the system call */
+	const char *call_name; /* SIGSYS: its name, static; NULL: not known */
+	/* Sent by kill(2), abort(3) or the like, not caused by an instruction. */
+	bool sent;
+	/* Addresses of the instruction and of the access that failed. */
 	uintptr_t ip, addr;
-	/* The last thing that the thread does: only what a signal handler may. NULL: nothing. */
+	/*
+	 * Called last on the thread that crashed; must be async-signal-safe. NULL: nothing is
+	 * called.
+	 */
 	void (*ended)(struct fault *f);
-	uint8_t stack[FAULT_STACK]; /* the handler's */
+	uint8_t stack[FAULT_STACK]; /* alternate signal stack of the handler */
 };
 
-/* Handlers for all of the process. Any thread; from the second time on nothing happens. -errno. */
+/*
+ * Installs the signal handlers of the process. Returns 0 or -errno. Any thread may call it; only
+ * the first call has an effect.
+ */
 int fault_prepare(void);
 
-/* On the thread itself, first of all; f is zero but for ended(), and stays as long as the thread. -errno. */
+/*
+ * Guards the calling thread, which must call this first. *f is zero except for ended(), and must
+ * stay valid as long as the thread runs. Returns 0 or -errno. fault_prepare() must have been
+ * called.
+ */
 int fault_guard(struct fault *f);
 
 /*
- * In a handler: ends this thread where it is guarded, else returns. context: of SA_SIGINFO;
- * call_name: of SIGSYS, else NULL.
+ * Ends the calling thread if it is guarded, else returns. Called in a signal handler with the
+ * handler's arguments (SA_SIGINFO). call_name is the name of the system call for SIGSYS, else NULL.
  */
 void fault_end_thread(int signo, const siginfo_t *info, const void *context, const char *call_name);
 
-/* Any thread. */
+/* Returns whether the guarded thread of *f has crashed. Any thread may call it. */
 bool fault_happened(const struct fault *f);
-/* "SIGSEGV at address 0x0, in kvmprof+0x1234"; after fault_happened(). */
+/*
+ * Writes a description such as "SIGSEGV at address 0x0, in kvmprof+0x1234" to out, which has `size`
+ * bytes. Any thread may call it after fault_happened() has returned true.
+ */
 void fault_describe(const struct fault *f, char *out, size_t size);
 
 #endif

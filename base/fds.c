@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The space is aligned as a header. */
+/* A buffer for one control message, aligned as a header. */
 union control {
 	struct cmsghdr head;
 	char space[CMSG_SPACE(FDS_MAX * sizeof(int))];
@@ -57,7 +57,7 @@ ssize_t fds_receive(int socket, void *data, size_t len, struct fds *fds, int fla
 		fds->n = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		memcpy(fds->fd, CMSG_DATA(c), fds->n * sizeof(int));
 	}
-	/* The caller takes a message of no bytes for the end of the socket. */
+	/* The caller treats a message without bytes as the end of the socket. */
 	if (!came)
 		fds_close(fds);
 	return came;
@@ -76,7 +76,9 @@ void fds_close_range(unsigned int first, unsigned int last)
 
 	if (syscall(SYS_close_range, first, last, 0u) == 0)
 		return;
-	/* In a container a process may have a billion descriptors: those that are open are in /proc. */
+	/*
+	 * In a container a process may be allowed a billion descriptors; /proc lists the open ones.
+	 */
 	if (last == UINT_MAX) {
 		closefrom((int)first);
 		return;

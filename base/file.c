@@ -268,7 +268,7 @@ int file_link_all(const char *from, const char *to, struct err *e)
 	return ret;
 }
 
-/* May it be moved or removed? What is missing may. */
+/* Checks that path is missing, or is something that may be moved or removed. */
 static int check_movable(const char *path, struct err *e)
 {
 	struct stat st;
@@ -280,7 +280,10 @@ static int check_movable(const char *path, struct err *e)
 				 path);
 }
 
-/* What is removed in part, as we were killed, must not look like a profile: its data goes first. */
+/*
+ * Removes tmp. Its data goes first: if we are killed midway, the remains must not look like a
+ * profile.
+ */
 static int remove_old(const char *tmp, struct err *e)
 {
 	char data[PATH_MAX];
@@ -290,7 +293,10 @@ static int remove_old(const char *tmp, struct err *e)
 	return file_remove_tree(tmp, e);
 }
 
-/* At each moment path is one of the two, whole. 1: this file system can't exchange. */
+/*
+ * Replaces path by exchanging names, so that path is complete at each moment. Returns 1 if the file
+ * system cannot exchange names, else 0 or -errno.
+ */
 static int publish_by_exchange(const char *tmp, const char *path, const char *old, struct err *e)
 {
 	if (renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_EXCHANGE) < 0)

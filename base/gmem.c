@@ -15,7 +15,7 @@ uint64_t gmem_size(const struct gmem *m)
 	return sum;
 }
 
-/* Where it is, in whichever process. */
+/* Returns the host address of the range, in this process or the remote one, or NULL. */
 static uint8_t *gmem_find(const struct gmem *m, uint64_t gpa, uint64_t len)
 {
 	if (!len)
@@ -24,7 +24,9 @@ static uint8_t *gmem_find(const struct gmem *m, uint64_t gpa, uint64_t len)
 		const struct gmem_region *r = &m->region[i];
 		uint64_t off = gpa - r->gpa;
 
-		/* gpa below the region wraps to a huge offset: one comparison does both ends */
+		/*
+		 * a gpa below the region wraps to a huge offset, so one comparison checks both ends
+		 */
 		if (off < r->size && len <= r->size - off)
 			return r->host + off;
 	}

@@ -66,7 +66,7 @@ static int remote_fetch(struct gmem_remote *r, uint64_t host, void *dst, size_t 
 	return r->fetch(r, host, dst, len);
 }
 
-/* Tables of one walk often differ in high bits alone. */
+/* The tables of one walk often differ only in high bits, so all bits are mixed. */
 static size_t slot_of(uint64_t base)
 {
 	return (size_t)((base >> 12) * 0x9e3779b97f4a7c15ull >> 58) & (GMEM_REMOTE_PAGES - 1);
@@ -84,7 +84,7 @@ bool gmem_remote_kept(const struct gmem_remote *r, uint64_t host, void *dst, siz
 	return true;
 }
 
-/* What has not been used for some samples makes room. */
+/* Ages the pages and removes those that have not been used for GMEM_REMOTE_AGE samples. */
 static void grow_older(struct gmem_remote_expected *x)
 {
 	unsigned int n = 0;
@@ -129,7 +129,7 @@ void gmem_remote_expect(struct gmem_remote *r, struct gmem_remote_expected *x)
 	for (unsigned int i = 0; i < x->n; i++) {
 		size_t s = slot_of(x->at[i]);
 
-		/* Two that share a place: the first one has it. */
+		/* If two pages share a slot, the first one gets it. */
 		if (r->valid[s] == r->generation || !is_present(r, x->at[i], GMEM_REMOTE_PAGE))
 			continue;
 		r->valid[s] = r->generation;
@@ -142,7 +142,7 @@ void gmem_remote_expect(struct gmem_remote *r, struct gmem_remote_expected *x)
 		return;
 	r->calls++;
 	got = process_vm_readv(r->pid, local, n, remote, n, 0);
-	/* It ends where a page can't be read. */
+	/* The call stops at the first page that cannot be read. */
 	for (size_t i = got < 0 ? 0 : (size_t)got / GMEM_REMOTE_PAGE; i < n; i++)
 		r->valid[slot[i]] = 0;
 }
@@ -165,7 +165,7 @@ static int page_of(struct gmem_remote *r, uint64_t base, const uint8_t **page)
 	return ret;
 }
 
-/* Bytes from host on, of len, that are not kept; up to the first page that is. */
+/* Returns how many of len bytes, from host on, precede the first page that is cached. */
 static size_t not_kept(const struct gmem_remote *r, uint64_t host, size_t len)
 {
 	size_t done = 0;
@@ -181,7 +181,7 @@ static size_t not_kept(const struct gmem_remote *r, uint64_t host, size_t len)
 	return done < len ? done : len;
 }
 
-/* Page by page out of what is kept; what is not is read at once, and not kept. */
+/* Reads page by page: cached pages from the cache, others directly and without caching them. */
 static int read_long(struct gmem_remote *r, uint64_t host, uint8_t *dst, size_t len)
 {
 	while (len) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hash: FNV-1a of texts and bytes (draft-eastlake-fnv, sections 2 and 5). Any thread.
+ * hash: FNV-1a of strings and bytes (draft-eastlake-fnv, sections 2 and 5). Any thread may call
+ * these functions.
  *
- * Not for keys that somebody chooses in order to collide, unless the table has a cap.
+ * An attacker can construct collisions, so use it for keys from outside only in tables with a
+ * limited size.
  */
 #ifndef KVMPROF_BASE_HASH_H
 #define KVMPROF_BASE_HASH_H
@@ -12,7 +14,7 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* 64 bits, going on from h: HASH_START, or what an earlier call gave. */
+/* Returns a hash of 64 bits that continues h: HASH_START, or the result of an earlier call. */
 static inline uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
 {
 	const uint8_t *p = bytes;
@@ -22,6 +24,7 @@ static inline uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
 	return h;
 }
 
+/* Returns the same for a NUL-terminated string, without its NUL. */
 static inline uint64_t hash_text(uint64_t h, const char *s)
 {
 	for (; *s; s++)
@@ -29,7 +32,7 @@ static inline uint64_t hash_text(uint64_t h, const char *s)
 	return h;
 }
 
-/* 32 bits, of max characters at the most. */
+/* Returns a hash of 32 bits of at most max characters. */
 static inline uint32_t hash_text32(const char *s, size_t max)
 {
 	uint32_t h = UINT32_C(0x811c9dc5);

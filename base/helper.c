@@ -14,7 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long the end of a process is awaited when its socket has ended, then once more at the end of the run. */
+/*
+ * The time to wait for the end of a process after its socket was shut down, and once more at the
+ * end of the run.
+ */
 #define LOST_WAIT_MS 100u
 #define END_WAIT_MS 200u
 
@@ -22,12 +25,17 @@
 
 /* -- in the process --------------------------------------------------------------------- */
 
-/* Closes all but standard error, for what the sandbox may say, the socket and the pipe. */
+/*
+ * Closes all descriptors except standard error (for messages of the sandbox), the socket and the
+ * pipe.
+ */
 static int helper_close_all(int fd, int life)
 {
 	int null;
 
-	/* Their numbers may be among these, if they were closed when they were made. */
+	/*
+	 * The two may have low numbers if standard descriptors were closed when they were created.
+	 */
 	fd = fcntl(fd, F_DUPFD, HELPER_LIFE + 1);
 	life = fcntl(life, F_DUPFD, HELPER_LIFE + 1);
 	null = open("/dev/null", O_RDWR);
@@ -39,7 +47,10 @@ static int helper_close_all(int fd, int life)
 	return 0;
 }
 
-/* Returns whether the other end of the pipe is closed already, before it was tied to it. */
+/*
+ * Returns whether the other end of the pipe was closed before the kernel was told to kill this
+ * process for it.
+ */
 static bool helper_is_alone(int life)
 {
 	struct pollfd p = { .fd = life, .events = POLLIN };
@@ -51,7 +62,7 @@ static int helper_child(const struct helper_work *work, int fd, int life)
 {
 	sigset_t all;
 
-	sigfillset(&all); /* Ctrl-C is for the one that waits for the guest */
+	sigfillset(&all); /* Ctrl-C is handled by the parent process */
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_NAME, thread_kind_name(work->kind));
 	if (helper_close_all(fd, life) || helper_is_alone(HELPER_LIFE))
@@ -59,14 +70,15 @@ static int helper_child(const struct helper_work *work, int fd, int life)
 	return work->run(work->ctx);
 }
 
-/* -- beside it --------------------------------------------------------------------------- */
+/* -- in the parent process ---------------------------------------------------------------- */
 
 /*
- * Lets the kernel kill the process when this one closes its end of the pipe, by helper_kill() or by its own end. A
- * signal would not do: this process may be in a Landlock domain whose scope covers signals (Linux 6.12), and
- * PR_SET_PDEATHSIG is a signal of the process that dies. The signals of a descriptor are checked against the rights
- * that whoever set their owner had then (security_file_send_sigiotask()). This is done here and not in the new
- * process, which may be stopped before it gets to it. Returns 0 or -errno.
+ * Lets the kernel kill the process when this one closes its end of the pipe, in helper_kill() or by
+ * ending. A signal would not work: this process may be in a Landlock domain whose scope covers
+ * signals (Linux 6.12), and PR_SET_PDEATHSIG is a signal of the process that dies. The signals of a
+ * descriptor are checked against the rights of the process that set their owner, at that time
+ * (security_file_send_sigiotask()). This is done here and not in the new process, which may be
+ * stopped before it gets to it. Returns 0 or -errno.
  */
 static int helper_tie(int life, pid_t pid)
 {
@@ -96,7 +108,8 @@ int helper_fork(struct helper *h, const struct helper_work *work, struct err *e)
 		return ret;
 	}
 	h->pid = fork();
-	if (h->pid == 0) /* at once: what exit(3) writes and removes is the other one's */
+	/* Exits directly: exit(3) would flush and remove what belongs to the parent. */
+	if (h->pid == 0)
 		syscall(SYS_exit_group, helper_child(work, pair[1], life[0]));
 	ret = h->pid < 0 ? -errno : helper_tie(life[0], h->pid);
 	close(pair[1]);
@@ -130,12 +143,12 @@ void helper_kill(struct helper *h)
 
 	if (life >= 0)
 		close(life);
-	/* Where the process stays in a system call, who waits for its answer is woken. */
+	/* If the process stays in a system call, this wakes the thread that waits for its reply. */
 	if (h->socket >= 0)
 		shutdown(h->socket, SHUT_RDWR);
 }
 
-/* Waits for the process's end, at most so long, and sets `how`. */
+/* Waits for the process's end, at most ms milliseconds, and sets h->how. */
 static void helper_reap(struct helper *h, unsigned int ms)
 {
 	const struct timespec step = { 0, 1000000 };

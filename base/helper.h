@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * helper: a process that does one thing for this one, such as serving a device. It has a socket to this
- * one, standard error, and nothing else.
+ * helper: child processes that do one task for this process, such as serving a device. A helper has
+ * a socket to this process and standard error, and no other descriptors.
  *
- * It ends with this process. One that is stopped, or that waits for the kernel, is killed when helper_kill() closes a pipe:
- * also where this process may send it no signal.
+ * A helper ends with this process. helper_kill() also ends one that is stopped or blocked in the
+ * kernel, by closing a pipe: this works even where this process may not send it signals.
+ *
+ * Not thread-safe except where stated: the caller serialises calls on one helper.
  */
 #ifndef KVMPROF_BASE_HELPER_H
 #define KVMPROF_BASE_HELPER_H
@@ -16,43 +18,65 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The socket's number in the process. */
+/* The descriptor of the socket in the helper. */
 #define HELPER_SOCKET 3
 
-/* How long a process may take until it serves: what it opens may be on a file system that does not answer. */
+/*
+ * The limit for a helper to begin serving, in ms: the files that it opens may be on a file system
+ * that does not answer.
+ */
 #define HELPER_BEGIN_MS 30000u
-/* An answer of a process is 0 to -HELPER_MAX_ERRNO (include/linux/err.h, MAX_ERRNO), or the process is taken over. */
+/*
+ * Replies of a helper are 0 to -HELPER_MAX_ERRNO (include/linux/err.h, MAX_ERRNO); any other value
+ * means that it is compromised.
+ */
 #define HELPER_MAX_ERRNO 4095
 
 struct helper {
 	int socket;	 /* SOCK_SEQPACKET; -1: none */
-	atomic_int life; /* the process ends when this end of a pipe is closed; -1: it is */
+	atomic_int life; /* write end of a pipe, whose closing kills the helper; -1: closed */
 	pid_t pid;
-	bool lost, reaped; /* true, too, before it is forked */
-	char how[64];	   /* once it is reaped, or given up: how it ended, as words behind "it " */
+	bool lost, reaped; /* no longer used; waited for. Both are true before helper_fork() */
+	/* How it ended, as words that follow "it "; set when it is reaped or given up. */
+	char how[64];
 };
 
+/* The task of a helper. */
 struct helper_work {
-	const char *what; /* "a share", in messages */
+	const char *what; /* for messages, such as "a share"; borrowed */
+	/* Kind, which also gives the process its name. */
 	enum thread_kind kind;
-	int (*run)(void *ctx); /* in the process; returns its exit status */
+	int (*run)(void *ctx); /* runs in the helper; returns its exit status */
 	void *ctx;
 };
 
-/* Makes *h one without a process, which helper_end() takes. */
+/* Makes *h a helper without a process, which helper_end() accepts. */
 void helper_init(struct helper *h);
-/* Starts the process. Called before this one has threads whose locks the new one could find taken. Returns 0 or -errno with e set. */
+/*
+ * Starts the process. Returns 0, or -errno with *e recorded. The caller ends it with helper_end().
+ * Call it before this process has threads whose locks the child could inherit locked.
+ */
 int helper_fork(struct helper *h, const struct helper_work *work, struct err *e);
-/* Waits until a message has come or the socket has ended. Returns false after that time. */
+/*
+ * Waits until a message has arrived or the socket has been closed, at most ms milliseconds. Returns
+ * false on timeout.
+ */
 bool helper_wait(const struct helper *h, unsigned int ms);
-/* Ends the conversation, and the process. Any thread, also while another one waits for an answer. */
+/*
+ * Shuts down the socket and kills the helper. Any thread may call it, also while another one waits
+ * for a reply.
+ */
 void helper_kill(struct helper *h);
 /*
- * Lets a process go that is not asked again. It ends when its socket does; one that a guest has taken over, that is
- * stopped, or that waits for a file system does not, and is killed after a moment. A second call does nothing.
+ * Stops using a helper: shuts down the socket and waits for its end. The helper ends by itself when
+ * its socket is shut down; one that is compromised, stopped or blocked by a file system does not
+ * and is killed after 100 ms. Sets h->how. A second call does nothing.
  */
 void helper_lose(struct helper *h);
-/* Lets the process go as helper_lose() does, and closes the socket. For one that was never forked, too. */
+/*
+ * Stops the helper like helper_lose(), waits up to 200 ms more, and closes the socket. Also accepts
+ * a helper that was never started.
+ */
 void helper_end(struct helper *h);
 
 #endif

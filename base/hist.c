@@ -13,7 +13,7 @@ static unsigned int bucket_of(uint64_t ns)
 	return (log2 - 2) * 8 + (unsigned int)((ns >> (log2 - 3)) & 7);
 }
 
-/* The largest value that falls into the bucket. */
+/* Returns the largest value that falls into the bucket. */
 static uint64_t bucket_top(unsigned int b)
 {
 	unsigned int log2;

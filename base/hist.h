@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hist: a fixed-size histogram of durations, safe to feed on a hot path.
+ * hist: a histogram of durations of fixed size, cheap enough for a hot path.
  *
- * Buckets are log-linear: 8 to each power of two, so a percentile is exact to
- * 12.5 % of its value. One writer; who reads while it writes takes a copy (base/count.h) and
- * sees a state a few entries old.
+ * Buckets are log-linear, 8 per power of two, so a quantile is exact to 12.5 % of its value. All
+ * zero is an empty histogram. One thread writes; another thread that reads meanwhile takes a copy
+ * with count_copy() (base/count.h), which may lack the last few entries.
  */
 #ifndef KVMPROF_BASE_HIST_H
 #define KVMPROF_BASE_HIST_H
@@ -20,10 +20,14 @@ struct hist {
 	uint32_t bucket[HIST_BUCKETS];
 };
 
+/* Adds one duration. Called by the writing thread only. */
 void hist_add(struct hist *h, uint64_t ns);
-/* dst += src */
+/* Adds all entries of *src to *dst. */
 void hist_merge(struct hist *dst, const struct hist *src);
-/* The value below which `per_mille` thousandths of the entries lie; 0 when empty. */
+/*
+ * Returns the value in ns below which per_mille thousandths of the entries lie, rounded up to the
+ * end of its bucket; 0 if empty.
+ */
 uint64_t hist_quantile(const struct hist *h, unsigned int per_mille);
 
 #endif

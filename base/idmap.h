@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * idmap: a table from one number to another (pid to address space, tid to name). All zero is an empty map.
- * One thread.
+ * idmap: a map from one number to another (pid to address space, tid to name). All zero is an empty
+ * map. Not thread-safe: the caller serialises calls on one map.
  */
 #ifndef KVMPROF_BASE_IDMAP_H
 #define KVMPROF_BASE_IDMAP_H
@@ -9,7 +9,7 @@
 #include "base/table.h"
 
 struct idmap {
-	struct table pairs; /* holds struct idmap_pair, by key */
+	struct table pairs; /* elements are struct idmap_pair, found by key */
 };
 
 struct idmap_pair {
@@ -22,12 +22,16 @@ static inline bool idmap_same(const void *a, const void *b, const void *ctx)
 	return ((const struct idmap_pair *)a)->key == ((const struct idmap_pair *)b)->key;
 }
 
+/* Frees the pairs and leaves an empty map. */
 static inline void idmap_deinit(struct idmap *m)
 {
 	table_deinit(&m->pairs);
 }
 
-/* Returns false if the key was never set. */
+/*
+ * Stores the value of the key in *value. Returns false, with *value unchanged, if the key was never
+ * set.
+ */
 static inline bool idmap_get(const struct idmap *m, uint32_t key, uint32_t *value)
 {
 	const struct idmap_pair like = { .key = key };
@@ -39,7 +43,7 @@ static inline bool idmap_get(const struct idmap *m, uint32_t key, uint32_t *valu
 	return true;
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Sets the value of the key, replacing an older one. Returns 0 or -ENOMEM. */
 static inline int idmap_set(struct idmap *m, uint32_t key, uint32_t value)
 {
 	const struct idmap_pair like = { key, value };

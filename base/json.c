@@ -12,7 +12,10 @@
 
 #define JSON_PIECE 7u /* \u0000 and a NUL */
 
-/* The character at *s as it stands within a string; *s goes on. Its bytes, without the NUL. */
+/*
+ * Stores the escaped form of the character at *s in piece, and advances *s. Returns its bytes
+ * without the NUL.
+ */
 static size_t json_piece(const char **s, char piece[JSON_PIECE])
 {
 	const unsigned char *p = (const unsigned char *)*s;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * json: writes JSON (RFC 8259) piece by piece into a buffer; jansson reads it.
+ * json: writes JSON (RFC 8259) value by value into a buffer. (jansson parses it.)
  *
- * The writer sets the commas, quotes keys and escapes strings. A value within an object has a key;
- * a value within an array, or one that is not within another value, has the key NULL. A break of
- * this rule and an end that does not match its beginning are bugs of the caller, and asserted.
- * A lack of memory sets the buffer's `failed`, and so does a depth beyond JSON_DEPTH_MAX; both are
- * checked once at the end, as with other appends. Any thread, each writer by one at a time.
+ * The writer adds commas, quotes keys and escapes strings. A value within an object needs a key; a
+ * value within an array, or a top-level value, has the key NULL. Violations of this rule and
+ * unmatched ends are bugs of the caller and are asserted. Running out of memory, or nesting deeper
+ * than JSON_DEPTH_MAX, sets the buffer's `failed`, which the caller checks once at the end. Not
+ * thread-safe: the caller serialises calls on one writer.
  *
- *	json_open(&w);
- *	json_put(&w, "samples", n, "partial", is_partial, "percent", json_fixed(2, percent));
- *	json_array_begin(&w, "names");
- *	json_str(&w, NULL, name);
- *	json_array_end(&w);
- *	return json_close(&w, stdout);
+ * 	json_open(&w);
+ * 	json_put(&w, "samples", n, "partial", is_partial, "percent", json_fixed(2, percent));
+ * 	json_array_begin(&w, "names");
+ * 	json_str(&w, NULL, name);
+ * 	json_array_end(&w);
+ * 	return json_close(&w, stdout);
  *
- * A string may be any bytes. Valid UTF-8 is copied; each byte that is not part of a valid
- * character becomes U+FFFD. Quote, backslash and control characters (U+0000 to U+001F, U+007F
- * to U+009F) are escaped, so that a terminal shows a line of it unharmed.
+ * A string may hold any bytes. Valid UTF-8 is copied; each byte that is not part of a valid
+ * character becomes U+FFFD. Quotes, backslashes and control characters (U+0000 to U+001F, U+007F to
+ * U+009F) are escaped, so that the text is safe to show on a terminal.
  */
 #ifndef KVMPROF_BASE_JSON_H
 #define KVMPROF_BASE_JSON_H
@@ -29,32 +29,43 @@
 #define JSON_DEPTH_MAX 4096u /* objects and arrays within each other */
 
 struct json_writer {
-	struct buf *b;				/* not owned, or &own */
-	struct buf own;				/* see json_open() */
-	unsigned int depth;			/* objects and arrays that are open */
-	bool comma;				/* the next value follows another one */
-	bool line;				/* the next value begins a line */
-	uint8_t object[JSON_DEPTH_MAX / 8 + 1]; /* a bit for each depth: object, not array */
+	struct buf *b;	    /* borrowed, or &own */
+	struct buf own;	    /* used after json_open() */
+	unsigned int depth; /* number of open objects and arrays */
+	bool comma;	    /* the next value needs a comma before it */
+	bool line;	    /* the next value begins a line */
+	/* One bit for each depth: 1 is an object, 0 an array. */
+	uint8_t object[JSON_DEPTH_MAX / 8 + 1];
 };
 
-/* Begins a text, or the next one in the same buffer. */
+/*
+ * Begins a top-level value in b, which must outlive the writer. Bytes that b has already are kept.
+ */
 void json_begin(struct json_writer *w, struct buf *b);
-/* Begins with members of an object which the caller began and will end, behind those it has. */
+/*
+ * Continues an object that the caller began in b and will end itself: writes further members after
+ * those that it has.
+ */
 void json_begin_members(struct json_writer *w, struct buf *b);
-/* Begins an object in a buffer of the writer's own, which json_close() or buf_deinit() frees. */
+/*
+ * Begins an object in a buffer that the writer owns. json_close() frees the buffer; on other paths
+ * buf_deinit(&w->own) does.
+ */
 void json_open(struct json_writer *w);
 /*
- * Ends the object of json_open() or json_begin_members(), writes it and a newline to f, and frees
- * the buffer. f NULL: only frees. Returns 0, or -ENOMEM, where nothing is written. Errors of f are
- * ferror()'s.
+ * Ends the object of json_open() or json_begin_members(), writes the buffer and a newline to f, and
+ * frees the buffer. If f is NULL, it only frees. Returns 0, or -ENOMEM with nothing written. The
+ * caller checks ferror(f) for write errors.
  */
 int json_close(struct json_writer *w, FILE *f);
 
+/* Begin and end objects and arrays. */
 void json_object_begin(struct json_writer *w, const char *key);
 void json_object_end(struct json_writer *w);
 void json_array_begin(struct json_writer *w, const char *key);
 void json_array_end(struct json_writer *w);
 
+/* Write one value: integers in decimal, a bool as true or false. */
 void json_u64(struct json_writer *w, const char *key, uint64_t v);
 void json_i64(struct json_writer *w, const char *key, int64_t v);
 void json_bool(struct json_writer *w, const char *key, bool v);
@@ -62,21 +73,27 @@ void json_bool(struct json_writer *w, const char *key, bool v);
 void json_str(struct json_writer *w, const char *key, const char *s);
 /* Writes the string "0x..." in lower case. */
 void json_hex(struct json_writer *w, const char *key, uint64_t v);
-/* Writes a formatted number. An infinite number or none ("inf", "nan") becomes null. */
+/* Writes a number formatted by fmt. Infinite values and NaN become null. */
 void json_number(struct json_writer *w, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Writes a formatted string. */
+/* Writes a string formatted by fmt. */
 void json_strf(struct json_writer *w, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Writes a value whose text is JSON already. text NULL: there was no memory for it. */
+/*
+ * Writes a value whose text is JSON already. If text is NULL, it sets `failed`: the caller ran out
+ * of memory.
+ */
 void json_raw(struct json_writer *w, const char *key, const char *text);
-/* Lets the next value (with its key) or the next end begin a line. */
+/* Makes the next value (with its key) or the next end begin on a new line. */
 void json_line(struct json_writer *w);
 
-/* A value of one of the kinds above, of which only the union's member of its kind is set. */
+/*
+ * A value of one of the kinds above, as an argument of json_put(). Only the union's member for its
+ * kind is set.
+ */
 struct json_value {
 	enum {
-		JSON_KIND_END, /* behind the last member */
+		JSON_KIND_END, /* terminates an array of members */
 		JSON_KIND_U64,
 		JSON_KIND_I64,
 		JSON_KIND_BOOL,
@@ -85,6 +102,7 @@ struct json_value {
 		JSON_KIND_FIXED,
 		JSON_KIND_SHORT
 	} kind;
+	/* The number of digits of JSON_KIND_FIXED and JSON_KIND_SHORT. */
 	int digits;
 	union {
 		uint64_t u;
@@ -99,7 +117,10 @@ struct json_member {
 	struct json_value value;
 };
 
-/* Write the members up to JSON_KIND_END, and an object of them: see json_put(). */
+/*
+ * Write the members up to JSON_KIND_END, or an object of them; used by json_put() and
+ * json_put_object().
+ */
 void json_members(struct json_writer *w, const struct json_member *m);
 void json_members_object(struct json_writer *w, const char *key, const struct json_member *m);
 
@@ -128,28 +149,29 @@ static inline struct json_value json_of_value(struct json_value v)
 	return v;
 }
 
-/* Returns the address as the string "0x...". */
+/* Returns the address as a string value "0x...". */
 static inline struct json_value json_address(uint64_t v)
 {
 	return (struct json_value){ JSON_KIND_HEX, .u = v };
 }
 
-/* Returns the number with so many digits behind its point (%.*f). */
+/* Returns the number with `digits` digits after the point (%.*f). */
 static inline struct json_value json_fixed(int digits, double v)
 {
 	return (struct json_value){ JSON_KIND_FIXED, digits, { .d = v } };
 }
 
-/* Returns the number with so many significant digits (%.*g). */
+/* Returns the number with `digits` significant digits (%.*g). */
 static inline struct json_value json_short(int digits, double v)
 {
 	return (struct json_value){ JSON_KIND_SHORT, digits, { .d = v } };
 }
 
 /*
- * json_put(w, key, value, ...) writes 1 to 12 members, json_put_object(w, key, key, value, ...) an
- * object of them. A value is an integer, a bool, a string (NULL: null) or one of the above. A plain
- * int does not compile, as each comparison is one: see json_of_i64() and json_of_bool().
+ * json_put(w, key, value, ...) writes 1 to 12 members; json_put_object(w, key, key, value, ...)
+ * writes an object of them. A value is an integer, a bool, a string (NULL writes null) or a struct
+ * json_value. A plain int does not compile, because comparisons have that type, too: use
+ * json_of_i64() or json_of_bool().
  */
 #define json_put(w, ...) json_members(w, JSON_MEMBERS(__VA_ARGS__))
 #define json_put_object(w, key, ...) json_members_object(w, key, JSON_MEMBERS(__VA_ARGS__))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * library: a shared library that only some runs need, loaded when one does.
+ * library: loads a shared library at run time that only some runs need.
  *
  *     #define FUNCTIONS(X) X(curl_easy_init) X(curl_easy_perform)
  *     struct functions { FUNCTIONS(LIBRARY_MEMBER) };
  *     static const char *const names[] = { FUNCTIONS(LIBRARY_NAME) };
  *
- * Any thread; not one that the sandbox binds already, as files are opened.
+ * Any thread may call it before the sandbox has confined it, because files are opened.
  */
 #ifndef KVMPROF_BASE_LIBRARY_H
 #define KVMPROF_BASE_LIBRARY_H
@@ -20,15 +20,17 @@
 
 struct library {
 	const char *soname;
-	const char *what; /* the message begins so */
-	const char *hint; /* what to do where it is not installed; NULL: nothing */
+	const char *what; /* beginning of the error message */
+	const char *hint; /* advice if the library is not installed; NULL: none */
+	/* Names of the functions to look up, nnames of them. */
 	const char *const *names;
 	size_t nnames;
 };
 
 /*
- * Sets functions[i] to the function of names[i]. The library is never unloaded: some have threads
- * and handlers of their own. -ENOENT: no such library, or it lacks a function.
+ * Loads the library and sets functions[i] to the function names[i]. The library is never unloaded,
+ * because some have threads and handlers of their own. Returns 0, or -ENOENT with *e recorded if
+ * the library or a function is missing.
  */
 int library_load(const struct library *lib, void **functions, struct err *e);
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #define FRED_PADDING 16u
-/* Of EFLAGS, SDM vol. 1, 3.4.3: bit 1 is always set, 3, 5, 15 and from 22 on never. */
+/*
+ * EFLAGS (SDM vol. 1, 3.4.3): bit 1 is always set; bits 3, 5, 15 and 22 and above are always clear.
+ */
 #define FLAGS_SET UINT64_C(0x2)
 #define FLAGS_CLEAR (~UINT64_C(0x3fffff) | 0x8028)
 

@@ -20,8 +20,8 @@
 #define PTE_NX (1ull << 63)
 
 /*
- * Bits 51:12, in table entries and in cr3. This drops PCID and PWT/PCD below,
- * and LAM_U57, LAM_U48 (62:61) and the PCID "no flush" bit above.
+ * Mask of bits 51:12 in table entries and in cr3. It drops PCID and PWT/PCD below, and LAM_U57,
+ * LAM_U48 (62:61) and the PCID "no flush" bit above.
  */
 #define PTE_ADDR 0x000ffffffffff000ull
 
@@ -30,8 +30,8 @@
 #define PAGE_LEN ((size_t)1 << PAGE_BITS)
 
 /*
- * One entry, read once: the guest may change it at any time, and what we check
- * has to be what we use. Entries are naturally aligned, so the load is atomic.
+ * Reads one entry exactly once: the guest may change it at any time, and the checked value must be
+ * the one that is used. Entries are naturally aligned, so the load is atomic.
  */
 static int entry_read(const struct gmem *m, uint64_t gpa, uint64_t *out)
 {
@@ -43,7 +43,10 @@ static int entry_read(const struct gmem *m, uint64_t gpa, uint64_t *out)
 	return 0;
 }
 
-/* All spaces share the kernel's half (but for the tables of programs under page-table isolation). */
+/*
+ * All address spaces share the kernel's half (except for the tables of programs under page-table
+ * isolation).
+ */
 static int walk_virtual(const struct gmem *m, const struct mmu_root *root, uint64_t gva,
 			struct mmu_page *out)
 {
@@ -54,8 +57,8 @@ static int walk_virtual(const struct gmem *m, const struct mmu_root *root, uint6
 }
 
 /*
- * The number of levels bounds the walk: tables that point at themselves, as
- * recursive mappings do on purpose, just use up levels.
+ * The number of levels bounds the walk: tables that refer to themselves, as recursive mappings do
+ * on purpose, only use up levels.
  */
 int mmu_walk(const struct gmem *m, const struct mmu_root *root, uint64_t gva, struct mmu_page *out)
 {
@@ -123,7 +126,7 @@ size_t mmu_read(const struct gmem *m, const struct mmu_root *root, uint64_t gva,
 		struct mmu_page page;
 		size_t room, n;
 
-		/* a range that runs past the top of the address space ends there */
+		/* a range that passes the top of the address space ends there */
 		if (done && gva + done < gva)
 			break;
 		if (mmu_walk(m, root, gva + done, &page))
@@ -132,8 +135,8 @@ size_t mmu_read(const struct gmem *m, const struct mmu_root *root, uint64_t gva,
 		n = len - done < room ? len - done : room;
 		if (gmem_read(m, page.gpa, to + done, n)) {
 			/*
-			 * A large page may be RAM at its beginning only; what
-			 * counts for the caller is the 4 KiB that it asked for.
+			 * Only the beginning of a large page may be RAM; what counts is the 4 KiB
+			 * page that the caller reads.
 			 */
 			room = (1u << PAGE_BITS) - (page.gpa & ((1u << PAGE_BITS) - 1));
 			n = len - done < room ? len - done : room;
@@ -145,9 +148,13 @@ size_t mmu_read(const struct gmem *m, const struct mmu_root *root, uint64_t gva,
 	return done;
 }
 
-/* -- pages that were found -------------------------------------------------------------------- */
+/*
+ * -- cached translations ------------------------------------------------------------------------
+ */
 
-/* NULL: there is none. */
+/*
+ * Returns the host address of the page at gva, from the cache or by a walk; NULL if it is not RAM.
+ */
 static const uint8_t *tlb_page(const struct gmem *m, const struct mmu_root *root,
 			       const struct mmu_tlb *tlb, uint64_t gva)
 {
@@ -171,7 +178,7 @@ size_t mmu_tlb_read(const struct gmem *m, const struct mmu_root *root, const str
 
 	if (m->remote || m->is_virtual)
 		return mmu_read(m, root, gva, dst, len);
-	/* A range that runs past the top of the address space ends there. */
+	/* A range that passes the top of the address space ends there. */
 	while (done < len && gva + done >= gva) {
 		const uint8_t *page = tlb_page(m, root, tlb, gva + done);
 		size_t off = (gva + done) % PAGE_LEN;
@@ -179,7 +186,7 @@ size_t mmu_tlb_read(const struct gmem *m, const struct mmu_root *root, const str
 
 		if (!page)
 			break;
-		/* Mostly a word: that is one instruction. */
+		/* Most reads are one word, for which this is a single instruction. */
 		if (n == 8)
 			memcpy(to + done, page + off, 8);
 		else

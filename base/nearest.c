@@ -9,7 +9,10 @@ static unsigned int least(unsigned int a, unsigned int b)
 	return a < b ? a : b;
 }
 
-/* Rows of the usual table: row[i] is for i letters of a; two rows back for swapped neighbours. */
+/*
+ * Computes the edit distance row by row: row[i] is for i letters of a. Two rows back are needed for
+ * swapped neighbours.
+ */
 static unsigned int nearest_edits(const char *a, size_t na, const char *b, size_t nb)
 {
 	unsigned int rows[3][NEAREST_MAX + 1], *before = rows[0], *last = rows[1], *now = rows[2];

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nearest: which of some words a mistyped one was meant to be.
+ * nearest: finds the word that a mistyped one was probably meant to be.
  *
- *	struct nearest n = { .typed = "rnu" };
- *	for (...)
- *		nearest_add(&n, word[i]);
- *	if (nearest_word(&n))
- *		... did you mean ...
+ * 	struct nearest n = { .typed = "rnu" };
+ * 	for (...)
+ * 		nearest_add(&n, word[i]);
+ * 	if (nearest_word(&n))
+ * 		... did you mean ...
  *
- * Pure functions on the caller's structure; any thread.
+ * Not thread-safe: the caller serialises calls on one struct nearest. Nothing is allocated.
  */
 #ifndef KVMPROF_BASE_NEAREST_H
 #define KVMPROF_BASE_NEAREST_H
 
-#define NEAREST_MAX 48u /* bytes of a word; longer ones are never near */
+#define NEAREST_MAX 48u /* maximum bytes of a word; longer words never match */
 
 struct nearest {
+	/* The mistyped word, borrowed. */
 	const char *typed;
-	const char *best; /* borrowed; NULL: none so far */
+	const char *best; /* best match so far, borrowed; NULL: none */
+	/* Edits between `typed` and `best`. */
 	unsigned int edits;
 };
 
 /*
- * A word that could have been meant. Of two that are as near the first one stays. A letter that was
- * left out, added, replaced, or swapped with its neighbour is one edit.
+ * Compares the typed word with a candidate, which must stay valid until nearest_word(). Of two
+ * equally near words the first one is kept. A letter that is missing, added, replaced, or swapped
+ * with its neighbour counts as one edit.
  */
 void nearest_add(struct nearest *n, const char *word);
 
-/* The nearest word; NULL when even that takes more edits than one in three of its letters. */
+/* Returns the nearest word, or NULL if it needs more edits than one in three of its letters. */
 const char *nearest_word(const struct nearest *n);
 
 #endif

@@ -13,7 +13,7 @@ bool number_real(const char *s, double min, double max, double *out)
 
 	errno = 0;
 	v = strtod(s, &end);
-	/* Written so that NaN fails, too. */
+	/* This form makes NaN fail, too. */
 	if (errno || end == s || *end || !isfinite(v) || !(v >= min && v <= max))
 		return false;
 	*out = v;
@@ -37,7 +37,7 @@ bool number_seconds(const char *s, double min, double max, double *out)
 	for (size_t i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
 		double seconds = v * unit[i].seconds;
 
-		/* Written so that NaN fails, too. */
+		/* This form makes NaN fail, too. */
 		if (strcmp(end, unit[i].name) || !isfinite(seconds) ||
 		    !(seconds >= min && seconds <= max))
 			continue;
@@ -52,7 +52,7 @@ bool number_digits(const char **s, uint64_t max, uint64_t *out)
 	unsigned long long v;
 	char *end;
 
-	/* strtoull takes blanks and signs, and makes huge numbers of negative ones. */
+	/* strtoull() accepts blanks and signs, and turns negative numbers into huge ones. */
 	if (**s < '0' || **s > '9')
 		return false;
 	errno = 0;

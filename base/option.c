@@ -11,14 +11,14 @@
 
 #define LONG_BASE 256 /* getopt's value of the long option of index 0 */
 
-/* A row where it is used. */
+/* A row together with its place in the command's structure. */
 struct item {
 	const struct option_row *row;
 	const char *help;
-	size_t offset; /* of what the row is about */
+	size_t offset; /* offset of the structure that the row describes */
 };
 
-/* A table with all that it includes. */
+/* A table with all rows that it includes. */
 struct items {
 	struct item at[OPTION_MAX];
 	unsigned int n;
@@ -71,14 +71,14 @@ static void value_store(void *to, size_t size, uint64_t v)
 	memcpy(to, size == 1 ? (void *)&v8 : size == 4 ? (void *)&v32 : (void *)&v, size);
 }
 
-/* The one message about a value. */
+/* Records the error message for a bad value. */
 static int value_refuse(const struct option_row *r, const char *arg, const char *expected,
 			struct err *e)
 {
 	return err_set(e, EINVAL, "--%s %.150s: expected %s", r->name, *arg ? arg : "''", expected);
 }
 
-/* "a, b or c" */
+/* Records an error that lists the words: "a, b or c". */
 static int word_refuse(const struct option_row *r, const char *arg, struct err *e)
 {
 	char list[200];
@@ -151,11 +151,14 @@ static int has_arg(const struct option_row *r)
 	return r->next || !strncmp(r->value, "[=", 2) ? optional_argument : required_argument;
 }
 
-/* For getopt_long(): rows of long options, up to one without a name, and letters. */
+/*
+ * Fills the arguments of getopt_long(): the long options, terminated by an empty row, and the
+ * letters.
+ */
 static void items_for_getopt(const struct items *l, enum option_order order, bool words,
 			     struct option *options, char *letters)
 {
-	/* ':' tells a value that is missing from an option that is unknown. */
+	/* ':' makes getopt_long() distinguish a missing value from an unknown option. */
 	letters += sprintf(letters, "%s:", words ? "-" : order == OPTION_FIRST ? "+" : "");
 	for (unsigned int i = 0; i < l->n; i++) {
 		const struct option_row *r = l->at[i].row;
@@ -179,7 +182,10 @@ static const struct item *item_of(const struct items *l, int c)
 	return NULL;
 }
 
-/* The long option that was meant; NULL: none is near. One that --help does not show is no advice. */
+/*
+ * Returns the long option that was probably meant, or NULL. Options that --help does not show are
+ * not suggested.
+ */
 static const char *option_nearest(const struct items *l, const char *typed)
 {
 	char word[NEAREST_MAX + 1];
@@ -207,7 +213,7 @@ static const struct option_habit *option_habit(const struct option_set *set, con
 static int option_refuse(const struct option_set *set, const struct items *l, int c, char **argv,
 			 struct err *e)
 {
-	/* Of bundled letters getopt tells which, of long options only where. */
+	/* For bundled letters getopt reports the letter; for long options only the position. */
 	char letter[] = { '-', (char)optopt, '\0' };
 	const char *what = optopt > 0 && optopt < LONG_BASE ? letter : argv[optind - 1];
 	const struct option_habit *habit = option_habit(set, what);
@@ -240,7 +246,10 @@ static int option_take(const struct option_set *set, const struct item *item, vo
 	return value_take(r, (char *)at + item->offset + r->offset, arg, e);
 }
 
-/* Takes a word of a command without words as the profile, where the command has -i and the profile was not named. */
+/*
+ * Takes a word as the profile, if the command takes no words, has -i, and the profile was not named
+ * yet.
+ */
 static int take_input(const struct option_set *set, const struct items *l, bool named, void *at,
 		      char **word, struct err *e)
 {
@@ -260,7 +269,7 @@ int option_parse(const struct option_set *set, void *at, int argc, char **argv, 
 
 	items_add(&l, set->rows, 0);
 	items_for_getopt(&l, set->order, set->word, options, letters);
-	optind = 0; /* begins anew, also within bundled letters */
+	optind = 0; /* 0 restarts getopt, also within bundled letters */
 	opterr = 0;
 	while (!ret && (c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		const struct item *item = c == 1 ? NULL : item_of(&l, c);
@@ -279,7 +288,7 @@ int option_parse(const struct option_set *set, void *at, int argc, char **argv, 
 		ret = set->word(at, argv[optind], e);
 	if (!ret && set->order == OPTION_ALONE && optind < argc)
 		ret = take_input(set, &l, input, at, &argv[optind], e);
-	/* It has words of the command line in it. */
+	/* The message quotes words of the command line. */
 	for (char *s = e->text; ret < 0 && *s; s++)
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)
 			*s = '?';

@@ -40,14 +40,17 @@ static int in_place(struct outfile *o, int flags, struct err *e)
 			 : 0;
 }
 
-/* mode: of the file that will be replaced; 0: there is none. */
+/*
+ * Opens a temporary file beside the target. mode is that of the file to be replaced; 0: there is
+ * none.
+ */
 static int beside(struct outfile *o, mode_t mode, struct err *e)
 {
 	if (asprintf(&o->tmp, "%s.tmp-%d", o->path, (int)getpid()) < 0) {
 		o->tmp = NULL;
 		return err_set(e, ENOMEM, "%s: out of memory", o->name);
 	}
-	/* Left by a killed process that had our pid: nothing of it was complete. */
+	/* A killed process that had our pid may have left this file, which was not complete. */
 	unlink(o->tmp);
 	o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (o->fd >= 0) {
@@ -67,7 +70,7 @@ static int open_target(struct outfile *o, struct err *e)
 {
 	struct stat st;
 
-	/* The file at the end of a link that leads nowhere yet. */
+	/* The target of a dangling link is created in place. */
 	if (is_link(o->path))
 		return in_place(o, O_CREAT | O_TRUNC, e);
 	if (stat(o->path, &st) < 0)

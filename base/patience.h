@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * patience: for how long something is looked for. Of the time between two looks at most
- * PATIENCE_LOOK_NS count: on a host that is busy, and where the clock jumps, there are as many looks as elsewhere.
+ * patience: a time limit for polling. Between two polls at most PATIENCE_LOOK_NS of elapsed time
+ * counts, so on a busy host, or when the clock jumps, there are as many polls as elsewhere.
  */
 #ifndef KVMPROF_BASE_PATIENCE_H
 #define KVMPROF_BASE_PATIENCE_H
@@ -10,12 +10,15 @@
 
 #define PATIENCE_LOOK_NS 10000000u
 
-/* All 0 before the first look. */
+/* A limit's state; all zero before the first poll. */
 struct patience {
 	uint64_t last_ns, spent_ns;
 };
 
-/* Before each look. now_ns: of any clock. False: limit_ns have been spent. */
+/*
+ * Accounts for the time since the last call, and returns false once limit_ns have been spent.
+ * Called before each poll; now_ns may be of any clock. Not thread-safe.
+ */
 static inline bool patience_is_left(struct patience *p, uint64_t now_ns, uint64_t limit_ns)
 {
 	uint64_t since = p->last_ns && now_ns > p->last_ns ? now_ns - p->last_ns : 0;

@@ -39,7 +39,10 @@ static void copy(const struct perf_ring *r, uint64_t at, void *to, size_t n)
 	memcpy((char *)to + first, data, n - first);
 }
 
-/* The record at `at`, of one that is too long the header alone. false: there is none, or it is none. */
+/*
+ * Copies the record at position `at`; only its header if it is too long. Returns false if there is
+ * none or it is malformed.
+ */
 static bool record_at(const struct perf_ring *r, uint64_t at, uint64_t head, union perf_record *out)
 {
 	if (head - at < sizeof(out->h))

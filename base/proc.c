@@ -30,7 +30,10 @@ static int stream_close(void *fd)
 	return close((int)(intptr_t)fd);
 }
 
-/* A stream of the C library's own ends at the first read that was interrupted, and loses the line. */
+/*
+ * Uses own I/O functions: a stream of the C library ends at the first interrupted read and loses
+ * the line.
+ */
 FILE *proc_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -109,13 +112,16 @@ bool proc_status(const char *task, const char *name, char *value, size_t cap)
 	return false;
 }
 
-/* Replaces a loader's path, TOP/lib/kvmprof/ld-linux..., by that of the script which starts it. Returns false if it is no loader. */
+/*
+ * Replaces a loader's path, TOP/lib/kvmprof/ld-linux..., by the path of the script that starts it.
+ * Returns false if it is not such a path.
+ */
 static bool name_launcher(char path[PATH_MAX])
 {
 	static const char loader[] = "/lib/kvmprof/ld-linux", launcher[] = "/bin/kvmprof";
 	char *at = NULL, *next = path;
 
-	/* The last one: the archive may lie anywhere. */
+	/* Use the last match, because the archive may be anywhere. */
 	while ((next = strstr(next, loader)))
 		at = next++;
 	if (!at || strchr(at + strlen(loader), '/'))

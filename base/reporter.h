@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * reporter: how library code reports to the user while it works: notes, warnings, the end of a run.
+ * reporter: how library code reports notes and warnings to the user while it works.
  *
- * Library code prints nothing itself. The command that owns the process hands down a reporter, which
- * decides where the text goes. An error that ends an operation is a struct err instead (base/err.h).
- * A NULL reporter discards what is reported.
+ * Library code prints nothing itself. The command that owns the process passes a reporter down,
+ * which decides where the text goes. An error that ends an operation is a struct err instead
+ * (base/err.h). A NULL reporter discards the text.
  */
 #ifndef KVMPROF_BASE_REPORTER_H
 #define KVMPROF_BASE_REPORTER_H
@@ -19,7 +19,7 @@ struct reporter {
 	void *ctx;
 };
 
-/* Reports whole lines, each with its newline. */
+/* Reports one or more complete lines, each with its newline. Any thread may call it. */
 void reporter_printf(const struct reporter *to, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -30,8 +30,8 @@ void reporter_printf(const struct reporter *to, const char *fmt, ...)
 FILE *reporter_open(const struct reporter *to);
 
 /*
- * Writes to standard error with write(2). This is for the places that a reporter cannot serve: signal
- * handlers, and processes that are confined or about to end. It is async-signal-safe.
+ * Writes to standard error with write(2), for places where a reporter cannot be used: signal
+ * handlers, and processes that are confined or about to end. Async-signal-safe; errors are ignored.
  */
 void reporter_write_raw(const char *text, size_t len);
 

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 /*
- * Each record is preceded by 8 bytes: its length, or SKIP where the rest of
- * the buffer up to its end is unused because the record did not fit there.
+ * Each record is preceded by 8 bytes: its length, or SKIP if the rest of the buffer up to its end
+ * is unused because the next record did not fit there.
  */
 #define HDR sizeof(uint64_t)
 #define SKIP UINT64_MAX
@@ -46,7 +46,7 @@ int ring_init(struct ring *r, size_t size)
 	r->data = aligned_alloc(4096, want);
 	if (!r->data)
 		return -ENOMEM;
-	/* A huge page would be resident for the first sample. Where this fails, it is. */
+	/* A huge page would become resident with the first sample. If this call fails, it does. */
 	(void)madvise(r->data, want, MADV_NOHUGEPAGE);
 	r->size = want;
 	r->front = &r->own_front;
@@ -56,12 +56,12 @@ int ring_init(struct ring *r, size_t size)
 
 void ring_deinit(struct ring *r)
 {
-	if (r->front == &r->own_front) /* not of ring_init_shared() */
+	if (r->front == &r->own_front) /* else ring_init_shared()'s caller owns it */
 		free(r->data);
 	r->data = NULL;
 }
 
-/* Where the byte that is counted as `pos` lies. */
+/* Returns the offset in data[] of the byte at position `pos`. */
 static size_t ring_place(const struct ring *r, size_t pos)
 {
 	size_t bias = atomic_load_explicit(&r->front->bias, memory_order_relaxed);
@@ -82,12 +82,15 @@ static uint64_t get_hdr(const struct ring *r, size_t at)
 	return v;
 }
 
-/* Returns whether a record of len bytes finds room behind `head`, and in *skip what is left out before it. */
+/*
+ * Returns whether a record of len bytes fits behind the last one. Stores in *skip the bytes to
+ * leave unused before it.
+ */
 static bool ring_fits(const struct ring *r, size_t tail, size_t len, size_t *skip)
 {
 	size_t head = r->written, need = HDR + aligned(len), to_end;
 
-	/* A consumer in another process may store anything. */
+	/* A consumer in another process may store any value as tail. */
 	if (len > r->size / 2 || head - tail > r->size)
 		return false;
 	to_end = head == tail ? r->size : r->size - ring_place(r, head);
@@ -101,9 +104,9 @@ void *ring_reserve(struct ring *r, size_t len)
 	size_t tail = atomic_load_explicit(&r->back->tail, memory_order_acquire);
 
 	/*
-	 * Empty: begin at the first byte again, so that a consumer that keeps up
-	 * costs few pages. It looks at the bias only after it saw a new head, and
-	 * gave back everything before we saw its tail: no one reads it now.
+	 * The ring is empty: begin at the first byte again, so that a consumer that keeps up
+	 * touches few pages. The consumer reads the bias only after it has seen a new head, and it
+	 * released everything before we saw its tail, so it does not read the bias now.
 	 */
 	if (head == tail)
 		atomic_store_explicit(&r->front->bias, head, memory_order_relaxed);

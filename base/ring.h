@@ -2,13 +2,12 @@
 /*
  * ring: a single-producer, single-consumer queue of variable-size records.
  *
- * The producer is a vCPU thread, which must neither block nor allocate: it
- * reserves the largest record that it may need, writes in place, and commits
- * what it used. When there is no room the new record is dropped and counted;
- * nothing that was committed is ever overwritten.
+ * The producer is a vCPU thread, which must neither block nor allocate: it reserves the largest
+ * record that it may need, writes in place, and commits the part that it used. If there is no room,
+ * the new record is dropped and counted. A committed record is never overwritten.
  *
- * Records are contiguous (a record that would wrap starts again at offset 0)
- * and 8-byte aligned.
+ * Records are contiguous (a record that would wrap starts again at offset 0) and 8-byte aligned.
+ * The comment of each function names the thread that may call it.
  */
 #ifndef KVMPROF_BASE_RING_H
 #define KVMPROF_BASE_RING_H
@@ -18,14 +17,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Written by the producer. Positions count bytes since the start. */
+/* State that the producer writes. Positions count bytes since the start. */
 struct ring_head {
 	_Alignas(64) atomic_size_t head;
-	atomic_size_t bias; /* position that lies at data[0]; changes while the ring is empty */
-	atomic_uint_fast64_t dropped; /* records refused */
+	/* The position that is at data[0]; changes only while the ring is empty. */
+	atomic_size_t bias;
+	atomic_uint_fast64_t dropped; /* number of records refused */
 };
 
-/* Written by the consumer. head - tail is what is queued. */
+/* State that the consumer writes. The bytes from tail to head are queued. */
 struct ring_tail {
 	_Alignas(64) atomic_size_t tail;
 };
@@ -35,61 +35,82 @@ struct ring {
 	size_t size; /* power of two */
 	struct ring_head *front;
 	struct ring_tail *back;
-	size_t pending; /* producer only: offset of the reserved record, counted like head */
-	size_t written; /* producer only: behind the last record; head, but while records are held */
-	bool held;	/* producer only */
+	size_t pending; /* producer only: position of the reserved record */
+	/* Producer only: position behind the last record; equals head unless records are held. */
+	size_t written;
+	bool held; /* producer only: ring_hold() is in effect */
 	struct ring_head own_front;
 	struct ring_tail own_back;
 };
 
-/* Returns the size that a ring for `size` bytes has: a power of two, at least 4096; less than `size` only if that is beyond the largest one. */
+/*
+ * Returns the size of a ring for `size` bytes: a power of two, at least 4096. It is less than
+ * `size` only if that is beyond the largest power of two.
+ */
 size_t ring_round(size_t size);
-/* Initializes a ring of ring_round(size) bytes. Returns 0 or -ENOMEM. */
+/*
+ * Initialises a ring of ring_round(size) bytes, which ring_deinit() frees. Returns 0 or -ENOMEM.
+ * Called before both threads use it.
+ */
 int ring_init(struct ring *r, size_t size);
 /*
- * Initializes one end of a ring between two processes. `size` is from ring_round(). The caller owns the memory:
- * `data` and `front` may be read-only for the consumer, `back` for the producer. The producer never writes
- * outside of `data`, whatever the consumer stores in *back.
+ * Initialises one end of a ring between two processes. `size` is from ring_round(). The caller owns
+ * and keeps the memory: `data` and `front` may be read-only for the consumer, `back` for the
+ * producer. The producer never writes outside of `data`, whatever the consumer stores in *back.
  */
 void ring_init_shared(struct ring *r, void *data, size_t size, struct ring_head *front,
 		      struct ring_tail *back);
+/* Frees the memory of ring_init(). Called when no thread uses the ring any more. */
 void ring_deinit(struct ring *r);
 
-/* Producer: room for len bytes, or NULL (counted as dropped). */
+/*
+ * Producer: returns room for a record of len bytes, valid until ring_commit(). Returns NULL and
+ * counts a dropped record if there is none.
+ */
 void *ring_reserve(struct ring *r, size_t len);
-/* Producer: publish the first used bytes (<= the reserved len) of the reservation. */
+/*
+ * Producer: publishes the first `used` bytes (<= the reserved len) of the reservation as one
+ * record.
+ */
 void ring_commit(struct ring *r, size_t used);
 /*
- * Producer: what is committed from now on stays out of the consumer's sight, and may be changed,
- * until ring_unhold(). Both may be called twice in a row.
+ * Producer: between ring_hold() and ring_unhold(), committed records stay invisible to the
+ * consumer, and the producer may change them. ring_unhold() publishes them. Either may be called
+ * twice in a row.
  */
 void ring_hold(struct ring *r);
 void ring_unhold(struct ring *r);
-/* Producer: the next held record; *at is 0 for the first one. NULL: there are no more. */
+/*
+ * Producer: returns the next held record and advances *at, which is 0 for the first one. Returns
+ * NULL after the last.
+ */
 void *ring_held(struct ring *r, size_t *at);
-/* Producer: count a record that was given up before it was reserved or committed. */
+/* Producer: counts a dropped record that was never reserved or committed. */
 void ring_drop(struct ring *r);
 
-/* Producer: bytes of the ring that are not free. */
+/* Producer: returns the number of bytes in use. */
 size_t ring_used(const struct ring *r);
 
 /*
- * Producer: one of how many records to keep, 1 to RING_THIN_MOST.
+ * Producer: returns n for "keep one of n records", 1 to RING_THIN_MOST.
  *
- * Where records come faster than they are taken, the ring would be full most of the time: which of
- * them find room would depend on when the consumer comes, and all of a moment were lost. So a ring
- * that is three quarters full gets one of two, and one of twice as many for each half of the rest
- * that is gone.
+ * If records arrive faster than they are consumed, the ring would be full most of the time. Then
+ * the consumer's timing would decide which records are kept, and all records of some stretches of
+ * time would be lost. Thinning starts when the ring is three quarters full: one of two records is
+ * kept, and the divisor doubles each time the free part halves.
  */
 #define RING_THIN_MOST 64u
 unsigned int ring_one_of(const struct ring *r);
 
-/* Consumer: the oldest record and its length, or NULL when there is none. */
+/*
+ * Consumer: returns the oldest record and stores its length in *len. It stays valid until
+ * ring_release(). Returns NULL if the ring is empty.
+ */
 const void *ring_peek(struct ring *r, size_t *len);
-/* Consumer: give back the record that ring_peek returned. */
+/* Consumer: frees the record that ring_peek() returned. */
 void ring_release(struct ring *r);
 
-/* Any thread. */
+/* Returns the number of records dropped. Any thread may call it. */
 uint64_t ring_dropped(const struct ring *r);
 
 #endif

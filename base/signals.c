@@ -14,28 +14,30 @@
 #include <unistd.h>
 
 static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
-#define END_IGNORED 2 /* the first ones: SIGHUP stays ignored below nohup(1) */
+#define END_IGNORED 2 /* the first two; SIGHUP stays ignored under nohup(1) */
 #define END_SIGNALS (sizeof(end_signals) / sizeof(end_signals[0]))
 
 #define WATCH_MS 100u
 /*
- * A process that works for at least 1 / WORKS_PART of the time is not ended. A process that only polls for an answer works
- * less. On a host that takes the processor away for milliseconds, that time counts as work of the process that ran.
+ * A watched process that works for at least 1 / WORKS_PART of the time is not ended; a process that
+ * only polls for a reply works less. On a host that takes the processor away for milliseconds, that
+ * time counts as work of the process that ran.
  */
 #define WORKS_PART 25u
 
 static struct {
-	pid_t owner; /* a child of this process has its handlers, too, until it execs */
+	pid_t owner; /* a child of this process keeps its handlers until execve(2) */
 	int fd;
 	volatile sig_atomic_t mode, came, last, watching;
-	int idle_ms; /* while it is watched: time without work, less WORKS_PART times the work since */
-	uint64_t worked_ns; /* processor time of the process when the last look ended */
-	uint64_t first_ns;  /* for the handler alone, in which these signals are blocked */
+	/* While watched: time without work, minus WORKS_PART times the work since then. */
+	int idle_ms;
+	uint64_t worked_ns; /* processor time of the process at the end of the last check */
+	uint64_t first_ns;  /* used by the handler only, in which these signals are blocked */
 	volatile sig_atomic_t noted[SIGNALS_MAX_FILES];
 	char file[SIGNALS_MAX_FILES][PATH_MAX];
 } signals = { .fd = -1 };
 
-/* Ends the process as the signal does by default. */
+/* Removes the noted files and ends the process as the signal does by default. */
 static void signals_die(int signo)
 {
 	sigset_t set;
@@ -48,12 +50,15 @@ static void signals_die(int signo)
 	sigemptyset(&set);
 	sigaddset(&set, signo);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	/* The main thread, whose list of system calls has this one: it ends the whole process. */
+	/*
+	 * Sent to the main thread, whose list of system calls allows it; the signal ends the whole
+	 * process.
+	 */
 	(void)syscall(SYS_tgkill, pid, pid, signo);
 	syscall(SYS_exit_group, 128 + signo);
 }
 
-/* Returns whether the process has been idle for too long. Called in the handler, every WATCH_MS. */
+/* Returns whether the process has been idle for too long. Called in the handler every WATCH_MS. */
 static bool signals_are_idle(void)
 {
 	uint64_t worked_ms = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - signals.worked_ns) / 1000000;
@@ -62,7 +67,10 @@ static bool signals_are_idle(void)
 		signals.idle_ms += (int)WATCH_MS - (int)(WORKS_PART * worked_ms);
 	if (worked_ms >= WATCH_MS || signals.idle_ms < 0)
 		signals.idle_ms = 0;
-	/* This is a second reading: time that the handler lost to other processes is not work. */
+	/*
+	 * The clock is read again, so that time which the handler lost to other processes does not
+	 * count as work.
+	 */
 	signals.worked_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	return signals.idle_ms >= SIGNALS_GRACE_MS;
 }
@@ -88,7 +96,7 @@ static void signals_alarm(unsigned int ms, bool again)
 	(void)setitimer(ITIMER_REAL, &when, NULL);
 }
 
-/* Starts the grace. Called in the handler. */
+/* Starts the grace period. Called in the handler. */
 static void signals_give_grace(void)
 {
 	signals.watching = 0;
@@ -145,7 +153,7 @@ void signals_init(void)
 	signals.first_ns = 0;
 	for (unsigned int i = 0; i < SIGNALS_MAX_FILES; i++)
 		signals.noted[i] = 0;
-	if (signals.fd >= 0) /* the parent's */
+	if (signals.fd >= 0) /* inherited from the parent */
 		close(signals.fd);
 	signals.fd = -1;
 	(void)sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_alarm }, NULL);

@@ -41,7 +41,10 @@ static int grow_slots(struct table *t)
 	return 0;
 }
 
-/* True: *index is its. Else *at is the free slot where it belongs. There is a slot. */
+/*
+ * Finds an element. Returns true with its index in *index, or false with the free slot for it in
+ * *at. There must be slots.
+ */
 static bool table_probe(const struct table *t, uint64_t hash, const void *like, uint32_t *index,
 			size_t *at)
 {

@@ -11,12 +11,12 @@ struct thread_begin {
 	enum thread_kind kind;
 	void *(*main)(void *);
 	void *arg;
-	struct fault *fault; /* NULL: it is not guarded */
+	struct fault *fault; /* NULL: the thread is not guarded */
 	void (*early)(void *arg);
-	void (*enter)(enum thread_kind kind); /* as it was when prepare() was called */
+	void (*enter)(enum thread_kind kind); /* value of thread_enter when prepare() was called */
 };
 
-/* Written by the main thread before those exist that read it. */
+/* Written by the main thread before other threads that read them exist. */
 static int (*thread_prepare)(enum thread_kind kind);
 static void (*thread_enter)(enum thread_kind kind);
 
@@ -86,13 +86,16 @@ void thread_bind(enum thread_kind kind)
 		thread_enter(kind);
 }
 
-/* Guard pages on both sides; the kernel's frame has all registers, up to 11 KiB of them. */
+/*
+ * The stack has guard pages on both sides; the kernel's signal frame holds all registers, up to 11
+ * KiB.
+ */
 #define GUARD 4096u
 #define SIGNAL_STACK (FAULT_STACK + 2 * GUARD)
 
 /*
- * Gives the calling thread a stack for its signal handlers, so that a crash with a wrong stack
- * pointer reaches them. Returns NULL if there is no memory: the thread then has none.
+ * Gives the calling thread a stack for its signal handlers, so that they run even after a crash
+ * with a bad stack pointer. Returns NULL if out of memory; then the thread has none.
  */
 static void *signal_stack_create(void)
 {
@@ -109,7 +112,10 @@ static void *signal_stack_create(void)
 	return p;
 }
 
-/* Unmaps the stack of a thread that is about to end. Blocks all signals, as their stack is no more. */
+/*
+ * Unmaps the stack of a thread that is about to end. All signals are blocked first, because their
+ * stack is gone.
+ */
 static void signal_stack_destroy(void *p)
 {
 	sigset_t all;
@@ -128,7 +134,7 @@ static void *thread_main(void *arg)
 
 	free(arg);
 	pthread_setname_np(pthread_self(), thread_kind_name(begin.kind));
-	/* Fails for no reason that is known; a crash then ends the process. */
+	/* This has no known reason to fail. If it fails, a crash ends the process. */
 	if (begin.fault)
 		(void)fault_guard(begin.fault);
 	else if (begin.kind == THREAD_VCPU)

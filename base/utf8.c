@@ -16,7 +16,7 @@ size_t utf8_len(const char *s)
 		return 1;
 	if (p[0] < 0xc2 || p[0] > 0xf4)
 		return 0;
-	/* No longer form of a shorter one, no surrogates, nothing above U+10FFFF. */
+	/* Refuse overlong forms, surrogates, and values above U+10FFFF. */
 	if (p[0] == 0xe0)
 		low = 0xa0;
 	else if (p[0] == 0xed)
@@ -25,14 +25,17 @@ size_t utf8_len(const char *s)
 		low = 0x90;
 	else if (p[0] == 0xf4)
 		high = 0x8f;
-	/* The terminator is no such byte, so the end is not passed. */
+	/* The terminating NUL is not a continuation byte, so the loop does not pass the end. */
 	for (size_t i = 1; i < n; i++, low = 0x80, high = 0xbf)
 		if (p[i] < low || p[i] > high)
 			return 0;
 	return n;
 }
 
-/* Returns whether it is a control character, also one of U+0080 to U+009F, which some terminals obey. */
+/*
+ * Returns whether the character is a control character, including U+0080 to U+009F, which some
+ * terminals obey.
+ */
 static bool is_control(const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
@@ -41,8 +44,8 @@ static bool is_control(const char *s)
 }
 
 /*
- * Stores the bytes to show in place of the character at s, which is not the end: *len of them at *out. Returns how many bytes
- * that character has.
+ * Stores in *out and *len the bytes to show for the character at s, which is not the end. Returns
+ * the number of bytes of that character.
  */
 static size_t clean_one(const char *s, const char **out, size_t *len)
 {

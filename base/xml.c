@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define REPLACEMENT 0xfffdu
-#define XML_LEAST_COLUMNS 5u /* fewer say nothing of a text that is cut */
+#define XML_LEAST_COLUMNS 5u /* minimum width for text that is cut */
 
-/* One character of UTF-8 from at least one byte; malformed bytes one at a time. */
+/* Decodes one character; len is at least 1. Each malformed byte yields REPLACEMENT. */
 static uint32_t decode(const uint8_t *s, size_t len, size_t *used)
 {
 	size_t n = utf8_len((const char *)s);
@@ -26,7 +26,10 @@ static uint32_t decode(const uint8_t *s, size_t len, size_t *used)
 	return c;
 }
 
-/* XML 1.0 section 2.2 (Char), and no changes of direction (Unicode UAX 9: bidi controls). */
+/*
+ * Replaces what XML 1.0 section 2.2 (Char) forbids, and changes of direction (Unicode UAX 9: bidi
+ * controls).
+ */
 static uint32_t harmless(uint32_t c)
 {
 	if (c < 0x20)
@@ -82,7 +85,7 @@ static void put_xml(struct buf *out, uint32_t c)
 	}
 }
 
-/* Neither quotes nor anything that ends a script or a CDATA section. */
+/* Escapes quotes and everything that could end a script or a CDATA section. */
 static void put_js(struct buf *out, uint32_t c)
 {
 	if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'' || c == '\\' || c == '`')
@@ -96,7 +99,7 @@ static void put_text(struct buf *out, const char *s, size_t max,
 {
 	size_t len = strnlen(s, max + 1), end = len > max ? max : len, used;
 
-	/* No character is cut in two. */
+	/* Cut between two characters. */
 	while (len > max && end && ((uint8_t)s[end] & 0xc0) == 0x80 && max - end < 4)
 		end--;
 	for (size_t i = 0; i < end; i += used)
@@ -117,7 +120,7 @@ void xml_script_string(struct buf *out, const char *s, size_t max)
 	buf_u8(out, '"');
 }
 
-/* Scripts of East Asia take two columns. */
+/* East Asian characters take two columns. */
 static size_t columns_of(uint32_t c)
 {
 	return c >= 0x1100 && c != REPLACEMENT && !(c >= 0x2000 && c < 0x2e80) ? 2 : 1;
@@ -127,7 +130,7 @@ void xml_fit(struct buf *out, const char *s, size_t columns)
 {
 	size_t len = strnlen(s, XML_FIT_MAX), total = 0, end = len, cut = 0, used;
 
-	/* cut: where to stop if it turns out to be too long, which leaves room for dots */
+	/* cut: the end if the text turns out to be too long, leaving room for the dots */
 	for (size_t i = 0; i < len; i += used) {
 		total += columns_of(harmless(decode((const uint8_t *)s + i, len - i, &used)));
 		if (total + 2 <= columns)

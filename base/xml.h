@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * xml: text in XML and HTML (XML 1.0, section 2), from bytes of any kind.
+ * xml: writes text for XML and HTML (XML 1.0, section 2) from arbitrary bytes.
  *
- * Bytes that no document may hold become others: control characters their pictures
- * (U+2400...), what is no UTF-8, no character of XML or turns the direction of writing U+FFFD.
- * At most max bytes of s, or XML_FIT_MAX, are looked at. Any thread.
+ * Characters that a document may not hold are replaced: control characters by their pictures
+ * (U+2400...); invalid UTF-8, characters that XML forbids, and characters that change the direction
+ * of writing by U+FFFD. At most max bytes of s (xml_fit(): XML_FIT_MAX) are read. Output is
+ * appended to `out`, whose `failed` the caller checks. Any thread may call these functions.
  */
 #ifndef KVMPROF_BASE_XML_H
 #define KVMPROF_BASE_XML_H
@@ -13,11 +14,20 @@
 
 #define XML_FIT_MAX 4096u
 
-/* For text and for attributes in double quotes; what is cut ends with "...". */
+/*
+ * Writes text and attribute values in double quotes (without the quotes). Text longer than max
+ * bytes ends with "...".
+ */
 void xml_quote(struct buf *out, const char *s, size_t max);
-/* A string literal of JavaScript that may stand in a script; cut likewise. */
+/*
+ * Writes a string literal of JavaScript, with its quotes, that is safe inside a script element.
+ * Longer text is cut in the same way.
+ */
 void xml_script_string(struct buf *out, const char *s, size_t max);
-/* As much text as fits in that many columns; nothing when it would say nothing. */
+/*
+ * Writes as much text as fits in this many columns, with ".." if it is cut. Writes nothing if there
+ * are fewer than 5 columns and the text does not fit.
+ */
 void xml_fit(struct buf *out, const char *s, size_t columns);
 
 #endif
