@@ -27,7 +27,7 @@ char *buildid_default_dir(void)
 	const char *home = getenv("HOME");
 	char *dir;
 
-	/* A home that is not there is none of the user's: nothing is made in its place. */
+	/* Do not create a home directory that does not exist. */
 	if (!home || !*home || access(home, F_OK) < 0 || asprintf(&dir, "%s/.debug", home) < 0)
 		return NULL;
 	return dir;
@@ -35,14 +35,14 @@ char *buildid_default_dir(void)
 
 const char *buildid_file(const char *dso_name)
 {
-	/* dso__is_vdso() */
+	/* As dso__is_vdso() in tools/perf/util/vdso.c. */
 	return !strcmp(dso_name, "[vdso]") || !strcmp(dso_name, "[vdso32]") ||
 			       !strcmp(dso_name, "[vdsox32]")
 		       ? "vdso"
 		       : "elf";
 }
 
-/* The name is the guest's own word for a file: it must not lead out of the cache. */
+/* The name comes from the guest, so it must not lead out of the cache. */
 static bool name_is_safe(const char *name)
 {
 	size_t len = strlen(name);
@@ -66,7 +66,7 @@ static int write_file(const char *path, const void *data, size_t len, struct err
 		return 0;
 	if (asprintf(&tmp, "%s.tmp-%d", path, (int)getpid()) < 0)
 		return err_set(e, ENOMEM, "%s: out of memory", path);
-	/* A leftover of a killed process that had our pid. */
+	/* The temporary file of a killed process with the same pid may exist. */
 	return file_replace(tmp, path, data, len, e);
 }
 
@@ -109,7 +109,7 @@ int buildid_cache_add(const char *dir, const struct buildid_file_entry *x, struc
 		ret = write_file(path, x->data, x->len, e);
 	if (!ret)
 		ret = file_mkdirs(bucket, e);
-	/* A link that is there leads to the same bytes under another name. */
+	/* An existing link leads to the same bytes under another name. */
 	if (!ret && symlink(target, link) < 0 && errno != EEXIST)
 		ret = err_set(e, errno, "%s: cannot create link: %s", link, strerror(errno));
 	return ret;

@@ -70,7 +70,7 @@ static int digit(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The length of the id that a line begins with, in bytes; 0 when it is none. */
+/* Returns the length in bytes of the id at the beginning of a line, or 0 if there is none. */
 static size_t take_id(const uint8_t *line, size_t len, uint8_t id[ELF_ID_MAX])
 {
 	size_t n = 0;

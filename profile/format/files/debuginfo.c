@@ -26,7 +26,7 @@ struct debuginfo {
 	char note[256];
 };
 
-/* A search for one id. With `found` only the path is wanted (of an alternate file). */
+/* A search for one id. If `found` alone is wanted (for an alternate file), d is NULL. */
 struct debuginfo_search {
 	const struct debuginfo_places *places;
 	const uint8_t *id;
@@ -53,7 +53,7 @@ static void because(struct debuginfo_search *s, const char *fmt, ...)
 
 static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* NULL without memory, which then looks like a file that is not there. */
+/* Returns NULL if memory runs out; the caller then treats the file as missing. */
 static char *format(const char *fmt, ...)
 {
 	va_list ap;
@@ -99,7 +99,7 @@ static void find_text(struct debuginfo *d)
 		d->text = 0;
 }
 
-/* Opens it for its lines; it has proven its id. */
+/* Opens a file whose id was checked, for its source lines. */
 static int debuginfo_take(struct debuginfo_search *s, const char *path, struct err *e)
 {
 	struct debuginfo *d = s->d;
@@ -117,7 +117,7 @@ static int debuginfo_take(struct debuginfo_search *s, const char *path, struct e
 	return ret;
 }
 
-/* -ENOENT: not there. -ESTALE: has another id, or none. */
+/* Returns 0, -ENOENT if the file does not exist, or -ESTALE if it has another id or none. */
 static int try_file(struct debuginfo_search *s, const char *path, struct err *e)
 {
 	uint8_t id[ELF_ID_MAX];
@@ -135,7 +135,9 @@ static int try_file(struct debuginfo_search *s, const char *path, struct err *e)
 		       s->hex);
 }
 
-/* A place where the file may be: its absence needs no words. Frees path. */
+/*
+ * Tries a place where the file may be; a missing file is not mentioned in the message. Frees path.
+ */
 static bool try_place(struct debuginfo_search *s, char *path)
 {
 	struct err e = { 0 };
@@ -143,7 +145,7 @@ static bool try_place(struct debuginfo_search *s, char *path)
 
 	if (ret && ret != -ENOENT && ret != -ENOTDIR)
 		because(s, "%s", e.text);
-	/* An existing file without debug information is -ENOENT, too. */
+	/* -ENOENT also means that the file exists but has no debug information. */
 	if (ret == -ENOENT && e.code && path && access(path, F_OK) == 0)
 		because(s, "%s", e.text);
 	free(path);
@@ -152,7 +154,7 @@ static bool try_place(struct debuginfo_search *s, char *path)
 
 /* -- places --------------------------------------------------------------------------------- */
 
-/* What distributions have below /usr/lib/debug. */
+/* Tries the layouts that distributions have below /usr/lib/debug. */
 static bool try_debug_tree(struct debuginfo_search *s, const char *root)
 {
 	const char *release = s->places->release;
@@ -165,7 +167,10 @@ static bool try_debug_tree(struct debuginfo_search *s, const char *root)
 	       try_place(s, format("%s/lib/modules/%s/vmlinux", root, release));
 }
 
-/* Any file right in the directory. Only one that is called like a kernel is worth a word. */
+/*
+ * Tries each file right in the directory. Only files with a kernel's name are mentioned in the
+ * message.
+ */
 static bool try_files_of(struct debuginfo_search *s, const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -192,7 +197,7 @@ static bool try_files_of(struct debuginfo_search *s, const char *dir)
 	return found;
 }
 
-/* 1: found, 0: not, or -errno. */
+/* Returns 1 if found, 0 if not, or -errno. */
 static int try_given(struct debuginfo_search *s, struct err *e)
 {
 	const char *given = s->places->given;
@@ -205,7 +210,7 @@ static int try_given(struct debuginfo_search *s, struct err *e)
 	if (stat(given, &st) < 0)
 		return err_set(e, errno, "--debuginfo %s: %s", given, strerror(errno));
 	if (!S_ISDIR(st.st_mode)) {
-		/* A second file is looked for as well: this one is not meant to be it. */
+		/* The search for the alternate file: the given file is not that one. */
 		if (!s->d)
 			return 0;
 		ret = try_file(s, given, e);
@@ -248,7 +253,7 @@ static int try_map(struct debuginfo_search *s, struct err *e)
 	return ret ? ret : found;
 }
 
-/* The elf there is the guest's image, which as a rule has no debug information. */
+/* "elf" in the cache is the guest's image, which usually has no debug information. */
 static bool try_cache(struct debuginfo_search *s)
 {
 	cleanup_free char *dir =
@@ -320,7 +325,7 @@ static void find_alt(struct debuginfo *d, const struct debuginfo_places *places)
 		return;
 	}
 	buildid_hex(s.hex, id, s.len);
-	/* As written, which is relative to the file that names it. */
+	/* The name may be relative to the directory of the file that refers to it. */
 	slash = strrchr(d->path, '/');
 	if (!try_place(&s, *name == '/' || !slash
 				   ? strdup(name)

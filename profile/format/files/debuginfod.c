@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is used of the library, by the names and types of its header. */
+/* The functions that are loaded; names and types are those of the library's header. */
 /* clang-format off */
 #define FUNCTIONS(X) \
 	X(debuginfod_begin) \
@@ -33,7 +33,7 @@ struct fetch {
 	const struct debuginfod_functions *lib;
 	debuginfod_progress_fn *progress;
 	void *ctx;
-	long shown; /* MB + 1 */
+	long shown; /* megabytes shown last, plus 1 */
 };
 
 static int debuginfod_load(struct debuginfod_functions *lib, struct err *e)
@@ -49,7 +49,10 @@ static int debuginfod_load(struct debuginfod_functions *lib, struct err *e)
 	return library_load(&want, (void **)lib, e);
 }
 
-/* The library calls back with its own handle alone; how to ask that is in the library. */
+/*
+ * The library calls back with its own handle only; the function that returns our pointer is in the
+ * library.
+ */
 static struct fetch *user_data(debuginfod_client *c)
 {
 	void *h = dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_NOLOAD), *data = NULL;
@@ -76,7 +79,7 @@ static int on_progress(debuginfod_client *c, long have, long whole)
 	url = f->lib->debuginfod_get_url(c);
 	if (!url)
 		url = "a server";
-	/* The server alone: the rest is the build id, which is long. */
+	/* Show the server only: the rest is the build id, which is long. */
 	end = strstr(url, "/buildid/");
 	snprintf(text, sizeof(text), "debuginfod: %ld of %ld MB from %.*s", have / 1000000,
 		 whole / 1000000, (int)(end && end - url < 60 ? end - url : 60), url);

@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* What one search has come to so far: the worst thing that was met, if nothing is found. */
+/* State of a search: the result so far, or the most specific failure if nothing was found. */
 struct userfile_search {
 	struct userfile *f;
 	const uint8_t *id;
 	unsigned int id_len;
-	enum userfile_reason reason; /* MISSING until something is there */
+	enum userfile_reason reason; /* MISSING until a file was found */
 	struct err why;
 };
 
@@ -80,7 +80,7 @@ static int map_fd(struct file_map *m, int fd, uint64_t max)
 	return 0;
 }
 
-/* A reason replaces one that says less. */
+/* Records a failure unless a more specific one is recorded. */
 static void remark(struct userfile_search *s, enum userfile_reason r, int code, const char *path,
 		   const char *text)
 {
@@ -102,7 +102,7 @@ static void remark_mismatch(struct userfile_search *s, const char *path, const s
 	remark(s, USERFILE_MISMATCH, ESTALE, path, text);
 }
 
-/* Is this open file the one? Takes fd. true: s->f has it. */
+/* Returns true and fills s->f if the open file is the wanted one. Closes fd in any case. */
 static bool try_fd(struct userfile_search *s, int fd, const char *path, enum userfile_place place)
 {
 	struct userelf *u;
@@ -167,7 +167,7 @@ static bool try_root(struct userfile_search *s, const struct userfile_finder *u,
 		      USERFILE_IN_GUEST_ROOT);
 }
 
-/* DIR/.build-id/xx/yyyySUFFIX; links on the host may lead anywhere. */
+/* Tries DIR/.build-id/xx/yyyySUFFIX. Symbolic links of the host may lead anywhere. */
 static bool try_build_id(struct userfile_search *s, const char *dir, const char *suffix,
 			 enum userfile_place place)
 {
@@ -271,15 +271,15 @@ int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_
 
 /* -- a file below a directory that stands for "/", whatever links say ------------------------- */
 
-/* As the kernel's MAXSYMLINKS. */
+/* The kernel's MAXSYMLINKS. */
 #define MAX_LINKS 40u
-/* Bytes of the rest of a path, with its links replaced. */
+/* Bytes for the remaining path, with its links replaced. */
 #define MAX_REST (2u * PATH_MAX)
 #define MAX_DEPTH 64u
 
 /*
- * The directories from the root to where the walk stands: ".." goes back to one
- * of them, so it can't be led past the root by directories that are moved.
+ * The open directories from the root to the current position. ".." returns to one of them, so
+ * directories that are renamed meanwhile cannot lead it above the root.
  */
 struct userfile_walk {
 	int root;
@@ -299,7 +299,7 @@ static void go_up(struct userfile_walk *w, unsigned int to)
 		close(w->dir[--w->depth]);
 }
 
-/* The link's text goes before what is still to be walked, which is empty or begins with '/'. */
+/* Prepends the link's text to the remaining path, which is empty or begins with '/'. */
 static int userfile_root_follow(struct userfile_walk *w, int link)
 {
 	char text[PATH_MAX];
@@ -317,7 +317,7 @@ static int userfile_root_follow(struct userfile_walk *w, int link)
 	return 0;
 }
 
-/* The next component into name; false at the end. */
+/* Moves the next component of the path into name; returns false at the end. */
 static bool next_name(struct userfile_walk *w, char name[NAME_MAX + 1], bool *too_long)
 {
 	size_t skip = strspn(w->rest, "/"), len = strcspn(w->rest + skip, "/");
@@ -331,7 +331,7 @@ static bool next_name(struct userfile_walk *w, char name[NAME_MAX + 1], bool *to
 	return true;
 }
 
-/* O_PATH descriptor of what the path leads to. */
+/* Returns an O_PATH descriptor of the file that the path leads to, or -errno. */
 static int walk_path(struct userfile_walk *w)
 {
 	cleanup_close int fd = -1;
@@ -365,7 +365,7 @@ static int walk_path(struct userfile_walk *w)
 				return -ENAMETOOLONG;
 			w->dir[w->depth++] = cleanup_take_fd(&fd);
 		} else {
-			/* "file/" and "file/.." are no files. */
+			/* "file/" and "file/.." are not files. */
 			return w->rest[0] ? -ENOTDIR : cleanup_take_fd(&fd);
 		}
 	}
@@ -391,7 +391,7 @@ static int open_at_once(int root_fd, const char *path)
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	long fd;
 
-	/* EAGAIN: something below the root was renamed meanwhile; openat2(2) says to try again. */
+	/* EAGAIN: a directory below the root was renamed meanwhile; openat2(2) says to retry. */
 	for (unsigned int try = 0; try < 8; try++) {
 		fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 		if (fd >= 0 || errno != EAGAIN)
@@ -407,12 +407,12 @@ int userfile_open_in_root(int root_fd, const char *path, enum userfile_way way)
 	struct stat st;
 	int ret = 0;
 
-	/* EPERM: container runtimes' filters answer so to what they don't know. */
+	/* EPERM: the answer of container runtimes' seccomp filters to unknown system calls. */
 	if (fd == -ENOSYS || fd == -EPERM)
 		fd = open_by_steps(root_fd, path);
 	if (fd < 0)
 		return fd;
-	/* A device or a pipe may do things when opened: so far it is only pointed at. */
+	/* Opening a device or pipe may have effects: the descriptor so far is O_PATH. */
 	if (fstat(fd, &st) < 0)
 		ret = -errno;
 	else if (!S_ISREG(st.st_mode))
