@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What takes part in a comparison of versions: UAPI.10. ASCII only, whatever the locale. */
+/* The characters that a comparison of versions considers (UAPI.10). ASCII only, in any locale. */
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -46,7 +46,10 @@ static int compare_numbers(const char **a, const char **b)
 	return ret;
 }
 
-/* By ASCII, in which capitals come first; the longer word is the newer. */
+/*
+ * Compares by ASCII, in which capitals come first; if one word is a prefix, the longer one is
+ * newer.
+ */
 static int compare_words(const char **a, const char **b)
 {
 	while (is_letter(**a) && **a == **b) {
@@ -70,7 +73,7 @@ int bls_version_compare(const char *a, const char *b)
 	for (;;) {
 		a = skip_others(a);
 		b = skip_others(b);
-		/* 1.0~rc1 comes before 1.0: also before the end. */
+		/* 1.0~rc1 is older than 1.0: '~' also precedes the end. */
 		if (*a == '~' || *b == '~') {
 			if (*a != *b)
 				return *a == '~' ? -1 : 1;
@@ -102,7 +105,7 @@ int bls_version_compare(const char *a, const char *b)
 	}
 }
 
-/* NAME[+LEFT[-DONE]] and the suffix: "Boot counting" of the specification. */
+/* Parses NAME[+LEFT[-DONE]] and the suffix: "Boot counting" of the specification. */
 static int take_name(struct bls_entry *b, const char *file_name, const char *suffix)
 {
 	size_t len = strlen(file_name), n = strlen(suffix);
@@ -178,7 +181,7 @@ static int take_line(struct bls_entry *b, const char *line, size_t len, struct e
 		key++;
 	for (at = key; at < len && strchr(blanks, line[at]);)
 		at++;
-	if (at == len) /* a key without a value says nothing */
+	if (at == len) /* a key without a value is ignored */
 		return 0;
 	if (key == 7 && !memcmp(line, "options", 7))
 		return add_options(b, line + at, len - at) < 0 ? err_nomem(e) : 0;
@@ -189,7 +192,7 @@ static int take_line(struct bls_entry *b, const char *line, size_t len, struct e
 		to = &b->initrd[b->ninitrd++];
 	} else {
 		to = member(b, line, key);
-		if (!to || *to) /* the first counts */
+		if (!to || *to) /* the first one counts */
 			return 0;
 	}
 	*to = strndup(line + at, len - at);
@@ -226,7 +229,10 @@ int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size
 	return ret;
 }
 
-/* The first of these that os-release has; NULL: none, or no memory, which is told. */
+/*
+ * Returns a copy of the first of these keys that os-release has. Returns NULL if it has none, or
+ * if out of memory, and then sets *no_memory.
+ */
 static char *first_of(struct bytes osrel, const char *const *keys, bool *no_memory)
 {
 	char value[OSREL_MAX_VALUE];
@@ -310,7 +316,7 @@ int bls_compare(const struct bls_entry *a, const struct bls_entry *b)
 		if (ret)
 			return ret;
 	}
-	/* As files are in a menu: the newest first. */
+	/* The newest name comes first, as in a boot menu. */
 	ret = -bls_version_compare(a->name, b->name);
 	return ret ? ret : strcmp(a->name, b->name);
 }

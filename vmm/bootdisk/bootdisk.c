@@ -27,7 +27,7 @@ void diskboot_note(struct diskboot *b, const char *fmt, ...)
 	b->nnotes++;
 }
 
-/* PRETTY_NAME="Debian GNU/Linux 12 (bookworm)", os-release(5). */
+/* Reads PRETTY_NAME, such as "Debian GNU/Linux 12 (bookworm)", os-release(5). */
 static void read_release(struct diskboot_fs *f)
 {
 	char name[OSREL_MAX_VALUE];
@@ -63,13 +63,13 @@ static void open_file_systems(struct diskboot *b, const struct disk_reader *disk
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(inits); k++)
 			f->init = f->init || fs_exists(f->fs, inits[k]);
-		/* A link may lead to what is mounted elsewhere. */
+		/* A link may lead to another file system, so the link itself is sufficient. */
 		f->init = f->init || fs_link(f->fs, links[0], target) == 0;
 		read_release(f);
 	}
 }
 
-/* The root: with an init, else with an os-release. */
+/* Chooses the root: the file system with an init, else one with an os-release. */
 static void find_root(struct diskboot *b)
 {
 	b->root_fs = b->nfs;
@@ -148,7 +148,10 @@ void diskboot_close(struct diskboot *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* base's directory and target, without "." and ".."; false: too long. */
+/*
+ * Joins base's directory and target, resolving "." and "..". Returns false if the result is too
+ * long.
+ */
 static bool join_path(char *out, const char *base, const char *target)
 {
 	char all[2 * DISKFS_MAX_PATH];
@@ -176,7 +179,10 @@ static bool join_path(char *out, const char *base, const char *target)
 	return n > 0;
 }
 
-/* The name that a link of this file system leads to within it, for its version. */
+/*
+ * Replaces path by the target of the link, if it is one within this file system: the target's name
+ * contains the version.
+ */
 static void follow_name(struct diskfs *fs, char *path)
 {
 	char target[DISKFS_MAX_PATH], next[DISKFS_MAX_PATH];
@@ -224,7 +230,7 @@ static bool locate(struct diskboot *b, unsigned int fs, const char *path, unsign
 	for (unsigned int i = 0; i < b->nfs; i++)
 		if (found_at(b, i, path, out) || found_at(b, i, other, out))
 			return true;
-	/* A link that leads out of its file system. */
+	/* The path may be a link out of its file system. */
 	for (unsigned int i = 0; i < b->nfs && links < DISKBOOT_MAX_LINKS; i++)
 		if (b->fs[i].fs && fs_link(b->fs[i].fs, path, target) == 0 &&
 		    join_path(next, path, target) && strcmp(next, path) != 0 &&
@@ -351,7 +357,10 @@ int diskboot_read_initrd(const struct diskboot *b, struct buf *out, struct err *
 	for (unsigned int i = 0; i < b->entry.ninitrd && !ret; i++) {
 		const struct diskboot_file *f = &b->entry.initrd[i];
 
-		/* Archives in a row begin at multiples of 4 (Documentation/driver-api/early-userspace). */
+		/*
+		 * Each archive begins at a multiple of 4
+		 * (Documentation/driver-api/early-userspace).
+		 */
 		buf_align(out, 4);
 		if (out->len > DISKBOOT_MAX_INITRD)
 			return err_set(e, EFBIG, "more than %u bytes of initrds",

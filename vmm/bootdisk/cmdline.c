@@ -23,13 +23,16 @@ const char *diskboot_word(const char *options, const char *key, size_t *len)
 	return found;
 }
 
-/* Quotes around a value of UUID= and such, as in fstab, are no part of it. */
+/* Compares a value. Quotes around a value of UUID= and such, as in fstab, are not part of it. */
 static bool same(const char *value, size_t len, const char *text)
 {
 	return *text && strlen(text) == len && !strncasecmp(value, text, len);
 }
 
-/* /dev/sda2, /dev/vda2, /dev/nvme0n1p2, /dev/pmem0p2: the number at the end; 0: the whole disk; -1: no such name. */
+/*
+ * Returns the number at the end of /dev/sda2, /dev/vda2, /dev/nvme0n1p2 or /dev/pmem0p2; 0 for the
+ * whole disk; -1 if it is not a name of the first disk.
+ */
 static int part_of_name(const char *s, size_t len)
 {
 	static const char *const letters[] = { "sd", "vd", "hd", "xvd" };
@@ -43,8 +46,7 @@ static int part_of_name(const char *s, size_t len)
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]) && !n; i++)
 		if (!strncmp(s, letters[i], strlen(letters[i]))) {
 			n = strlen(letters[i]);
-			if ((size_t)(end - s) <= n ||
-			    s[n] != 'a') /* of other disks nothing is known */
+			if ((size_t)(end - s) <= n || s[n] != 'a') /* other disks are unknown */
 				return -1;
 			s += n + 1;
 			n = 1;
@@ -102,7 +104,7 @@ const struct disk_part *diskboot_root_part(const struct disk_layout *l, const ch
 	return NULL;
 }
 
-/* A name for p that the kernel, or its initrd, can find. */
+/* Writes a name of p that the kernel, or its initrd, can find. */
 static void name_part(const struct disk_part *p, const struct diskboot_root *r, char *to,
 		      size_t cap)
 {
@@ -119,7 +121,7 @@ static void name_part(const struct disk_part *p, const struct diskboot_root *r, 
 		snprintf(to, cap, "%s", r->name);
 }
 
-/* Does the kernel by itself, or its initrd, find this here? */
+/* Returns whether the kernel by itself, or its initrd, finds this root in this machine. */
 static bool can_find(const struct diskboot_root *r, const char *root, size_t len)
 {
 	if (len >= 5 && !memcmp(root, "/dev/", 5)) {
@@ -162,7 +164,9 @@ void diskboot_cmdline(const char *options, const struct diskboot_root *r, struct
 	}
 	if (*name) {
 		buf_printf(out, "%sroot=%s", out->len ? " " : "", name);
-		/* As menus have it: what is read only first is checked before it is written. */
+		/*
+		 * Menus say "ro": the root is mounted read-only, checked, and then made writable.
+		 */
 		if (!root && !strstr(options, " ro") && !strstr(options, "rw"))
 			buf_printf(out, " ro");
 		if (root && !r->given)

@@ -12,18 +12,18 @@
 #define ENTRY_LEN 32u
 #define ATTR_VOLUME 0x08u
 #define ATTR_DIR 0x10u
-#define ATTR_LONG 0x0fu /* a piece of the long name of the entry that follows */
+#define ATTR_LONG 0x0fu /* a part of the long name of a following entry */
 #define NAME_FREE 0xe5u
 #define NAME_END 0x00u
-#define CASE_BASE 0x08u /* lower case: Windows NT's use of the reserved byte */
+#define CASE_BASE 0x08u /* Windows NT's use of the reserved byte: lower case */
 #define CASE_EXT 0x10u
-/* Pieces of a long name, 13 units of UTF-16 each. */
+/* Parts of a long name, each of 13 UTF-16 units. */
 #define LONG_UNITS 13u
 #define LONG_PIECES 20u
 #define LONG_LAST 0x40u
 
 #define BOOT_LEN 512u
-/* Numbers from here on end a chain, or say that a cluster is bad. */
+/* Returns the first number that ends a chain or marks a bad cluster. */
 static uint32_t last_of(unsigned int bits)
 {
 	return bits == 12 ? 0xff7 : bits == 16 ? 0xfff7 : 0x0ffffff7;
@@ -54,7 +54,7 @@ int fat_open(struct fat *f, fat_read_fn *read, void *ctx, uint64_t len, struct e
 	if (ret < 0)
 		return err_set(e, -ret, "FAT file system: its first sector can't be read");
 	cursor_init(&c, boot, sizeof(boot));
-	cursor_seek(&c, 11); /* BPB_BytsPerSec and what follows */
+	cursor_seek(&c, 11); /* BPB_BytsPerSec and the following fields */
 	sector = cursor_u16(&c);
 	per_cluster = cursor_u8(&c);
 	reserved = cursor_u16(&c);
@@ -85,7 +85,7 @@ int fat_open(struct fat *f, fat_read_fn *read, void *ctx, uint64_t len, struct e
 	f->data_off = data;
 	if ((uint64_t)sectors * sector > len || data >= (uint64_t)sectors * sector)
 		return fat_bad(e, "larger than the space that it is in, or without data");
-	/* The number of clusters alone tells which FAT it is ("FAT Type Determination"). */
+	/* Only the number of clusters determines the kind of FAT ("FAT Type Determination"). */
 	f->clusters = (uint32_t)(((uint64_t)sectors * sector - data) / f->cluster_len);
 	f->bits = f->clusters < 4085 ? 12 : f->clusters < 65525 ? 16 : 32;
 	if ((f->bits == 32) != (f->root_cluster != 0) || (f->bits == 32) != !root_entries)
@@ -96,7 +96,7 @@ int fat_open(struct fat *f, fat_read_fn *read, void *ctx, uint64_t len, struct e
 	return 0;
 }
 
-/* The entry of the table for cluster n, which is a valid number. */
+/* Reads the table's entry for cluster n, which must be valid. */
 static int next_of(const struct fat *f, uint32_t n, uint32_t *next, struct err *e)
 {
 	uint64_t off = f->table_off + (uint64_t)n * f->bits / 8;
@@ -113,7 +113,7 @@ static int next_of(const struct fat *f, uint32_t n, uint32_t *next, struct err *
 	return 0;
 }
 
-/* Up to len bytes from off on of the chain that begins at cluster n, appended to *out. */
+/* Appends up to len bytes, from offset off, of the chain that begins at cluster n. */
 static int read_chain(const struct fat *f, uint32_t n, uint64_t off, uint64_t len, struct buf *out,
 		      struct err *e)
 {
@@ -126,7 +126,7 @@ static int read_chain(const struct fat *f, uint32_t n, uint64_t off, uint64_t le
 		int ret;
 
 		if (n >= last_of(f->bits))
-			return 0; /* the end; the caller knows how much it wanted */
+			return 0; /* end of the chain; the caller knows the length it requested */
 		if (n < 2 || n - 2 >= f->clusters)
 			return fat_bad(e, "a chain leads out of it");
 		if (steps++ >= f->clusters)
@@ -170,11 +170,11 @@ static int read_dir(const struct fat *f, const struct fat_node *dir, struct buf 
 	return 0;
 }
 
-/* The pieces of a long name come before their entry, the last one first. */
+/* A long name. Its parts precede their entry, the last one first. */
 struct long_name {
 	uint16_t unit[LONG_PIECES * LONG_UNITS];
 	unsigned int units;
-	unsigned int next; /* number of the piece that must come; 0: all are there */
+	unsigned int next; /* number of the expected part; 0: complete */
 	uint8_t sum;
 	bool valid;
 };
@@ -200,7 +200,7 @@ static void take_piece(struct long_name *l, const uint8_t *entry)
 			(uint16_t)(entry[places[i]] | entry[places[i] + 1] << 8);
 }
 
-/* ChkSum() of the specification: ties a long name to its entry. */
+/* ChkSum() of the specification: associates a long name with its entry. */
 static uint8_t short_sum(const uint8_t *name)
 {
 	uint8_t sum = 0;
@@ -230,7 +230,10 @@ static char *put_utf8(char *p, uint32_t c)
 	return p;
 }
 
-/* name has FAT_MAX_NAME + 32 bytes: LONG_PIECES * LONG_UNITS units of 3 bytes and a NUL. */
+/*
+ * Converts a long name. name has FAT_MAX_NAME + 32 bytes: LONG_PIECES * LONG_UNITS units of 3
+ * bytes and a NUL.
+ */
 static void long_to_utf8(const struct long_name *l, char *name)
 {
 	char *p = name;
@@ -248,7 +251,10 @@ static void long_to_utf8(const struct long_name *l, char *name)
 	*p = 0;
 }
 
-/* The OEM code page's upper half is not ASCII, and not worth a table: '?'. */
+/*
+ * Converts a short name. Characters in the upper half of the OEM code page are not worth a table,
+ * and become '?'.
+ */
 static void short_to_text(const uint8_t *entry, char *name)
 {
 	char *p = name;

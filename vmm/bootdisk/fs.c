@@ -11,7 +11,7 @@
 
 struct diskfs {
 	struct volume volume;
-	struct diskfs_ext *ext; /* NULL: it is FAT */
+	struct diskfs_ext *ext; /* NULL: FAT */
 	struct fat fat;
 };
 

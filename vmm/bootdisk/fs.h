@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diskfs: files of a file system in a disk image, read without mounting it.
+ * diskfs: reads files of a file system in a disk image without mounting it.
  *
- * ext2, ext3 and ext4 through libext2fs, FAT through fat.h. What is read comes through a
- * struct disk_reader, so with an overlay it is what the guest would see. A journal that was not
- * played back is not looked at. Paths begin at the file system's root, with or without
- * '/'; links are followed inside of the file system.
+ * ext2, ext3 and ext4 are read by libext2fs, FAT by fat.h. All reads go through a struct
+ * disk_reader, so that with an overlay they return what the guest would see. An unplayed journal
+ * is ignored. Paths begin at the file system's root, with or without '/'; links are followed
+ * within the file system. Only the main thread reads disks.
  */
 #ifndef KVMPROF_VMM_BOOTDISK_FS_H
 #define KVMPROF_VMM_BOOTDISK_FS_H
@@ -17,53 +17,66 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DISKFS_MAX_NAMES 65536u /* of one directory; what follows is not seen */
+#define DISKFS_MAX_NAMES 65536u /* names of one directory; further ones are ignored */
 #define DISKFS_MAX_PATH 4096u
 
-/* The disk's bytes: all of dst from byte off on; returns 0 or -errno (-EIO past the end). */
+/* Reads all of dst from byte `off` of the disk; returns 0 or -errno (-EIO past the end). */
 struct disk_reader {
 	int (*read)(void *disk, uint64_t off, void *dst, size_t len);
 	void *disk;
 };
 
-/* A piece of a disk. */
+/* A part of a disk, in bytes. */
 struct volume {
 	struct disk_reader disk;
 	uint64_t off, len;
 };
 
-/* fat_read_fn; -EIO outside of the piece. */
+/* A fat_read_fn for a struct volume. Returns -EIO outside of the volume. */
 int fs_volume_read(void *volume, uint64_t off, void *dst, size_t len);
 
 struct diskfs;
 
 /*
- * type as libblkid names it. -ENOTSUP: we can't read such; -EINVAL: damaged. The disk stays
- * the caller's, and must outlive the diskfs.
+ * Opens a file system. type is its name in libblkid. Returns 0, -ENOTSUP if this type cannot be
+ * read, -EINVAL if it is damaged, or another -errno, with *e set. Copies *v; the disk remains the
+ * caller's and must outlive the diskfs. The caller frees *out with fs_close(), which accepts NULL.
  */
 int fs_open(struct diskfs **out, const struct volume *v, const char *type, struct err *e);
 void fs_close(struct diskfs *fs);
 
-/* A file or directory, links followed. */
+/* Returns whether a file or directory exists at path, following links. */
 bool fs_exists(struct diskfs *fs, const char *path);
 
-/* A regular file's bytes, appended. -ENOENT, -EISDIR, -EFBIG (more than max), -EINVAL, -EIO. */
+/*
+ * Appends a regular file's bytes to *out. Returns 0, -ENOENT, -EISDIR, -EFBIG (more than max
+ * bytes), -EINVAL, -EIO or -ENOMEM, with *e set.
+ */
 int fs_read(struct diskfs *fs, const char *path, size_t max, struct buf *out, struct err *e);
 
-/* Of a file; it may end before. */
+/* A range of a file's bytes; it may extend past the end. */
 struct diskfs_part {
 	uint64_t off;
 	size_t len;
 };
 
-/* These of its bytes, appended, as far as there are; *size: bytes of all of it. Errors as above. */
+/*
+ * Appends this range of a file, as far as it exists, and stores the file's size in bytes in *size.
+ * Returns as fs_read().
+ */
 int fs_read_part(struct diskfs *fs, const char *path, struct diskfs_part part, struct buf *out,
 		 uint64_t *size, struct err *e);
 
-/* What a link says, terminated, into to[DISKFS_MAX_PATH]. -EINVAL: no link. */
+/*
+ * Stores a link's target with a NUL in to[DISKFS_MAX_PATH]. Returns 0, or -EINVAL if it is not a
+ * link.
+ */
 int fs_link(struct diskfs *fs, const char *path, char *to);
 
-/* Each name but "." and ".."; another value than 0 ends it and is returned. */
+/*
+ * Calls fn for each name in a directory except "." and "..". If fn does not return 0, the listing
+ * ends and returns that value. Returns 0 at the end, or -errno with *e set.
+ */
 typedef int diskfs_list_fn(void *ctx, const char *name);
 int fs_list(struct diskfs *fs, const char *path, diskfs_list_fn *fn, void *ctx, struct err *e);
 

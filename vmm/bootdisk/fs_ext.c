@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libext2fs reads blocks through an io_manager; this one reads them from a struct volume,
- * so that nothing outside of the partition is reached, and nothing can be written.
+ * Reads ext file systems with libext2fs, which reads blocks through an io_manager. This one reads
+ * them from a struct volume, so that nothing outside of the partition can be reached, and nothing
+ * can be written.
  */
 #include "vmm/bootdisk/fs_ext.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The functions of libext2fs, and of libcom_err, which it needs itself, that are used. */
+/* The functions that are used of libext2fs, and of libcom_err, which libext2fs needs. */
 /* clang-format off */
 #define FUNCTIONS(X) \
 	X(error_message) \
@@ -37,7 +38,7 @@ static struct {
 	FUNCTIONS(LIBRARY_MEMBER)
 } ext;
 
-/* Files are read in pieces of so many bytes. */
+/* Bytes of a file that are read at once. */
 #define PIECE (1u << 20)
 
 struct diskfs_ext {
@@ -53,7 +54,7 @@ static errcode_t io_open(const char *name, int flags, io_channel *out)
 	void *volume;
 
 	(void)flags;
-	/* The name is all that comes through ext2fs_open2(): it is where the volume is. */
+	/* ext2fs_open2() passes only the name: it is the address of the volume. */
 	if (sscanf(name, "%p", &volume) != 1)
 		return EXT2_ET_BAD_DEVICE_NAME;
 	io = calloc(1, sizeof(*io));
@@ -88,7 +89,7 @@ static errcode_t io_set_blksize(io_channel io, int blksize)
 	return 0;
 }
 
-/* A negative count is of bytes. */
+/* Reads blocks. A negative count is a number of bytes. */
 static errcode_t io_read64(io_channel io, unsigned long long block, int count, void *data)
 {
 	uint64_t off, len;
@@ -124,7 +125,7 @@ static errcode_t io_flush(io_channel io)
 	return 0;
 }
 
-/* libext2fs takes it without const, and only reads it. */
+/* libext2fs takes it without const but only reads it. */
 static struct struct_io_manager manager = {
 	.magic = EXT2_ET_MAGIC_IO_MANAGER,
 	.name = "kvmprof",
@@ -192,7 +193,7 @@ static int failed(const char *path, errcode_t ret, struct err *e)
 		       code == ENOENT ? "no such file" : ext.error_message(ret));
 }
 
-/* With its inode. */
+/* Finds a file and reads its inode. */
 static errcode_t ext_find(struct diskfs_ext *x, const char *path, bool follow, ext2_ino_t *ino,
 			  struct ext2_inode *inode)
 {
@@ -236,7 +237,7 @@ static errcode_t read_part(struct diskfs_ext *x, ext2_ino_t ino, uint64_t off, u
 	return ret;
 }
 
-/* A regular file's inode. */
+/* Finds a regular file. */
 static int find_file(struct diskfs_ext *x, const char *path, ext2_ino_t *ino,
 		     struct ext2_inode *inode, struct err *e)
 {

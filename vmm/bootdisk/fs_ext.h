@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* diskfs_ext: the part of diskfs that is libext2fs's. As there, but without FAT. */
+/*
+ * diskfs_ext: the part of diskfs that uses libext2fs. Each function works like the one in fs.h
+ * without "ext", for ext2 to ext4 only; only the main thread calls them. fs_ext_open() loads
+ * libext2fs, and returns -ENOENT if that is not installed.
+ */
 #ifndef KVMPROF_VMM_BOOTDISK_FS_EXT_H
 #define KVMPROF_VMM_BOOTDISK_FS_EXT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The script is executed as it is read: words are expanded with the variables of that
- * moment, and what lies in a branch that is not taken is read and dropped.
+ * Executes the script while reading it: words are expanded with the current variables, and
+ * commands in a branch that is not taken are read and ignored.
  */
 #include "vmm/bootdisk/grubcfg.h"
 
@@ -26,14 +26,14 @@ struct grub {
 	const struct grubcfg_source *source;
 	struct bytes env;
 	struct menu *menu;
-	struct grub_entry *entry; /* whose block is read; NULL: none */
-	enum grub_search search;  /* the last `search` */
+	struct grub_entry *entry; /* the entry whose block is being read; NULL: none */
+	enum grub_search search;  /* of the last `search` */
 	char *search_for;
 	unsigned int depth;
 	struct err *e;
 };
 
-/* What ended a list of commands. */
+/* How a list of commands ended. */
 enum ended { END_FILE, END_BRACE, END_THEN, END_ELIF, END_ELSE, END_FI, END_DONE, END_ERROR };
 
 static int no_memory(struct grub *g)
@@ -48,7 +48,7 @@ static int set_string(struct grub *g, char **to, const char *value)
 	return *to ? 0 : no_memory(g);
 }
 
-/* (hd0,gpt2)/boot/vmlinuz: which device that is only GRUB knows. */
+/* Removes a device that only GRUB knows, as in (hd0,gpt2)/boot/vmlinuz. */
 static const char *without_device(const char *path)
 {
 	const char *end = *path == '(' ? strchr(path, ')') : NULL;
@@ -96,7 +96,7 @@ static int cmd_search(struct grub *g, const struct grub_words *w)
 			kind = GRUB_SEARCH_FILE;
 		else if (!strcmp(s, "--hint") || !strcmp(s, "-h") || !strcmp(s, "--set") ||
 			 !strcmp(s, "-s"))
-			i += i + 2 < w->n; /* its value stands apart */
+			i += i + 2 < w->n; /* its value is a separate word */
 		else if (*s != '-' && !what)
 			what = s;
 	}
@@ -106,7 +106,7 @@ static int cmd_search(struct grub *g, const struct grub_words *w)
 	return set_string(g, &g->search_for, what);
 }
 
-/* A word with blanks is quoted for the kernel, as GRUB does it. */
+/* Joins words; a word with blanks is quoted for the kernel, as GRUB does. */
 static int join(struct grub *g, const struct grub_words *w, unsigned int from, char **out)
 {
 	size_t len = 1;
@@ -157,7 +157,7 @@ static int cmd_initrd(struct grub *g, const struct grub_words *w)
 	return 0;
 }
 
-/* Notes a command that starts something else than a Linux of ours. */
+/* Records a command that starts something other than a supported Linux. */
 static void cmd_loader(struct grub *g, const char *name)
 {
 	static const char *const loaders[] = {
@@ -171,7 +171,7 @@ static void cmd_loader(struct grub *g, const char *name)
 			snprintf(g->entry->loader, sizeof(g->entry->loader), "%s", name);
 }
 
-/* NAME=VALUE, with `set` before it or without. */
+/* Executes NAME=VALUE, with or without `set` before it. */
 static int assign(struct grub *g, const char *text)
 {
 	const char *eq = strchr(text, '=');
@@ -183,7 +183,7 @@ static int assign(struct grub *g, const char *text)
 
 static int cmd_blscfg(struct grub *g);
 
-/* One command that is no block; *truth is what it says as a condition. */
+/* Executes one command that is not a block. *truth is its value as a condition. */
 static int command(struct grub *g, const struct grub_words *w, bool *truth)
 {
 	const char *name = w->at[0].text;
@@ -214,7 +214,7 @@ static int command(struct grub *g, const struct grub_words *w, bool *truth)
 
 static enum ended run_list(struct grub *g, bool on, bool *truth);
 
-/* A list that must end so. */
+/* Executes a list that must end with `want`. */
 static int run_until(struct grub *g, bool on, bool *truth, enum ended want, const char *what)
 {
 	enum ended end = run_list(g, on, truth);
@@ -247,7 +247,7 @@ static int run_if(struct grub *g, bool on)
 		       : err_set(g->e, EINVAL, "%s:%u: expected `fi'", g->in.name, g->in.line);
 }
 
-/* The value of --id, or "". */
+/* Returns the value of --id, or "". */
 static const char *id_of(const struct grub_words *w)
 {
 	for (unsigned int i = 1; i < w->n; i++) {
@@ -263,7 +263,7 @@ static char *path_in(const char *menu, const char *name)
 {
 	char *s = NULL;
 
-	/* '>' separates: one that is in a title is written twice. Nobody has such. */
+	/* '>' is the separator. One in a title would have to be doubled; real titles have none. */
 	if (asprintf(&s, "%s%s%s", menu, *menu ? ">" : "", name) < 0)
 		return NULL;
 	return s;
@@ -290,7 +290,7 @@ static struct grub_entry *add_entry(struct grub *g)
 	return p;
 }
 
-/* Stores the place of an entry in its menu, and the title and id that are its own. */
+/* Stores an entry's position in its menu, and its own title and id. */
 static int set_names(struct grub *g, struct grub_entry *t, const char *title, const char *id)
 {
 	t->menu = g->menu->number;
@@ -298,7 +298,7 @@ static int set_names(struct grub *g, struct grub_entry *t, const char *title, co
 	return set_string(g, &t->name, title) < 0 ? -ENOMEM : set_string(g, &t->own_id, id);
 }
 
-/* Fills in the paths of an entry that has its place in the menu. */
+/* Fills in the paths of an entry whose position is set. */
 static int set_paths(struct grub *g, struct grub_entry *t, const char *title, const char *id)
 {
 	char number[16];
@@ -310,7 +310,10 @@ static int set_paths(struct grub *g, struct grub_entry *t, const char *title, co
 	return t->title && t->id && t->index ? 0 : no_memory(g);
 }
 
-/* Adds an entry for each file of the Boot Loader Specification; their blocks are run when all variables are known. */
+/*
+ * Adds an entry for each file of the Boot Loader Specification. Their blocks are executed when all
+ * variables are known.
+ */
 static int cmd_blscfg(struct grub *g)
 {
 	int ret = 0;
@@ -350,7 +353,7 @@ static int add_submenu(struct grub *g, const char *title, const char *id, unsign
 	return p->name && p->own_id ? 0 : no_memory(g);
 }
 
-/* Runs the block of a menuentry; its "{" was read. */
+/* Executes the block of a menuentry, after its "{". */
 static int run_entry(struct grub *g, const struct grub_words *w)
 {
 	const char *title = w->n > 1 ? w->at[1].text : "", *id = id_of(w);
@@ -365,13 +368,13 @@ static int run_entry(struct grub *g, const struct grub_words *w)
 	ret = set_names(g, g->entry, title, id);
 	ret = ret ? ret : set_paths(g, g->entry, title, id);
 	ret = ret ? ret : run_until(g, true, &truth, END_BRACE, "`}'");
-	/* The entry's own `search` does not count for the entries behind it. */
+	/* The entry's own `search` does not apply to later entries. */
 	g->entry = NULL;
 	g->search = search;
 	return ret;
 }
 
-/* Runs the block of a submenu; its "{" was read. */
+/* Executes the block of a submenu, after its "{". */
 static int run_submenu(struct grub *g, const struct grub_words *w)
 {
 	const char *title = w->n > 1 ? w->at[1].text : "", *id = id_of(w);
@@ -430,7 +433,7 @@ static bool is_word(const struct grub_words *w, const char *text)
 	return !w->at[0].quoted && !strcmp(w->at[0].text, text);
 }
 
-/* Commands up to a word that ends them; those that are not `on` do nothing. */
+/* Executes commands up to a word that ends the list. If not `on`, they are only read. */
 static enum ended run_list(struct grub *g, bool on, bool *truth)
 {
 	struct grub_words w = { 0 };
@@ -447,7 +450,7 @@ static enum ended run_list(struct grub *g, bool on, bool *truth)
 		ret = grubcfg_words_read(&g->in, &g->vars, &w, g->e);
 		if (ret < 0)
 			break;
-		if (!w.n) { /* an empty one, or the end of the file */
+		if (!w.n) { /* an empty command, or the end of the file */
 			if (!grubcfg_words_at_end(&g->in))
 				continue;
 			end = END_FILE;
@@ -473,7 +476,7 @@ static enum ended run_list(struct grub *g, bool on, bool *truth)
 
 static int preset(struct grub *g)
 {
-	/* As GRUB for BIOS has them; `features' that scripts ask for are all there. */
+	/* Values as in GRUB for BIOS; scripts test for `features', and all of them are present. */
 	static const char *const values[][2] = {
 		{ "prefix", "/boot/grub" },
 		{ "root", "hd0" },
@@ -497,8 +500,9 @@ static int preset(struct grub *g)
 }
 
 /*
- * Runs the blocks of `blscfg`'s entries, as GRUB does it when one is chosen: with all variables. A block that is no
- * script, which GRUB could not run either, leaves its entry without a kernel.
+ * Executes the blocks of `blscfg`'s entries with all variables, as GRUB does when one is chosen. A
+ * block that is not a valid script, which GRUB could not execute either, leaves its entry without
+ * a kernel.
  */
 static int run_bls(struct grub *g)
 {
@@ -531,14 +535,14 @@ static int run_bls(struct grub *g)
 	return 0;
 }
 
-/* Stores the final value of `default` and the variable that it comes from. */
+/* Stores the final value of `default` and the variable from which it comes. */
 static int take_chosen(struct grub *g)
 {
 	struct grubcfg *out = g->out;
 	const char *chosen = grubcfg_vars_get(&g->vars, "default", 7), *saved, *next = NULL;
 	size_t len = 0;
 
-	/* `saved' is another variable's value. */
+	/* `saved' stands for the value of another variable. */
 	saved = grubcfg_vars_get(&g->vars, "saved_entry", 11);
 	if (chosen && !strcmp(chosen, "saved"))
 		chosen = saved;
@@ -625,9 +629,12 @@ void grubcfg_deinit(struct grubcfg *g)
 	memset(g, 0, sizeof(*g));
 }
 
-/* -- which entry GRUB takes ------------------------------------------------------------------ */
+/* -- which entry GRUB boots ------------------------------------------------------------------- */
 
-/* Returns whether a part of `default` means this name. In it ">>" stands for ">" (menuentry_eq() of GRUB). */
+/*
+ * Returns whether a part of `default` names this item. ">>" in it stands for ">" (menuentry_eq()
+ * of GRUB).
+ */
 static bool matches(const char *name, const char *part, size_t len)
 {
 	const char *end = part + len;
@@ -656,16 +663,19 @@ struct grub_item {
 	unsigned int submenu;
 };
 
-/* The item that is looked for in a menu: by its title or id (part), or, if part is NULL, by its place. */
+/* The item to find in a menu: by its title or id (part), or, if part is NULL, by its position. */
 struct grub_wanted {
 	unsigned int menu;
 	const char *part;
 	size_t len;
 	unsigned long place;
-	unsigned int best; /* place of the first one found so far; UINT_MAX: none */
+	unsigned int best; /* position of the first one found so far; UINT_MAX: none */
 };
 
-/* Returns whether an item of this menu, place and names is the one, and comes before those found so far. */
+/*
+ * Returns whether an item of this menu, position and names matches and precedes those found so
+ * far.
+ */
 static bool is_wanted(struct grub_wanted *w, unsigned int menu, unsigned int place,
 		      const char *name, const char *id)
 {
@@ -711,7 +721,7 @@ const struct grub_entry *grubcfg_default(const struct grubcfg *g)
 		if (number)
 			wanted =
 				(struct grub_wanted){ .menu = menu, .place = strtoul(s, NULL, 10) };
-		/* GRUB takes the first item if there is no such name or place. */
+		/* GRUB chooses the first item if there is no such name or position. */
 		if (!find_item(g, wanted, &it) && !find_item(g, first, &it))
 			return NULL;
 		if (it.entry)

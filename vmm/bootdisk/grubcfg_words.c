@@ -95,7 +95,7 @@ void grubcfg_words_deinit(struct grub_words *w)
 /* The word that is being read. */
 struct grubcfg_words_word {
 	struct buf text;
-	bool any; /* there is one, if only as "" */
+	bool any; /* a word exists, perhaps as "" */
 	bool quoted;
 };
 
@@ -135,7 +135,9 @@ static int grub_word_add(const struct grub_reader *r, struct grubcfg_words_word 
 	return 0;
 }
 
-/* $NAME or ${NAME}; s stands at the "$". Blanks in the value separate words, unless quoted. */
+/*
+ * Expands $NAME or ${NAME}; r->s is at the "$". Blanks in the value separate words, unless quoted.
+ */
 static int expand(struct grub_reader *r, const struct grub_vars *vars, struct grub_words *w,
 		  struct grubcfg_words_word *word, bool quoted, struct err *e)
 {
@@ -149,7 +151,7 @@ static int expand(struct grub_reader *r, const struct grub_vars *vars, struct gr
 		s++;
 		len++;
 	}
-	/* $1, $?, $@ and such are of functions, which are not run. */
+	/* $1, $?, $@ and such belong to functions, which are not executed. */
 	if (!len && s < r->end && ((*s >= '0' && *s <= '9') || strchr("?@*#", *s)))
 		s++;
 	if (brace && s < r->end && *s == '}')
@@ -199,7 +201,7 @@ static int read_quoted(struct grub_reader *r, const struct grub_vars *vars, stru
 	return ret;
 }
 
-/* After these the command that follows may stand on the same line. */
+/* Returns whether the command may be followed by another one on the same line. */
 static bool is_alone(const struct grub_words *w)
 {
 	static const char *const words[] = { "if", "then", "elif", "else", "do", "fi", "done" };
@@ -249,7 +251,7 @@ int grubcfg_words_read(struct grub_reader *r, const struct grub_vars *vars, stru
 				r->s--;
 				break;
 			}
-			if (opens && w->n) { /* "{" is no word of its command */
+			if (opens && w->n) { /* "{" is not a word of its command */
 				word.text.len = 0;
 				word.any = false;
 				w->block = true;
@@ -272,7 +274,7 @@ int grubcfg_words_read(struct grub_reader *r, const struct grub_vars *vars, stru
 	return ret;
 }
 
-/* -s FILE and such: the environment block is all that is known to be there. */
+/* Evaluates -s FILE and such: only the environment block is known to exist. */
 static bool test_file(const char *path, bool have_env)
 {
 	const char *slash = strrchr(path, '/');
@@ -280,7 +282,7 @@ static bool test_file(const char *path, bool have_env)
 	return have_env && !strcmp(slash ? slash + 1 : path, "grubenv");
 }
 
-/* One term at *i, which moves behind it. */
+/* Evaluates the term at *i, and moves *i behind it. */
 static bool test_term(const struct grub_words *w, unsigned int *i, unsigned int end, bool have_env)
 {
 	const char *a = w->at[*i].text;

@@ -23,8 +23,8 @@ struct mark {
 #define INITRD_ADVICE "give it as --initrd, and a kernel as IMAGE"
 
 /*
- * More specific marks come first. The Linux setup header (boot.rst) goes before the boot
- * sector's mark, which a bzImage has as well; so does that of a CD, which may have both.
+ * More specific marks come first. The Linux setup header (boot.rst) precedes the boot sector's
+ * mark, which a bzImage has as well; so does the mark of a CD, which may have both.
  */
 static const struct mark marks[] = {
 	{ 0, 4,
@@ -48,7 +48,10 @@ static const struct mark marks[] = {
 	{ 0, 6, "LUKS\xba\xbe", IMAGE_DISK, "an encrypted volume (LUKS)", NULL },
 };
 
-/* Four entries whose first byte is 0 or 0x80, at least one in use, and the mark at the end. */
+/*
+ * Returns whether the sector has an MBR: four entries whose first byte is 0 or 0x80, at least one
+ * of them in use, and the mark at the end.
+ */
 static bool has_mbr(const uint8_t *head, size_t n)
 {
 	unsigned int used = 0;
@@ -65,12 +68,15 @@ static bool has_mbr(const uint8_t *head, size_t n)
 	return used > 0;
 }
 
-/* Asked before marks[]: an EFI program may have any bytes where the marks of others are. */
+/*
+ * Returns the name of a kind of EFI program. This is checked before marks[], because an EFI
+ * program may have any bytes at the places of other marks.
+ */
 static const char *efi_name(const uint8_t *head, size_t n)
 {
 	struct uki u;
 
-	/* Whether its sections are all there is seen later. */
+	/* Whether all its sections are complete is checked later. */
 	return uki_parse(&u, "", head, n, UINT64_MAX, NULL) == -ENOENT ? "an EFI program"
 								       : "a unified kernel image";
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels without a boot entry: by the links that distributions keep, and by version. */
+/* Finds kernels without a boot entry: by the links that distributions maintain, and by version. */
 #include "vmm/bootdisk/private.h"
 
 #include "base/cleanup.h"
@@ -17,7 +17,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "6.1.0-18-amd64" of "vmlinuz-6.1.0-18-amd64", or NULL: not a kernel's name. */
+/* Returns "6.1.0-18-amd64" for "vmlinuz-6.1.0-18-amd64", or NULL if it is not a kernel's name. */
 static const char *version_of(const char *name)
 {
 	static const char *const prefixes[] = { "vmlinuz", "bzImage" };
@@ -31,7 +31,10 @@ static const char *version_of(const char *name)
 	return NULL;
 }
 
-/* Rescue kernels, and copies that package managers leave, come last. */
+/*
+ * Returns whether it is a rescue kernel, or a copy that a package manager has left; these come
+ * last.
+ */
 static bool is_second_choice(const char *version)
 {
 	return strstr(version, "rescue") || strstr(version, "recovery") || strstr(version, ".old");
@@ -65,7 +68,7 @@ static int take_name(void *ctx, const char *name)
 		return 0;
 	if (asprintf(&path, "%s/%s", l->dir, name) < 0)
 		return err_nomem(l->e);
-	/* What a link leads to is there by its own name. */
+	/* A link is skipped: its target is listed by its own name. */
 	if (fs_link(b->fs[l->fs].fs, path, target) == 0) {
 		free(path);
 		return 0;
@@ -118,7 +121,7 @@ int diskboot_find_link(struct diskboot *b, struct err *e)
 			if (fs_link(b->fs[fs].fs, names[i][0], target) < 0)
 				continue;
 			w.ninitrd = fs_link(b->fs[fs].fs, initrd, target) == 0;
-			/* With another name for the initrd's link it is looked for again. */
+			/* The initrd's link may have another name, so try again. */
 			if (!w.ninitrd && i == 1)
 				continue;
 			ret = diskboot_take(b, &w, e);
@@ -126,7 +129,7 @@ int diskboot_find_link(struct diskboot *b, struct err *e)
 	return ret;
 }
 
-/* As initramfs-tools, dracut, mkinitcpio and mkinitfs name them. */
+/* Finds the initrd by the names that initramfs-tools, dracut, mkinitcpio and mkinitfs use. */
 static bool find_initrd(struct diskboot *b, const struct diskboot_file *k, char *to, size_t cap)
 {
 	static const char *const forms[][2] = {

@@ -45,7 +45,7 @@ static struct {
 	FUNCTIONS(LIBRARY_MEMBER)
 } blkid;
 
-/* libblkid counts in these, whatever the disk's own are. */
+/* Unit of libblkid's numbers, whatever the disk's sector size. */
 #define BLKID_SECTOR 512u
 
 static void layout_copy(char *to, const char *from)
@@ -67,7 +67,9 @@ static void copy_value(char *to, blkid_probe p, const char *name)
 		layout_copy(to, value);
 }
 
-/* The file system in the part's bytes; none where superblocks of several are found. */
+/*
+ * Finds the file system in the partition's bytes; none if several kinds of superblocks are found.
+ */
 static int find_fs(struct disk_part *part, int fd)
 {
 	__attribute__((cleanup(free_probe))) blkid_probe p = blkid.blkid_new_probe();
@@ -93,14 +95,14 @@ static void take_partition(struct disk_layout *l, blkid_partition from, uint64_t
 	struct disk_part *to = &l->part[l->n];
 	const char *type = blkid.blkid_partition_get_type_string(from);
 
-	/* libblkid lists the logical partitions of an extended one, too. */
+	/* libblkid also lists the logical partitions of an extended one. */
 	if (blkid.blkid_partition_is_extended(from))
 		return;
 	if (l->n == DISK_LAYOUT_MAX_PARTS || start >= size / BLKID_SECTOR || !sectors) {
 		l->left_out++;
 		return;
 	}
-	if (sectors > size / BLKID_SECTOR - start) /* a copy that was cut off */
+	if (sectors > size / BLKID_SECTOR - start) /* a truncated copy */
 		sectors = size / BLKID_SECTOR - start;
 	memset(to, 0, sizeof(*to));
 	to->number = (unsigned int)blkid.blkid_partition_get_partno(from);
@@ -161,8 +163,8 @@ int layout_read(struct disk_layout *l, const char *path, struct err *e)
 		return err_set(e, EINVAL, "%s: libblkid can't read it", path);
 	size = (uint64_t)blkid.blkid_probe_get_size(p);
 	/*
-	 * A file system from the first byte on goes before a table: a FAT's boot sector
-	 * can be taken for an MBR, the reverse can't.
+	 * A file system at the first byte takes precedence over a table: a FAT's boot sector can
+	 * be mistaken for an MBR, but not the reverse.
 	 */
 	l->part[0].len = size;
 	if (find_fs(&l->part[0], fd) < 0)

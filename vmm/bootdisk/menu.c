@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Boot entries: those of the Boot Loader Specification, unified kernel images among them, and of GRUB's menu. */
+/*
+ * Finds boot entries: those of the Boot Loader Specification, including unified kernel images, and
+ * those of GRUB's menu.
+ */
 #include "vmm/bootdisk/private.h"
 
 #include "base/cleanup.h"
@@ -18,17 +21,17 @@
 struct found_bls {
 	struct bls_entry entry;
 	unsigned int fs;
-	char *path; /* of its file, as it is there; owned */
+	char *path; /* path of its file; owned */
 };
 
-/* All of them, of all file systems. */
+/* The entries of all file systems. */
 struct bls_list {
 	struct found_bls *at; /* owned */
 	unsigned int n;
-	unsigned int ukis; /* files that were looked at for being such */
+	unsigned int ukis; /* files examined as unified kernel images */
 };
 
-/* len is UKI_MAX_TEXT at most: uki_parse() has seen to that. */
+/* Appends a section. Its length is at most UKI_MAX_TEXT, which uki_parse() has checked. */
 static int read_uki_section(struct diskfs *fs, const char *path, const struct uki *u,
 			    enum uki_section kind, struct buf *out, struct err *e)
 {
@@ -39,8 +42,8 @@ static int read_uki_section(struct diskfs *fs, const char *path, const struct uk
 }
 
 /*
- * Reads the unified kernel image at path, with that file name, as an entry: from its headers and texts.
- * -EINVAL and the like: it could not be booted.
+ * Reads the unified kernel image at path as an entry, from its headers and texts. Returns 0, or
+ * -errno with *e set if it cannot be booted.
  */
 static int read_uki(struct diskboot *b, unsigned int fs, const char *path, const char *name,
 		    struct bls_entry *out, struct err *e)
@@ -78,7 +81,7 @@ static int read_uki(struct diskboot *b, unsigned int fs, const char *path, const
 	return ret;
 }
 
-/* A directory that is read into it. */
+/* A directory that is being listed. */
 struct bls_dir {
 	struct diskboot *b;
 	struct bls_list *list;
@@ -87,7 +90,7 @@ struct bls_dir {
 	struct err *e;
 };
 
-/* A file as a string; false: it is not there, or is no text. */
+/* Reads a file as a string. Returns false if it does not exist or is not text. */
 static bool read_text(struct diskboot *b, unsigned int fs, const char *path, size_t max,
 		      struct buf *out)
 {
@@ -101,7 +104,7 @@ static bool read_text(struct diskboot *b, unsigned int fs, const char *path, siz
 	return false;
 }
 
-/* Takes the entry over; path is copied. */
+/* Adds the entry, which the list then owns, and a copy of path. */
 static int add_entry(struct bls_dir *d, struct bls_entry *entry, const char *path)
 {
 	struct bls_list *l = d->list;
@@ -152,7 +155,10 @@ static int take_file(void *ctx, const char *name)
 	return add_entry(d, &entry, path);
 }
 
-/* Names of what the boot loader finds by itself (auto-...), and of hidden files, are no entries. */
+/*
+ * Reads one file as a unified kernel image. Names of entries that the boot loader generates
+ * (auto-...) and hidden files are skipped.
+ */
 static int take_uki(void *ctx, const char *name)
 {
 	struct bls_dir *d = ctx;
@@ -187,7 +193,7 @@ static int menu_compare(const void *a, const void *b)
 			   &((const struct found_bls *)b)->entry);
 }
 
-/* "default PATTERN" of loader.conf(5), into to; false: none. */
+/* Finds "default PATTERN" of loader.conf(5). Returns false if there is none. */
 static bool wanted_pattern(struct diskboot *b, unsigned int fs, const char *loader, char *to,
 			   size_t cap)
 {
@@ -224,7 +230,7 @@ static bool read_env(struct diskboot *b, unsigned int fs, struct buf *env)
 	return false;
 }
 
-/* Appends the value of a variable of this block; name: without the "$", len bytes. */
+/* Appends the value of a variable of this block. name is without the "$" and has len bytes. */
 static void add_variable(struct buf *out, const struct buf *env, const char *name, size_t len)
 {
 	const char *v = (const char *)env->data;
@@ -237,8 +243,9 @@ static void add_variable(struct buf *out, const struct buf *env, const char *nam
 }
 
 /*
- * $kernelopts and the like of Fedora's and Red Hat's entries come from the environment block of GRUB, whose blscfg
- * command reads these entries. Without a menu that has it, words that are a variable get its value here.
+ * Expands variables. $kernelopts and the like in Fedora's and Red Hat's entries come from the
+ * environment block of GRUB, whose blscfg command reads these entries. If no menu has that
+ * command, words that are a variable are replaced by its value here.
  */
 static char *expand_words(struct diskboot *b, unsigned int fs, const char *text)
 {
@@ -272,7 +279,10 @@ static char *expand_words(struct diskboot *b, unsigned int fs, const char *text)
 	return (char *)out.data;
 }
 
-/* The paths of all "initrd" lines, each of which may have several, or a variable: "/initramfs.img $tuned_initrd". */
+/*
+ * The paths of all "initrd" lines. Each line may have several, or a variable: "/initramfs.img
+ * $tuned_initrd".
+ */
 struct initrds {
 	char *line[BLS_MAX_INITRDS]; /* owned */
 	char *path[DISKBOOT_MAX_INITRDS + 1];
@@ -297,7 +307,7 @@ static int split_initrds(struct diskboot *b, const struct found_bls *f, struct i
 static int take_with(struct diskboot *b, const struct found_bls *f, const struct initrds *initrds,
 		     struct err *e)
 {
-	/* Variables in a unified kernel image's command line are not expanded by anyone. */
+	/* Variables in a unified kernel image's command line are never expanded. */
 	cleanup_free char *options =
 		f->entry.uki ? strdup(f->entry.options) : expand_words(b, f->fs, f->entry.options);
 	struct diskboot_wanted w = {
@@ -331,7 +341,7 @@ static int take_bls(struct diskboot *b, const struct found_bls *f, struct err *e
 	return ret;
 }
 
-/* entries.srel says which type the entries are of; others than type1 are not read. */
+/* Returns whether entries.srel says that the entries are of type 1; other types are not read. */
 static bool is_type1(struct diskboot *b, unsigned int fs, const char *loader)
 {
 	char path[64];
@@ -346,7 +356,7 @@ static bool is_type1(struct diskboot *b, unsigned int fs, const char *loader)
 	return ok;
 }
 
-/* The entries of a file system into the list; top: "" or "/boot". Damaged directories are as none. */
+/* Lists the entries of a file system; top: "" or "/boot". Damaged directories count as empty. */
 static int list_entries(struct diskboot *b, unsigned int fs, const char *top, struct bls_list *l,
 			struct err *e)
 {
@@ -373,7 +383,10 @@ static void free_list(struct bls_list *l)
 	free(l->at);
 }
 
-/* What is at the root of any file system: the boot loader makes one menu of it; or below /boot. */
+/*
+ * Finds the entry among those at the roots of all file systems, which the boot loader joins into
+ * one menu, or below /boot.
+ */
 static int find_below(struct diskboot *b, const char *top, struct err *e)
 {
 	struct bls_list l = { 0 };
@@ -406,7 +419,7 @@ int diskboot_find_bls(struct diskboot *b, struct err *e)
 	return ret ? ret : find_below(b, "/boot", e);
 }
 
-/* Where a menu's entry looks for its files first. */
+/* Returns the file system where a menu's entry first looks for its files. */
 static unsigned int searched_fs(const struct diskboot *b, const struct grub_entry *t,
 				unsigned int fs)
 {
@@ -424,20 +437,22 @@ static unsigned int searched_fs(const struct diskboot *b, const struct grub_entr
 	return fs;
 }
 
-/* -- a menu of GRUB's, with its boot entries ------------------------------------------------------ */
+/*
+ * -- GRUB menus, with their boot entries --------------------------------------------------------
+ */
 
 struct grub_menu {
 	struct diskboot *b;
 	unsigned int fs;
 	const char *path;
-	bool blscfg; /* it is looked at for that command */
+	bool blscfg; /* whether menus with that command are wanted now */
 	struct bls_list list;
 	struct grub_bls *bls; /* entries of the list, in its order; owned, and their scripts */
 	struct grubcfg g;
 	struct err *e;
 };
 
-/* Compares as GRUB orders entries: by the files' names, newest first. */
+/* Compares as GRUB orders entries: by file name, newest first. */
 static int name_compare(const void *x, const void *y)
 {
 	const struct bls_entry *a = &((const struct found_bls *)x)->entry;
@@ -447,7 +462,10 @@ static int name_compare(const void *x, const void *y)
 	return ret ? ret : strcmp(a->name, b->name);
 }
 
-/* Returns the commands that blscfg makes of an entry (create_entry() of Fedora's grub-core/commands/blscfg.c), or NULL if out of memory. The caller frees them. */
+/*
+ * Returns the commands that blscfg makes of an entry (create_entry() of Fedora's
+ * grub-core/commands/blscfg.c), or NULL if out of memory. The caller frees them.
+ */
 static char *script_of(const struct bls_entry *t)
 {
 	struct buf s;
@@ -464,7 +482,7 @@ static char *script_of(const struct bls_entry *t)
 	return (char *)s.data;
 }
 
-/* Lists the entries on one file system, only texts: where `blsdir` says, or at the usual places. */
+/* Lists the text entries on one file system: in `blsdir`, or at the usual places. */
 static int list_for_grub(struct grub_menu *m, unsigned int fs, const char *blsdir)
 {
 	static const char *const dirs[] = { "/loader/entries", "/boot/loader/entries" };
@@ -521,7 +539,7 @@ static void free_menu(struct grub_menu *m)
 	grubcfg_deinit(&m->g);
 }
 
-/* Keeps what the first menu would boot. */
+/* Stores what the first menu would boot. */
 static int keep_grub(struct grub_menu *m, const struct grub_entry *t)
 {
 	struct diskboot_grub *k = &m->b->grub;
@@ -564,7 +582,10 @@ static int take_entry(struct grub_menu *m, const struct grub_entry *c)
 	return diskboot_take(m->b, &w, m->e);
 }
 
-/* Takes the default entry; if it is no Linux, or its files are gone, the first whose files are there. */
+/*
+ * Takes the default entry; if it does not boot Linux or its files are missing, the first one whose
+ * files exist.
+ */
 static int take_entries(struct grub_menu *m)
 {
 	const struct grub_entry *t = grubcfg_default(&m->g);
@@ -610,7 +631,7 @@ static int parse_menu(struct grub_menu *m)
 		source.env = (struct bytes){ env.data, env.len - 1 };
 	ret = grubcfg_parse(&m->g, &source, &why);
 	if (!ret && m->g.blscfg && m->blscfg) {
-		/* Now with the entries that it has asked for. */
+		/* Parse it again, now with the boot entries that it has requested. */
 		grubcfg_deinit(&m->g);
 		ret = list_bls(m, have_env ? &env : &(struct buf){ 0 });
 		source.bls = m->bls;
@@ -622,7 +643,7 @@ static int parse_menu(struct grub_menu *m)
 		buf_deinit(&env);
 	if (ret == -ENOMEM)
 		return err_nomem(m->e);
-	/* diskboot_find_grub() parses it once more, and reports it then. */
+	/* diskboot_find_grub() parses it again and reports the error then. */
 	if (ret && !m->blscfg)
 		diskboot_note(m->b, "%s", why.text);
 	return ret ? 0 : 1;
@@ -636,7 +657,9 @@ static int take_menu(struct diskboot *b, unsigned int fs, const char *path, bool
 
 	if (ret == 1) {
 		ret = 0;
-		/* A menu without entries leads elsewhere (configfile): such are on boot partitions. */
+		/*
+		 * A menu without entries includes another one (configfile), as on boot partitions.
+		 */
 		if (m.g.n && m.g.blscfg == blscfg)
 			ret = take_entries(&m);
 		else if (m.g.n)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Without its quotes; what follows the closing one is none of it. */
+/* Copies a value without its quotes; what follows the closing quote is ignored. */
 static void unquote(const char *s, size_t len, char *to)
 {
 	char quote = len && (*s == '"' || *s == '\'') ? *s : 0;
@@ -16,7 +16,10 @@ static void unquote(const char *s, size_t len, char *to)
 			i++;
 		to[n++] = s[i];
 	}
-	/* Words without quotes have no blanks; whoever writes them all the same means them. */
+	/*
+	 * Unquoted values may not contain blanks, but blanks inside them are kept; those at the
+	 * end are removed.
+	 */
 	while (!quote && n && (to[n - 1] == ' ' || to[n - 1] == '\t'))
 		n--;
 	to[n] = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * osrel: what an os-release file says. A pure function over text.
+ * osrel: reads values of an os-release file. Pure functions over text; any thread.
  *
  * Source of the format: os-release(5):
+ *
  *	file  := { line "\n" }
  *	line  := "#" text | KEY "=" value
  *	value := text | "'" text "'" | "\"" text with "\\" before $ " ` \ "\""
@@ -13,15 +14,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define OSREL_MAX_VALUE 256u /* bytes with the terminator; what is longer is cut */
+#define OSREL_MAX_VALUE 256u /* bytes including the NUL; a longer value is truncated */
 
 /*
- * KEY's value, the last one, into to[OSREL_MAX_VALUE]. False: there is none, or it is empty;
- * then to is "". text may hold anything, NUL bytes end it.
+ * Copies the last value of key to to[OSREL_MAX_VALUE]. Returns false, with to "", if there is none
+ * or it is empty. text may contain anything; a NUL byte ends it.
  */
 bool osrel_value(const char *text, size_t len, const char *key, char *to);
 
-/* That of the first of these keys (NULL ends them) that has one. */
+/*
+ * Copies the value of the first of these keys that has one; a NULL ends the keys. Returns as
+ * osrel_value().
+ */
 bool osrel_first(const char *text, size_t len, const char *const *keys, char *to);
 
 #endif
