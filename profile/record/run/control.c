@@ -27,9 +27,9 @@
 
 #define NO(e, ...) err_set(e, EINVAL, __VA_ARGS__)
 
-/* -- what was changed ----------------------------------------------------------------- */
+/* -- the record of changes ------------------------------------------------------------ */
 
-/* By the time before it was made: no sample that is due to it is older. */
+/* Records a change with a time before it was made, so that no sample that is due to it is older. */
 static void note_change(struct run_control *c, struct control_change change)
 {
 	if (change.from == change.to)
@@ -89,7 +89,7 @@ void run_control_json(struct run_control *c, struct json_writer *w)
 	json_put(w, "changes_beyond", n - kept, "snapshots", c ? atomic_load(&c->snapshots) : 0u);
 }
 
-/* -- what a request names ------------------------------------------------------------- */
+/* -- names in a request --------------------------------------------------------------- */
 
 enum control_unit run_control_unit(const struct run_control *c, unsigned int event)
 {
@@ -150,7 +150,7 @@ static int find_vcpu(const struct run_control *c, const struct control_request *
 		      : NO(e, "there is no vCPU %u: this guest has vCPUs 0 to %u", r->vcpu, n - 1);
 }
 
-/* -- changing ------------------------------------------------------------------------- */
+/* -- changes -------------------------------------------------------------------------- */
 
 static void put_switch(struct json_writer *w, bool from, bool to)
 {
@@ -261,7 +261,7 @@ static int do_event(struct run_control *c, const struct control_request *r, stru
 	return 0;
 }
 
-/* What vm_set_period() takes. */
+/* Converts the request's value to the period that vm_set_period() takes. */
 static int period_of(const struct run_control *c, const struct control_request *r,
 		     unsigned int event, uint64_t *period, struct err *e)
 {
@@ -346,7 +346,7 @@ static void do_mark(struct run_control *c, const struct control_request *r, stru
 	json_put(w, "name", json_of_str(r->name), "time_ns", now);
 }
 
-/* -- asking --------------------------------------------------------------------------- */
+/* -- queries -------------------------------------------------------------------------- */
 
 static int do_hello(struct run_control *c, const struct control_request *r, struct json_writer *w,
 		    struct err *e)
@@ -402,7 +402,7 @@ static int control_answer(struct run_control *c, const struct control_request *r
 
 /* -- requests that the consumer's thread answers, between two samples ------------------ */
 
-/* Writes the profile at c->request.path, or where the keeper takes it from. */
+/* Writes the profile to c->request.path, or to the file from which the keeper takes it. */
 static int control_write_snapshot(struct run_control *c, const struct profile_totals *totals,
 				  struct err *e)
 {
@@ -417,7 +417,7 @@ static int control_write_snapshot(struct run_control *c, const struct profile_to
 	if (ret)
 		return ret;
 	ret = sink_snapshot(c->run->profile.sink, own, totals, &why);
-	/* The client knows its own name for it. */
+	/* The client uses its own name for the file. */
 	if (ret && !strncmp(why.text, own, strlen(own)))
 		return err_set(e, -ret, "%s%s", path, why.text + strlen(own));
 	return ret ? err_set(e, -ret, "%s", why.text) : 0;
@@ -472,7 +472,7 @@ static void control_do_job(struct run_control *c, const struct pipeline_stats *s
 
 	c->wrote = false;
 	control_reply_begin(&w, &c->reply, r);
-	/* The others begin a writer of their own behind these members. */
+	/* The other requests begin a writer of their own behind these members. */
 	if (r->cmd == CONTROL_SNAPSHOT)
 		ret = control_snapshot(c, stats, &w, &e);
 	else if (r->cmd == CONTROL_PROFILE)
@@ -498,7 +498,7 @@ static bool is_later(enum control_cmd cmd)
 	       cmd == CONTROL_PS;
 }
 
-/* On the consumer's thread. */
+/* Runs on the consumer thread. */
 static void run_job(struct pipeline_job *job, const struct pipeline_stats *stats)
 {
 	struct run_control *c =
@@ -508,7 +508,7 @@ static void run_job(struct pipeline_job *job, const struct pipeline_stats *stats
 	control_server_done(c->server);
 }
 
-/* In place of it: there is no such thread any more. In a signal handler. */
+/* Called if the consumer thread has crashed, in a signal handler. */
 static void refuse_job(struct pipeline_job *job)
 {
 	struct run_control *c =
@@ -549,7 +549,7 @@ static void on_later(void *ctx, struct buf *reply)
 	struct run_control *c = ctx;
 	struct err e = { 0 };
 
-	/* c->reply may be half written, by a thread that is no more. */
+	/* c->reply may be half written, by the thread that has crashed. */
 	if (atomic_load(&c->gone)) {
 		control_reply_error(reply, &c->request,
 				    "the profile has ended: its thread crashed");
@@ -583,7 +583,7 @@ static const struct control_ops ops = {
 	.tick = on_tick,
 };
 
-/* -- life ----------------------------------------------------------------------------- */
+/* -- creation ------------------------------------------------------------------------- */
 
 int run_control_open(struct run_control **out, const char *path, struct err *e)
 {

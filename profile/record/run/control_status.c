@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run_control_status: the figures of a run while it goes on. They are read where the
- * vCPUs write them, so each is a little old, and they need not fit together exactly.
+ * run_control_status: the counters of a run while it is under way. They are read while the vCPUs
+ * update them, so each is slightly old, and they need not be consistent with each other.
  */
 #include "profile/record/run/private.h"
 
@@ -39,7 +39,10 @@ uint64_t run_control_lost(const struct run_control *c)
 	return n;
 }
 
-/* Over the last whole tick and what came since; before there is one, since the guest's first instruction. */
+/*
+ * Returns the rate over the last complete tick and the time since; before the first one, since the
+ * guest's first instruction.
+ */
 static double rate_hz(const struct run_control *c)
 {
 	uint64_t now = clock_mono_ns(), since = c->before.time_ns, samples = c->before.samples;
@@ -111,7 +114,7 @@ static void put_vcpu(const struct run_control *c, unsigned int i, const struct v
 
 static const char *state(const struct run_control *c)
 {
-	/* Of the result only this one word is looked at before its time. */
+	/* Before the result is complete only this member may be read. */
 	return vm_result(c->run->vm)->reason != VM_RUNNING ? "ending"
 	       : vm_first_entry_ns(c->run->vm)		   ? "running"
 							   : "starting";

@@ -55,7 +55,7 @@ static void take_size(struct domain_xml *d, struct run_options *o)
 			domain_xml_leave(d, "memory (%" PRIu64 " KiB: 16 MiB is the least)",
 					 d->memory >> 10);
 		o->mem_size = d->memory < RUN_MEM_MIN ? RUN_MEM_MIN : d->memory;
-		o->mem_given = true; /* not what a disk image gets by default */
+		o->mem_given = true; /* the memory of a disk image's default does not apply */
 	}
 	if (d->vcpus && !o->vcpus_given) {
 		if (d->vcpus > VM_MAX_VCPUS)
@@ -64,7 +64,7 @@ static void take_size(struct domain_xml *d, struct run_options *o)
 	}
 }
 
-/* What --disk would be given for it: a comma of the name itself is written twice. */
+/* Converts the disk to the value of a --disk: a comma in the name is written twice. */
 static int disk_option(struct domain_disk *k, bool writable, struct err *e)
 {
 	struct buf b;
@@ -85,7 +85,7 @@ static int disk_option(struct domain_disk *k, bool writable, struct err *e)
 	return 0;
 }
 
-/* Disks from number `first` on, before those of the command line. */
+/* Moves the disks from number `first` on before those of the command line. */
 static int take_disks(struct domain_xml *d, struct run_options *o, unsigned int first,
 		      struct err *e)
 {
@@ -110,7 +110,7 @@ static int take_disks(struct domain_xml *d, struct run_options *o, unsigned int 
 	return ret;
 }
 
-/* The image of the first disk is what boots. */
+/* Boots the image of the first disk. */
 static void boot_disk(struct domain_xml *d, struct run_options *o)
 {
 	const struct domain_disk *k = &d->disk[0];
@@ -144,13 +144,13 @@ int run_definition_apply(struct domain_xml *d, struct run_options *o, struct err
 	if (boots_disk) {
 		boot_disk(d, o);
 	} else if (!o->image && !o->kernel) {
-		/* Another kernel has another RAM disk and another command line. */
+		/* Another kernel needs another RAM disk and another command line. */
 		o->image = d->kernel;
 		o->initrd = o->initrd ? o->initrd : d->initrd;
-		/* With none in it, libvirt's machine gets none either. */
+		/* An empty command line in the definition means an empty one in the guest. */
 		o->cmdline = o->cmdline ? o->cmdline : d->cmdline ? d->cmdline : "";
 	}
-	/* Those of a kernel have it in their --disk. */
+	/* The disks of a kernel have this setting in their --disk. */
 	if (!boots_disk && d->ndisks)
 		o->disk.writable = false;
 	return 0;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the host, without swapping; 0 when it can't be told. */
+/* Returns the host's memory that is available without swapping, or 0 if unknown. */
 static uint64_t available_memory(void)
 {
 	cleanup_fclose FILE *f = fopen("/proc/meminfo", "re");
@@ -53,7 +53,7 @@ int run_disks_add(struct run_disks *d, const struct disk_config *cfg, const char
 	return 0;
 }
 
-/* The end of a file that is no whole number of sectors is not on the disk. */
+/* Notes that the end of a file whose size is not a multiple of a sector is not part of the disk. */
 static void tell_tail(const struct reporter *to, const char *path)
 {
 	unsigned int tail;

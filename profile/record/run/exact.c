@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One sample is there at a time. */
+/* At most one sample is in the ring at a time. */
 #define RING_SIZE (1u << 20)
 #define USER_STACK_TIMES 4u
 /* CPUID of EXACT_CPU_MODEL under TCG: vendor, family, model, stepping, as perf's header has it. */
@@ -52,7 +52,7 @@ int run_exact_choose_way(struct run_source *s, enum boot_way asked, struct err *
 		       s->target.name);
 }
 
-/* On the consumer's thread, at each sample: the guest stands. */
+/* Called at each sample on the consumer thread, while the guest is stopped. */
 static void exact_moment(void *ctx, uint64_t now_ns)
 {
 	struct run *r = ctx;
@@ -68,7 +68,7 @@ static uint64_t exact_clock(void *ctx)
 	return r->vm ? vm_now_ns(r->vm) : 0;
 }
 
-/* What QEMU is to boot: not the file, where the kernel is a part of one. */
+/* Returns what QEMU is to boot: not the whole file, if the kernel is only a part of it. */
 static struct exact_bytes kernel_of(const struct run_source *s)
 {
 	const struct file_map *f = &s->target.file;
@@ -81,11 +81,13 @@ static struct exact_bytes kernel_of(const struct run_source *s)
 	return (struct exact_bytes){ f->data, f->len };
 }
 
-/* -- QEMU's rights ------------------------------------------------------------------------------ */
+/*
+ * -- QEMU's rights ------------------------------------------------------------------------------
+ */
 
-/* Beside the address space of the guest's memory and disks: code that it makes, threads, libraries. */
+/* Address space in addition to the guest's memory and disks: generated code, threads, libraries. */
 #define JAIL_MEMORY (UINT64_C(16) << 30)
-#define JAIL_FILE (UINT64_C(5) << 30) /* what it writes are counts */
+#define JAIL_FILE (UINT64_C(5) << 30) /* it only writes counts */
 
 struct exact_confined {
 	struct jail jail;
@@ -93,7 +95,7 @@ struct exact_confined {
 	uint64_t memory;
 };
 
-/* Adds the firmware from the data beside a QEMU, and nothing else of it. */
+/* Adds the firmware from the data of a QEMU, and nothing else of it. */
 static void jail_add_data(struct jail *j, const char *share)
 {
 	static const char *const names[] = { "qemu", "seabios", "ipxe" };
@@ -111,7 +113,10 @@ static void jail_add_data(struct jail *j, const char *share)
 			}
 }
 
-/* PREFIX/bin/qemu-system-x86_64 has its libraries and data in PREFIX; one that was just built, beside it. */
+/*
+ * An installed PREFIX/bin/qemu-system-x86_64 has its libraries and data in PREFIX; one that was
+ * just built has them beside it.
+ */
 static void jail_add_qemu(struct jail *j, const char *qemu)
 {
 	static const char *const libs[] = { "bin", "lib", "lib64", "libexec" };
@@ -122,7 +127,7 @@ static void jail_add_qemu(struct jail *j, const char *qemu)
 	snprintf(dir, sizeof(dir), "%s", qemu);
 	slash = strrchr(dir, '/');
 	if (!slash || !strncmp(qemu, "/usr/", 5))
-		return; /* of the system */
+		return; /* it belongs to the system */
 	jail_add(j, qemu);
 	*slash = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
@@ -168,7 +173,7 @@ static int jail_enters(void *ctx, const char **what)
 	return jail_enter(&((struct exact_confined *)ctx)->jail, what);
 }
 
-/* A line names what this host's kernel does not protect from. */
+/* Confines QEMU; a line names what this host's kernel does not protect from. */
 static int confine(struct exact_confined *c, uint64_t memory, const struct reporter *to,
 		   struct err *e)
 {
@@ -194,9 +199,11 @@ static int confine(struct exact_confined *c, uint64_t memory, const struct repor
 	return ret;
 }
 
-/* -- the machine -------------------------------------------------------------------------------- */
+/*
+ * -- the machine --------------------------------------------------------------------------------
+ */
 
-/* A name of a virtio disk would be waited for in vain. */
+/* Linux would wait for ever for a virtio disk that does not exist. */
 static int check_root(const struct run *r, struct err *e)
 {
 	size_t len = 0;
@@ -215,8 +222,8 @@ static int check_root(const struct run *r, struct err *e)
 }
 
 /*
- * Phases of a boot, as profile/analyse/stacks/phases.h has them, and the functions that they begin with: the
- * first of these that the kernel has. Of a compiler's clones ("name.isra.0") any will do.
+ * Phases of a boot, as profile/analyse/stacks/phases.h has them, and the functions that they begin
+ * with: the first of these that the kernel has. Of a compiler's clones ("name.isra.0") any will do.
  */
 static const struct {
 	enum phase phase;
@@ -344,10 +351,12 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 	return ret;
 }
 
-/* Words that say where the profile goes, and what is shown meanwhile: not what it is of. */
+/*
+ * Options that determine where the profile goes and what is shown meanwhile, but not its content.
+ */
 static const struct exact_word {
 	const char *name;
-	size_t least; /* letters that getopt_long(3) is content with */
+	size_t least; /* number of letters that getopt_long(3) accepts as this option */
 	bool has_value;
 } words_of_place[] = {
 	{ "--output", 4, true }, { "--buildid-dir", 4, true }, { "--repeat", 5, true },
@@ -355,7 +364,7 @@ static const struct exact_word {
 	{ "--json", 3, false },	 { "--ps-at-end", 3, false },
 };
 
-/* How many words it is with its value; 0: it stays. */
+/* Returns how many words the option has with its value; 0: it is kept. */
 static unsigned int words_to_drop(const char *word)
 {
 	size_t len = strcspn(word, "=");

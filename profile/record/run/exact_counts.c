@@ -22,10 +22,10 @@ enum counts_event { COUNTS_INSTRUCTIONS, COUNTS_CALLS, COUNTS_EXEC, COUNTS_ENTRI
 /* A function, or a block without a name, that ran at the top of a stack. */
 struct exact_counts_top {
 	uint32_t node;
-	uint64_t at; /* the function's address, or the block's */
-	uint64_t ip; /* the lowest address in it that ran */
+	uint64_t at; /* address of the function or of the block */
+	uint64_t ip; /* lowest address in it that was executed */
 	uint64_t insns;
-	uint64_t entries; /* of a function's first instruction */
+	uint64_t entries; /* executions of a function's first instruction */
 };
 
 struct flat {
@@ -40,23 +40,27 @@ struct writing {
 	struct table top, flat;
 	struct stack stack;
 	uint64_t now_ns;
-	unsigned int part; /* that is written now */
+	unsigned int part; /* the part that is being written */
 	struct err *e;
 };
 
-/* -- which process ---------------------------------------------------------------------------------- */
+/*
+ * -- processes
+ * ----------------------------------------------------------------------------------------
+ */
 
 static void counts_seen(void *ctx, const struct sample *s, uint32_t pid)
 {
 	struct run_counts *c = ctx;
 	uint32_t key = (uint32_t)(s->regs.cr3 >> SPACE_SHIFT), known;
 
-	/* A kernel thread has the address space of whoever ran before it. */
+	/* A kernel thread has the address space of the task that ran before it. */
 	if (s->mode != SAMPLE_USER || !pid)
 		return;
 	if (idmap_get(&c->pid, key, &known) && known != pid)
-		pid = UNKNOWN_PID; /* of two, one after the other: the counts do not say which */
-	/* Without memory for it the process is not known either. */
+		/* used by two processes, one after the other: the counts do not distinguish them */
+		pid = UNKNOWN_PID;
+	/* Without memory for it the process stays unknown. */
 	(void)idmap_set(&c->pid, key, pid);
 }
 
@@ -67,7 +71,7 @@ static const struct calltree_node *counts_root(const struct countfile *f, uint32
 	return &f->node[node];
 }
 
-/* 0: the kernel's. */
+/* Returns 0 for the kernel's. */
 static uint32_t counts_space(const struct countfile *f, uint32_t node)
 {
 	return f->node[node].kind == CALLTREE_USER
@@ -86,13 +90,18 @@ static uint32_t counts_pid(const struct run_counts *c, uint32_t space)
 
 	if (!space)
 		return 0;
-	/* A guest whose tasks cannot be told apart is one process, as its mappings have it. */
+	/*
+	 * A guest whose tasks cannot be told apart is one process, and its mappings belong to that.
+	 */
 	if (c->one_process)
 		return GUEST_PID;
 	return idmap_get(&c->pid, space, &pid) ? pid : UNKNOWN_PID;
 }
 
-/* -- samples ---------------------------------------------------------------------------------------- */
+/*
+ * -- samples
+ * ----------------------------------------------------------------------------------------
+ */
 
 static int counts_put(struct writing *w, enum counts_event event, uint32_t space, uint64_t period)
 {
@@ -131,7 +140,7 @@ static void counts_push(struct writing *w, uint64_t ip, bool exact)
 	st->ip[st->n++] = ip;
 }
 
-/* From an address in a node outwards. */
+/* Builds the stack from an address in a node outwards. */
 static void counts_chain(struct writing *w, uint64_t ip, uint32_t node)
 {
 	w->stack.n = 0;
@@ -141,7 +150,10 @@ static void counts_chain(struct writing *w, uint64_t ip, uint32_t node)
 		counts_push(w, w->f.node[node].ret, false);
 }
 
-/* -- adding up -------------------------------------------------------------------------------------- */
+/*
+ * -- sums
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static bool counts_same_top(const void *a, const void *b, const void *ctx)
 {
@@ -159,7 +171,10 @@ static bool counts_same_flat(const void *a, const void *b, const void *ctx)
 	return x->ip == y->ip && x->space == y->space;
 }
 
-/* Adds n instructions from ip on, as often as the count says. s: the function that has them, or NULL. */
+/*
+ * Adds n instructions from ip on, as often as the count says. s: the function that contains them,
+ * or NULL.
+ */
 static int counts_add_run(struct writing *w, const struct calltree_count *x, const struct symbol *s,
 			  uint64_t ip, unsigned int n)
 {
@@ -234,7 +249,10 @@ static int counts_add_up(struct writing *w)
 	return ret ? err_set(w->e, -ret, "out of memory for exact counts") : 0;
 }
 
-/* Returns whether a node's first address is in a function with a name, whose entries its first instruction counts. */
+/*
+ * Returns whether a node's first address is in a function with a name, so that the count of its
+ * first instruction is that of its entries.
+ */
 static bool counts_named(const struct writing *w, uint32_t node, uint64_t entry)
 {
 	uint64_t into = 0;
@@ -271,7 +289,7 @@ static int counts_tell_part(struct writing *w)
 	return ret;
 }
 
-/* The last moment of a part that has begun; 0: it has not. */
+/* Returns the last moment of a part; 0: the part has not begun. */
 static uint64_t counts_part_end(const struct exact_facts *f, unsigned int part, uint64_t end_ns)
 {
 	if (part && !f->part_at[part - 1])
@@ -304,7 +322,10 @@ static int counts_tell(struct writing *w)
 	return ret;
 }
 
-/* -- the whole -------------------------------------------------------------------------------------- */
+/*
+ * -- the whole file
+ * ------------------------------------------------------------------------------------
+ */
 
 void run_counts_begin(struct run_counts *c, struct profile_info *info, struct pipeline_options *opt)
 {
@@ -333,7 +354,7 @@ int run_counts_write(struct run *r, struct err *e)
 	struct writing *w;
 	int ret;
 
-	/* Code of two kernels may have had one address: its counts are sums. */
+	/* Code of two kernels may have had the same address: its counts are sums. */
 	if (r->stats.kernels > 1)
 		return err_set(
 			e, ENOTSUP,

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * What a small kernel and a command need beside the files, and to what the memory that is
- * proposed is rounded.
+ * The memory that a small kernel and a command need besides the files, and the granularity of the
+ * proposed memory size.
  */
 #define SPARE_BYTES (24 * GPA_MIB)
 #define ROUND_BYTES (16 * GPA_MIB)
@@ -52,7 +52,7 @@ static int exec_check_memory(const struct run_source *s, struct err *e)
 		       need / GPA_MIB);
 }
 
-/* ramfs: a tmpfs would take half of the memory at most. */
+/* ramfs, because a tmpfs would use at most half of the memory. */
 static void exec_make_cmdline(struct run_exec *x, bool command)
 {
 	buf_init(&x->cmdline);
@@ -89,7 +89,7 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct run_
 	ret = exec_files_make(&x->files, o, x->share, s->target.osrelease, input, e);
 	if (ret)
 		return ret;
-	/* A disk image's own is for its own root file system. */
+	/* A disk image's own RAM disk is for its own root file system. */
 	file_map_close(&s->initrd);
 	s->initrd = x->files.initrd;
 	x->files.initrd = (struct file_map){ 0 };
@@ -97,7 +97,7 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct run_
 		struct disk_config disk = { .path = x->files.disk };
 
 		ret = run_disks_add(&s->disks, &disk, NULL, e);
-		/* It is open now, and gone with us. */
+		/* It is open, and disappears with this process. */
 		exec_files_close(&x->files);
 		if (ret)
 			return ret;
@@ -121,17 +121,17 @@ const char *run_exec_cmdline(const struct run_exec *x)
 	return (const char *)x->cmdline.data;
 }
 
-/* On the vCPU's thread: the guest's init has said all that it has to say. */
+/* Runs on the vCPU's thread when the guest's init has written its whole message. */
 static void exec_message_found(void *exec)
 {
 	struct run_exec *x = exec;
 
-	if (!x->vm) /* a snapshot that says so by itself */
+	if (!x->vm) /* a snapshot whose message was complete when it was saved */
 		return;
 	if (x->console.have_status)
 		vm_exit(x->vm, x->console.status);
 	else
-		vm_end(x->vm, VM_END_RESET); /* which it is about to make */
+		vm_end(x->vm, VM_END_RESET); /* the reset that the guest's init is about to make */
 }
 
 void run_exec_configure(struct run_exec *x, const struct exec_options *o,
@@ -187,7 +187,7 @@ int run_exec_status(const struct run_exec *x, const struct vm_result *res, struc
 		return 124;
 	case VM_END_INTERRUPTED:
 		return 130;
-	default: /* a marker, enough samples: as it was wished */
+	default: /* a marker or enough samples, as requested */
 		return 0;
 	}
 }

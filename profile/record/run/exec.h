@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run_exec: `kvmprof run --rootfs/--exec/--share` within a run: files, console, exit status.
+ * run_exec: the files, console and exit status of `kvmprof run --rootfs/--exec/--share`. All
+ * functions are called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_EXEC_H
 #define KVMPROF_PROFILE_RECORD_RUN_EXEC_H
@@ -20,33 +21,43 @@ struct vm;
 struct vm_config;
 struct vm_result;
 
-/* All zero is "nothing of this". */
+/* All zero: none of these options is used. */
 struct run_exec {
 	struct exec_files files;
 	struct exec_console console;
 	struct exec_share share[EXEC_SHARES_MAX];
-	struct buf cmdline; /* for the kernel, with its NUL */
-	bool command;	    /* there is one, and its exit status is ours */
-	struct vm *vm;	    /* which its message ends; NULL: not there yet */
+	struct buf cmdline; /* for the kernel, with a terminating NUL */
+	bool command;	    /* there is a command, whose exit status becomes the run's */
+	struct vm *vm;	    /* the machine that the command's message ends; NULL: not created yet */
 };
 
-/* After the image is known: pack what is asked for, into s->initrd. s may borrow from x then. */
+/*
+ * Packs the requested files into s->initrd, once the image is known. *s may then borrow from *x.
+ * Returns 0 or -errno with the reason in *e; run_exec_close() is necessary in either case.
+ */
 int run_exec_open(struct run_exec *x, const struct run_options *opt, struct run_source *s,
 		  struct err *e);
-/* Each file that a guest has open through a share is one of ours. */
+/*
+ * Raises this process's limit of open files, because each file that a guest has open through a
+ * share is open here.
+ */
 void run_exec_allow_files(void);
+/* Frees what *x owns, after the source of the run. */
 void run_exec_close(struct run_exec *x);
 
-/* Words for the kernel's command line; NULL: none. */
+/* Returns words for the kernel's command line, owned by *x, or NULL for none. */
 const char *run_exec_cmdline(const struct run_exec *x);
-/* Shares; our part of the console is kept out of it. saved: of the snapshot, all zero without. */
+/*
+ * Adds the shares to *cfg, and filters the command's message from the console. saved: the facts of
+ * the snapshot; all zero without one. *x must outlive the machine.
+ */
 void run_exec_configure(struct run_exec *x, const struct exec_options *o,
 			const struct snapshot_facts *saved, struct vm_config *cfg);
 
 /*
- * The machine has ended: the exit status that this gives a run which is fine otherwise. That
- * of the guest; 1 with e set when the command did not come to its end; 124 when time was up
- * before, as timeout(1) has it, and 130 for Ctrl-C, as shells; 0 else.
+ * Returns the exit status that the machine's end gives a run without other failures: the guest
+ * command's; 1, with the reason in *e, if the command did not finish; 124 if the time limit ended
+ * it, as timeout(1) does; 130 for Ctrl-C, as shells do; else 0.
  */
 int run_exec_status(const struct run_exec *x, const struct vm_result *res, struct err *e);
 

@@ -63,7 +63,7 @@ int run_host_add_event(struct run *r, struct err *e)
 	return 0;
 }
 
-/* A thread that has just been started says who it is before all else. */
+/* Waits for the tid of a vCPU's thread, which a thread that was just started stores first. */
 static pid_t wait_for_vcpu(const struct vm *vm, unsigned int vcpu)
 {
 	const struct timespec moment = { .tv_nsec = 100000 };

@@ -78,7 +78,9 @@ static bool has_types(const struct target *t)
 	return t->linux_facts.have_task;
 }
 
-/* Where the first instruction is; the decompressors' entries are theirs and not told. */
+/*
+ * Returns the first instruction's address, or 0: the entry of a decompressor is not the kernel's.
+ */
 static uint64_t entry_of(const struct boot_image *b, enum boot_way way)
 {
 	return way == BOOT_WAY_MULTIBOOT    ? b->mb_entry
@@ -87,7 +89,9 @@ static uint64_t entry_of(const struct boot_image *b, enum boot_way way)
 					    : b->entry;
 }
 
-/* Returns the way that --boot=auto takes, or BOOT_WAY_AUTO with the reason why there is none. */
+/*
+ * Returns the entry that --boot=auto chooses, or BOOT_WAY_AUTO with the reason why there is none.
+ */
 static enum boot_way way_of(const struct boot_image *b, const char *name, struct err *why)
 {
 	enum boot_way way = BOOT_WAY_AUTO;
@@ -162,7 +166,7 @@ static uint64_t uki_len(const struct inspect *in, enum uki_section kind)
 	return in->source.uki.at[kind].len;
 }
 
-/* Of the file that the kernel is in. */
+/* Describes the file that contains the kernel. */
 static void print_uki(const struct inspect *in, struct buf *out)
 {
 	static const struct {
@@ -297,7 +301,7 @@ void inspect_text(const struct inspect *in, struct buf *out)
 {
 	if (!in->what.name || in->what.kind == IMAGE_FORMAT || in->what.advice)
 		return;
-	/* Of a foreign file the message says all there is. */
+	/* For an unknown file the message says all there is. */
 	if (!in->source.disk && !in->have_kernel)
 		return;
 	line(out, "image", "%s: %s", in->path, in->what.name);

@@ -91,8 +91,9 @@ int run_keep_start(struct run *r, struct err *e)
 }
 
 /*
- * Creates a directory that is the run's own in dir, with a new name: what a killed process left is not ours to remove. Stores its path,
- * which the caller frees. Returns 0, -ENOMEM, or another -errno, and then stores nothing.
+ * Creates a directory of the run's own in dir, with a new name: the remains of a killed process are
+ * not removed. Stores its path, which the caller frees. Returns 0, -ENOMEM, or another -errno; it
+ * stores nothing on failure.
  */
 static int make_own(const char *dir, char **path)
 {
@@ -116,7 +117,7 @@ int run_keep_cache(struct run *r, struct err *e)
 	struct err ignored = { 0 };
 	int ret;
 
-	/* Whoever cannot create it is told so when a file is added. */
+	/* If it cannot be created this is reported when a file is added. */
 	if (!r->keep.keeper || !o->buildid_cache || !dir)
 		return 0;
 	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
@@ -150,7 +151,7 @@ static char *keep_dir_of(const char *path, const char **base)
 	return dir ? realpath(dir, NULL) : NULL;
 }
 
-/* Creates a stage in dir, which it frees. A directory that takes no new ones has none. */
+/* Creates a stage in dir, which it frees. A directory that takes no new entries gets no stage. */
 static int keep_add_stage(struct run_keep *k, char *dir, struct err *e)
 {
 	struct run_stage s = { .dir = dir };
@@ -236,7 +237,7 @@ static const char *keep_below(const char *dir, const char *path)
 	return path[len] ? path + len + 1 : path + len;
 }
 
-/* A rename does not leave a file system: a stage on the one of `dir` goes first. */
+/* A rename cannot cross file systems: a stage on that of `dir` is preferred. */
 static const struct run_stage *keep_find_stage(const struct run_keep *k, const char *dir,
 					       const char **below)
 {
@@ -303,7 +304,10 @@ static const struct rights_user *given; /* nftw(3) has no argument for it */
 static int give(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
-	/* The samples are written through a descriptor: perf reads them, also after a crash, if they are root's. */
+	/*
+	 * The samples are written through a descriptor: perf reads them, also after a crash, if
+	 * they are root's.
+	 */
 	if (type == FTW_F && (ftw->level == 0 || !strcmp(path + ftw->base, "data")))
 		return 0;
 	return lchown(path, given->uid, given->gid);
@@ -343,11 +347,11 @@ void run_keep_end(struct run *r)
 	if (keep_publish_cache(k, &e) || (k->cache && keeper_remove(k->keeper, k->cache_place, &e)))
 		reporter_printf(r->opt->reporter, "kvmprof: warning: %s\n", e.text);
 	free(take_ptr(k->cache));
-	/* A cache that is there without a place for additions has nothing of this run's. */
+	/* A cache directory that got no place for additions has no files of this run. */
 	if (k->cache_made)
 		(void)rmdir(k->cache_made);
 	free(take_ptr(k->cache_made));
-	/* Whoever does not answer is lost by now, and was named. */
+	/* A keeper that does not answer is lost by now, and was reported. */
 	if (k->has_socket)
 		(void)keeper_remove(k->keeper, k->socket_place, NULL);
 	if (k->has_snapshot)

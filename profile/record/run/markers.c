@@ -15,7 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* An unfinished line is looked at when no byte has come for so long. */
+/* An unfinished line is examined when no byte has come for this time. */
 #define QUIET_NS 20000000u
 
 bool run_has_markers(const struct run_options *o)
@@ -24,7 +24,7 @@ bool run_has_markers(const struct run_options *o)
 	       o->nmark_at || o->delay_s > 0 || o->control || o->snapshot.save;
 }
 
-/* Does it begin without collecting? */
+/* Returns whether the run begins without collecting. */
 static bool begins_idle(const struct run_options *o)
 {
 	return o->start_on || o->start_at || o->delay_s > 0;
@@ -72,7 +72,7 @@ void run_markers_deinit(struct run_markers *m)
 
 /* -- breakpoints --------------------------------------------------------------------- */
 
-/* What the user asked for. */
+/* A breakpoint that the user requested. */
 struct stop_at {
 	const char *text; /* a PLACE, see profile/record/run/place.h */
 	enum marker_kind kind;
@@ -84,7 +84,10 @@ static bool is_program(const struct target *t, uint64_t addr)
 	return t->is_linux ? !(addr >> 63) : addr >= t->user_start && addr < t->user_end;
 }
 
-/* Adds one breakpoint for each address of the place. An action that happens once happens at the first one reached. */
+/*
+ * Adds one breakpoint for each address of the place. An action that happens once happens at the
+ * first one reached.
+ */
 static int add_breakpoints(const struct target *t, const struct stop_at *at, struct vm_config *cfg,
 			   struct pipeline_options *opt, struct err *e)
 {
@@ -144,7 +147,7 @@ int run_markers_configure(struct run_markers *m, const struct target *t, struct 
 	cfg->reached_ctx = m;
 	opt->markers = &m->list;
 	opt->max_samples = o->max_samples;
-	/* The first one, see start_reached(). */
+	/* It must be the first one, see start_reached(). */
 	if (o->start_at)
 		ret = add_breakpoints(t, &start, cfg, opt, e);
 	if (!ret && o->stop_at)
@@ -184,7 +187,7 @@ static void found(void *ctx, const struct console_mark *mark, const char *name, 
 			return;
 		m->snapshot_due = true;
 	} else if (mark->kind == MARKER_STOP) {
-		/* Not on the very line that has started it. */
+		/* The line that started collecting does not also stop it. */
 		if (!m->collecting || m->stopped || time_ns == m->begin_ns)
 			return;
 		m->stopped = true;
@@ -218,7 +221,10 @@ static void look_at_console(struct run_markers *m, uint64_t now)
 		console_marks_quiet(&m->marks, c->last_ns, found, m);
 }
 
-/* The breakpoint of --start-at: the vCPU that came there has begun by itself. */
+/*
+ * Notes that the breakpoint of --start-at was reached: the vCPU that reached it has begun to
+ * collect by itself.
+ */
 static void start_reached(struct run_markers *m, const struct vm *vm)
 {
 	uint64_t at = m->opt->start_at ? vm_reached_ns(vm, 0) : 0;
@@ -233,7 +239,7 @@ static void start_reached(struct run_markers *m, const struct vm *vm)
 	}
 }
 
-/* When the delay is over; UINT64_MAX: nobody knows yet. */
+/* Returns when the delay is over; UINT64_MAX: not known yet. */
 static uint64_t delay_end(const struct run_markers *m, const struct vm *vm)
 {
 	uint64_t from = m->begin_ns ? m->begin_ns : vm_first_entry_ns(vm);
@@ -262,7 +268,7 @@ uint64_t run_markers_look(struct run_markers *m, struct vm *vm, uint64_t now)
 	(void)!read(m->wake_fd, &count, sizeof(count));
 	look_at_console(m, now);
 	start_reached(m, vm);
-	/* Somebody else has begun it. */
+	/* Collecting was switched on by a request. */
 	if (!m->collecting && vm_is_collecting(vm)) {
 		m->collecting = true;
 		m->collect_ns = now;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run_markers: when a run collects samples, and the moments it notes: --start-on and its
- * like. The console's are found on the main thread, those of breakpoints on the vCPUs'.
+ * run_markers: when a run collects samples, and the moments that it marks (--start-on and similar
+ * options). Markers of the console are found by the main thread, those of breakpoints by the vCPUs'
+ * threads. All functions are called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_MARKERS_H
 #define KVMPROF_PROFILE_RECORD_RUN_MARKERS_H
@@ -18,7 +19,7 @@
 struct vm;
 struct vm_config;
 
-/* All zero but wake_fd -1 is nothing. */
+/* All zero except that wake_fd is -1: nothing. */
 struct run_markers {
 	const struct run_options *opt;
 	struct markers list;
@@ -27,49 +28,58 @@ struct run_markers {
 	struct console_bytes taken;
 	struct console *console;
 	struct vm *vm;
-	int wake_fd;	     /* readable when there is something to look at; -1: none */
+	/* readable when run_markers_look() has something to do; -1: none */
+	int wake_fd;
 	bool begun;	     /* a start marker was found, or there is none */
-	uint64_t begin_ns;   /* ... then */
-	bool collecting;     /* ... and the delay is over */
-	uint64_t collect_ns; /* when it was */
-	bool late;	     /* nothing can be watched before it is known where the kernel lies */
-	bool stopped;	     /* a stop marker was found */
-	bool snapshot_due;   /* --snapshot-on was found */
-	unsigned int snapshot_at; /* breakpoint of --snapshot-at, from 1 on; 0: none */
+	uint64_t begin_ns;   /* time of the start marker */
+	bool collecting;     /* collecting has begun: the delay after that is over */
+	uint64_t collect_ns; /* the time when it did */
+	/* breakpoints cannot be set before the kernel's address is known */
+	bool late;
+	bool stopped;		  /* a stop marker was found */
+	bool snapshot_due;	  /* --snapshot-on was found */
+	unsigned int snapshot_at; /* 1 + index of the breakpoint of --snapshot-at; 0: none */
 };
 
-/* Can there be markers in this run's profile? */
+/* Returns whether this run's profile may contain markers. */
 bool run_has_markers(const struct run_options *o);
 
-/* Expressions and descriptors. -EINVAL: a bad option. */
+/*
+ * Compiles the expressions and opens descriptors. Returns 0, -EINVAL for a bad option, or another
+ * -errno. run_markers_deinit() is necessary in either case.
+ */
 int run_markers_init(struct run_markers *m, const struct run_options *o, struct console *c,
 		     struct err *e);
+/* Frees what *m owns, after the machine and the pipeline. */
 void run_markers_deinit(struct run_markers *m);
 
 /*
- * Fills in breakpoints with their symbols in cfg, and their names, the list of markers and the limit of samples in
- * *opt. m must outlive the machine and the pipeline.
+ * Sets the breakpoints in *cfg, and their names, the list of markers and the limit of samples in
+ * *opt. m must outlive the machine and the pipeline. Returns 0 or -errno with the reason in *e.
  */
 int run_markers_configure(struct run_markers *m, const struct target *t, struct vm_config *cfg,
 			  struct pipeline_options *opt, struct err *e);
 
 /*
- * While the machine runs, on the main thread: look at what has come. Returns when to call
- * again at the latest (CLOCK_MONOTONIC); it may end the machine.
+ * Handles new markers while the machine runs. Returns the latest time of the next call
+ * (CLOCK_MONOTONIC in ns); UINT64_MAX: any time. It may end the machine.
  */
 uint64_t run_markers_look(struct run_markers *m, struct vm *vm, uint64_t now);
-/* After vm_join(): what the console has said last. */
+/* Handles the last output of the console, after vm_join(). */
 void run_markers_finish(struct run_markers *m, const struct vm *vm);
 
-/* Has the moment of --snapshot-save come? */
+/* Returns whether the moment of --snapshot-save has come. */
 bool run_markers_snapshot_due(const struct run_markers *m, const struct vm *vm);
 
-/* When --duration begins to count; 0: not yet. */
+/*
+ * Returns the time from which --duration counts (CLOCK_MONOTONIC in ns), or 0 if it does not count
+ * yet.
+ */
 uint64_t run_markers_collect_ns(const struct run_markers *m, const struct vm *vm);
 
 /*
- * After the run: 0, or -ENODATA when collection never began. Both may come with a note
- * (code 0: none) about a marker that was waited for in vain.
+ * Returns, after the run, 0, or -ENODATA if collecting never began. In both cases *note may
+ * describe a marker that was never found (code 0: none).
  */
 int run_markers_verdict(const struct run_markers *m, const struct vm *vm, struct err *note);
 

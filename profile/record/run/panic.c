@@ -15,19 +15,26 @@
 static const char words[] = "Kernel panic - not syncing: ";
 #define WORDS (sizeof(words) - 1)
 
-#define BEFORE 16384u /* bytes of the log in front of the reason: an oops with its stack */
+#define BEFORE 16384u /* bytes of the log before the reason: an oops with its stack */
 #define AFTER 16384u
-#define LINE 256u			    /* longest line, in bytes */
-#define LINES 100u			    /* most lines in a report */
-#define REMOTE_LOG_MAX (UINT32_C(16) << 20) /* bytes of another process's log that are read */
+#define LINE 256u  /* longest line, in bytes */
+#define LINES 100u /* most lines in a report */
+/* bytes of another process's log that are read at most */
+#define REMOTE_LOG_MAX (UINT32_C(16) << 20)
 #define PAGE_LEN 4096u
-#define SHORTEST 3u /* shortest line, in bytes: fewer lie between two records */
+#define SHORTEST 3u /* shortest line, in bytes: fewer may lie between two records */
 
-/* vpanic() prints "---[ end Kernel panic - not syncing: %s ]---" before its endless loop, and only then. */
+/*
+ * vpanic() prints "---[ end Kernel panic - not syncing: %s ]---" before its endless loop, and only
+ * then.
+ */
 static const char end_words[] = "[ end Kernel panic - not syncing: ";
 #define END_WORDS (sizeof(end_words) - 1)
 
-/* The first byte of `all` must not occur again in it. */
+/*
+ * Returns the number of matched bytes after `byte`. The first byte of `all` must not occur again in
+ * it.
+ */
 static unsigned int match(unsigned int matched, const char *all, uint8_t byte)
 {
 	return byte == (uint8_t)all[matched] ? matched + 1 : byte == (uint8_t)all[0];
@@ -73,9 +80,10 @@ struct panic_window {
 };
 
 /*
- * Finds the next line from *at on. Records of the kernel's ring buffer (kernel/printk/printk_ringbuffer.c,
- * struct prb_data_block) are an id of 8 bytes and text, at multiples of 8: the id's first bytes may look like a
- * line's last ones, and its last byte (0x3f in early records) like the first one.
+ * Finds the next line from *at on. Records of the kernel's ring buffer
+ * (kernel/printk/printk_ringbuffer.c, struct prb_data_block) are an id of 8 bytes and text, at
+ * multiples of 8: the id's first bytes may look like a line's last ones, and its last byte (0x3f in
+ * early records) like the first one.
  */
 static bool next_line(const struct panic_window *w, size_t *at, size_t *start, size_t *len)
 {
@@ -94,7 +102,10 @@ static bool next_line(const struct panic_window *w, size_t *at, size_t *start, s
 		if (to < w->len && w->base[to] && w->base[to] != '\n' && to % 8 && to % 8 <= 2 &&
 		    to - from > to % 8)
 			to -= to % 8;
-		/* printk_sprint() moves a text over its level of 2 bytes: its last 2 are there twice then. */
+		/*
+		 * printk_sprint() moves a text over its level of 2 bytes: its last 2 are there
+		 * twice then.
+		 */
 		if (to < w->len && w->base[to] == '\n' && to - from > 4 &&
 		    !memcmp(w->base + to - 4, w->base + to - 2, 2))
 			to -= 2;
@@ -112,7 +123,7 @@ static bool line_has(const struct panic_window *w, size_t start, size_t len, con
 	return memmem(w->base + start, len, text, strlen(text)) != NULL;
 }
 
-/* Returns whether a panic's report begins there: where an oops was reported, which led to the panic. */
+/* Returns whether a panic's report begins there: at the report of an oops that led to the panic. */
 static bool begins_report(const struct panic_window *w, size_t start, size_t len)
 {
 	return line_has(w, start, len, "BUG: ") || line_has(w, start, len, "Oops: ") ||
@@ -130,7 +141,7 @@ static void keep_line(struct summary_panic *out, const struct panic_window *w, s
 	buf_u8(&out->log, '\n');
 }
 
-/* Keeps lines of [at, end) from the first that begins a report, or from `at` on. */
+/* Keeps the lines of [at, end) from the first one that begins a report, or from `at` on. */
 static void keep_lines(struct summary_panic *out, const struct panic_window *w, size_t at,
 		       bool report)
 {
@@ -149,7 +160,7 @@ static void keep_lines(struct summary_panic *out, const struct panic_window *w, 
 	}
 }
 
-/* The reason stands at `pos`: its line, and the log around it. */
+/* Reads the line with the reason at `pos`, and the log around it. */
 static void read_log(struct summary_panic *out, const uint8_t *base, size_t size, size_t pos)
 {
 	size_t from = pos > BEFORE ? (pos - BEFORE) & ~(size_t)7 : 0;
@@ -182,7 +193,10 @@ static bool search(struct summary_panic *out, const uint8_t *base, size_t size)
 
 	while ((at = memmem(at, size - (size_t)(at - base), words, WORDS))) {
 		size_t pos = (size_t)(at - base), rest = size - pos - WORDS;
-		/* The format's own text, the end's line, and lines with a time, which are copies for the console. */
+		/*
+		 * These are not records: the format string itself, the last line, and lines with a
+		 * time, which are copies for the console.
+		 */
 		bool format = !rest || at[WORDS] == '%' || !is_text(at[WORDS]),
 		     end = pos >= 4 && !memcmp(at - 4, "end ", 4), copy = pos && at[-1] == ' ';
 
@@ -196,7 +210,7 @@ static bool search(struct summary_panic *out, const uint8_t *base, size_t size)
 	return false;
 }
 
-/* -- the whole ---------------------------------------------------------------------------------- */
+/* -- the search at the end --------------------------------------------------------------------- */
 
 /* Finds the guest-physical address of a variable of the kernel; false if its place is not known. */
 static bool locate(const struct target *t, const char *name, uint64_t *gpa)
@@ -232,8 +246,8 @@ static void panic_locate(const struct target *t, struct panic_watch *w)
 }
 
 /*
- * Another process's machine: the log is read through the kernel's variables log_buf and log_buf_len, page by page, as far
- * as the process still has it.
+ * Reads the log of another process's machine through the kernel's variables log_buf and
+ * log_buf_len, page by page, as far as the process still has it.
  */
 static bool search_remote(const struct run_panic_places *from, struct summary_panic *out)
 {
@@ -294,9 +308,12 @@ void run_panic_find(const struct run_panic_places *from, struct summary_panic *o
 	/* A program may write such a line to the console. */
 	if (state.known && !state.panicked)
 		return;
-	/* A kernel whose banner is not where its image has it lies elsewhere: other bytes are at its variables' addresses. */
+	/*
+	 * A kernel whose banner is not where its image has it was moved: other bytes are at its
+	 * variables' addresses.
+	 */
 	placed = state.known || told || !own.banner;
-	/* The log's first buffer is a variable of the kernel's. */
+	/* The log's first buffer is a variable of the kernel. */
 	for (unsigned int i = 0; placed && i < t->kernel.nseg && !in_log; i++) {
 		const struct kimage_segment *g = &t->kernel.seg[i];
 		const uint8_t *p = gmem_ptr(mem, g->pa + t->pa_slide, g->mem_len);
@@ -325,21 +342,29 @@ bool run_panic_is_on(const struct target *t, const struct stack *stack)
 	return false;
 }
 
-/* -- while the guest runs ------------------------------------------------------------------------ */
-
 /*
- * A guest that reboots or boots a crash kernel keeps its time for that; the run of one that only hangs is
- * ended.
+ * -- while the guest runs ------------------------------------------------------------------------
  */
 
-/* panic_cpu is set for so long before it counts: an oops of a kernel with kexec sets it for a moment. */
+/*
+ * A guest that reboots or boots a crash kernel is left the time for that; the run of one that only
+ * hangs is ended.
+ */
+
+/*
+ * How long panic_cpu must be set before it counts: an oops of a kernel with kexec sets it for a
+ * moment.
+ */
 #define SURE_NS 100000000u
-/* After the panic's last line: samples of the loop are still wanted. */
+/* How long samples of the loop are still taken after the panic's last line. */
 #define AFTER_LAST_LINE_NS 1000000000u
-/* Without that line (no serial console): so long nothing came on the console. */
+/*
+ * The time without console output after which a kernel without that line (no serial console) counts
+ * as hung.
+ */
 #define AFTER_QUIET_NS 5000000000u
 
-/* Whether there is evidence of a panic by now. */
+/* Returns whether there is evidence of a panic by now. */
 static bool is_panic(struct run_panic_live *l, const struct run_panic_console *c,
 		     const struct panic_watch *w, uint64_t now)
 {
@@ -358,11 +383,14 @@ static bool is_hung(const struct run *r, uint64_t now)
 	const struct run_panic_live *l = &r->panic.live;
 	uint64_t since = l->quiet_ns > l->noticed_ns ? l->quiet_ns : l->noticed_ns;
 
-	/* That line may be an old log's, which a program wrote to the console before the panic. */
+	/* That line may be from an old log that a program wrote to the console before the panic. */
 	if (atomic_load(&r->panic.console.hangs) &&
 	    !(l->state.known && (l->state.crash_kernel || l->state.timeout)))
 		return now - since >= AFTER_LAST_LINE_NS;
-	/* When memory was first known depends on the host's time, which an exact run must not. */
+	/*
+	 * The moment when memory was first known depends on the host's time, on which an exact run
+	 * must not depend.
+	 */
 	return r->opt->engine == RUN_ENGINE_KVM && l->state.have_timeout && !l->state.timeout &&
 	       !l->state.crash_kernel && now - since >= AFTER_QUIET_NS;
 }
@@ -382,8 +410,9 @@ static struct panic_state read_state(struct run *r, const struct panic_watch *w)
 }
 
 /*
- * Returns whether the kernel's variables, which may have been found only after the console's words, say that there is no panic.
- * When they are found depends on the host's time, which an exact run must not.
+ * Returns whether the kernel's variables, which may have been found only after the console's words,
+ * show that there is no panic. The moment when they are found depends on the host's time, on which
+ * an exact run must not depend.
  */
 static bool is_refuted(struct run *r, const struct panic_watch *w)
 {
@@ -393,7 +422,9 @@ static bool is_refuted(struct run *r, const struct panic_watch *w)
 	return s.known && !s.panicked;
 }
 
-/* Another kernel runs since `kernels` changed: counts a panic of the one before it and begins anew. */
+/*
+ * Begins again for another kernel (`kernels` has changed), and counts a panic of the one before it.
+ */
 static void panic_next_kernel(struct run_panic_live *l, struct run_panic_console *c,
 			      unsigned int kernels)
 {
@@ -419,7 +450,10 @@ void run_panic_look(struct run *r, uint64_t now_ns)
 	unsigned int bytes = atomic_load(&r->panic.console.bytes);
 	unsigned int kernels = w ? atomic_load(&w->kernels) : 0;
 
-	/* When the consumer finds it depends on the host's time, which an exact run must not. */
+	/*
+	 * The moment when the consumer finds it depends on the host's time, on which an exact run
+	 * must not depend.
+	 */
 	if (kernels != l->kernels && r->opt->engine == RUN_ENGINE_KVM)
 		panic_next_kernel(l, &r->panic.console, kernels);
 	if (bytes != l->bytes)
@@ -441,7 +475,7 @@ void run_panic_tell(struct run *r)
 	const struct panic_state *s = &r->panic.live.state;
 	char then[80] = "";
 
-	/* A guest that reboots at once ends by itself. */
+	/* A guest that reboots immediately ends by itself. */
 	if (r->panic.live.told || !atomic_load(&r->panic.live.noticed) ||
 	    (s->have_timeout && s->timeout < 0 && !s->crash_kernel))
 		return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run_panic: whether the guest's Linux kernel panicked, by evidence from outside: its variable panic_cpu, its log
- * in memory, its console and samples. The guest takes no part in it: it needs neither pvpanic nor a serial console.
+ * run_panic: detects that the guest's Linux kernel has panicked, by evidence from outside: its
+ * variable panic_cpu, its log in memory, its console and samples. The guest needs neither pvpanic
+ * nor a serial console.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_PANIC_H
 #define KVMPROF_PROFILE_RECORD_RUN_PANIC_H
@@ -12,72 +13,81 @@
 #include "base/gmem.h"
 
 /*
- * Between a vCPU and the console: notes a panic's lines. All zero but `put` and `ctx` is "nothing yet". One thread at a
- * time writes it; others may read the atomic members, and `text` once `done` is set.
+ * A filter between a vCPU and the console that notes a panic's lines. All zero except `put` and
+ * `ctx`: nothing yet. One thread at a time writes it; others may read the atomic members, and
+ * `text` once `done` is set.
  */
 struct run_panic_console {
-	void (*put)(void *ctx, uint8_t byte); /* where bytes go on to */
+	void (*put)(void *ctx, uint8_t byte); /* receives all bytes */
 	void *ctx;
-	unsigned int matched;	  /* bytes of the words in front of the reason */
-	unsigned int end_matched; /* bytes of the panic's last line */
+	unsigned int matched;	  /* matched bytes of the words before the reason */
+	unsigned int end_matched; /* matched bytes of the panic's last line */
 	unsigned int len;	  /* bytes in `text` */
 	atomic_bool done;	  /* `text` is complete */
 	atomic_bool hangs;	  /* the panic's last line came: the kernel loops for ever */
-	atomic_bool again;	  /* another kernel runs: the writer begins anew */
-	atomic_uint bytes;	  /* all that came, modulo 2^32 */
+	atomic_bool again;	  /* another kernel runs: the writer starts again */
+	atomic_uint bytes;	  /* number of all bytes, modulo 2^32 */
 	char text[256];
 };
 
-/* The state of the search for a panic while the guest runs. All zero means that nothing is known yet. */
+/* The state of the search for a panic while the guest runs. All zero: nothing is known yet. */
 struct run_panic_live {
 	atomic_bool noticed;
-	struct panic_state state; /* when it was noticed */
+	struct panic_state state; /* as of the time when it was noticed */
 	uint64_t noticed_ns;
-	uint64_t once_ns;	/* since when panic_cpu is set without a break; 0: it is not */
-	uint64_t quiet_ns;	/* when the console's last byte was seen */
-	unsigned int bytes;	/* the console's bytes until then, modulo 2^32 */
-	struct panic_watch own; /* the variables of a run that has no pipeline */
+	/* since when panic_cpu has been set without interruption; 0: it is not set */
+	uint64_t once_ns;
+	uint64_t quiet_ns;	/* time of the console's last byte */
+	unsigned int bytes;	/* number of the console's bytes then, modulo 2^32 */
+	struct panic_watch own; /* the variables, in a run without a pipeline */
 	bool located;		/* `own` is valid */
-	bool told;		/* main thread */
-	unsigned int kernels;	/* panic_watch.kernels that the members above belong to */
+	bool told;		/* the panic was reported; used by the main thread */
+	unsigned int kernels;	/* panic_watch.kernels to which the members above belong */
 	unsigned int before;	/* panics of kernels that ran before this one */
 	char before_text[256];	/* the last one's reason; "" if the console did not show it */
 };
 
-/* Its parts; all zero is "nothing yet". */
+/* All zero: nothing yet. */
 struct run_panic {
 	struct run_panic_console console;
 	struct run_panic_live live;
-	struct summary_panic found; /* at the end */
+	struct summary_panic found; /* the result at the end */
 };
 
 struct run;
 
-/* vm_config.console; c is a struct run_panic_console. One thread at a time. */
+/*
+ * Takes a byte of the guest's console, as vm_config.console; c is a struct run_panic_console. One
+ * thread at a time.
+ */
 void run_panic_put(void *c, uint8_t byte);
 
 /*
- * Looks for a panic while the guest runs, and ends a run whose guest does nothing more after it. now_ns:
- * host's time, or the guest's on the exact engine, whose thread calls it while the guest is stopped.
+ * Searches for a panic while the guest runs, and ends a run whose guest does nothing more after it.
+ * now_ns is the host's time; on the exact engine the guest's time. Called by the main thread, on
+ * the exact engine by the thread that processes samples, while the guest is stopped.
  */
 void run_panic_look(struct run *r, uint64_t now_ns);
-/* Prints a line when a panic was noticed; once. Main thread. */
+/* Prints a line once when a panic was noticed. Called by the main thread. */
 void run_panic_tell(struct run *r);
 
-/* Where to look for a panic; guest and watch are NULL where there is no pipeline. */
+/* Where to search for a panic; all borrowed. guest and watch are NULL if there is no pipeline. */
 struct run_panic_places {
-	const struct target *target; /* its place in memory is known as far as it ever will be */
+	const struct target *target; /* its address in memory is known as far as it ever will be */
 	const struct gmem *mem;
 	const struct run_panic_console *console;
 	struct guest *guest;
 	const struct panic_watch *watch;
-	const struct run_panic_live *live; /* NULL: panics of earlier kernels are not known */
+	const struct run_panic_live *live; /* NULL: panics of earlier kernels are unknown */
 };
 
-/* Fills *out in (buf_deinit(&out->log) by the caller) after the guest has ended and before its memory goes. */
+/*
+ * Fills in *out, after the guest has ended and before its memory is freed. The caller frees
+ * out->log with buf_deinit(). Called by the main thread.
+ */
 void run_panic_find(const struct run_panic_places *from, struct summary_panic *out);
 
-/* Returns whether the stack leads through panic(). */
+/* Returns whether the stack contains panic(). Any thread. */
 bool run_panic_is_on(const struct target *t, const struct stack *stack);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Debug information of a target, opened when it is asked for. */
+/* Debug information of a target, opened when it is first needed. */
 struct place_files {
 	const struct target *target;
 	struct lines *lines;
@@ -32,8 +32,8 @@ static void place_files_search(struct place_files *f)
 }
 
 /*
- * Implements function_table.lines. Returns the image's own debug information, else that of the file with its symbols,
- * else, only if the user gives a source file, that of a file found by build id.
+ * Implements function_table.lines. Returns the image's own debug information, else that of the file
+ * with its symbols, else, only if the user gives a source file, that of a file found by build id.
  */
 static struct lines *place_lines(void *ctx, enum function_search how, uint64_t *addr)
 {
@@ -41,7 +41,7 @@ static struct lines *place_lines(void *ctx, enum function_search how, uint64_t *
 	const struct target *t = f->target;
 	const struct file_map *symbols = &t->symbols_file;
 
-	(void)addr; /* as linked */
+	(void)addr; /* linked addresses */
 	if (!f->opened && lines_open(t->kernel.elf, t->kernel.elf_len, t->name, &f->lines, NULL) &&
 	    symbols->data)
 		(void)lines_open(symbols->data, symbols->len, t->symbol_source, &f->lines, NULL);
@@ -82,7 +82,10 @@ static int find_functions(const struct target *t, const char *name, struct funct
 	return ret;
 }
 
-/* Returns the '+' of +OFFSET at the end of a place; NULL: it has none. A '+' may also be part of a path. */
+/*
+ * Returns the '+' of +OFFSET at the end of a place; NULL: it has none. A '+' may also be part of a
+ * path.
+ */
 static const char *offset_of(const char *text)
 {
 	const char *plus = strrchr(text, '+'), *at = strchr(text, '@');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run_place: the addresses of a PLACE of --start-at and its like:
+ * run_place: the addresses of a PLACE, the value of --start-at and similar options:
  *
- *	FUNCTION[+OFFSET]     FUNCTION as in profile/format/names/function.h; several addresses only with #all
- *	0xADDRESS
+ * FUNCTION[+OFFSET]     FUNCTION as in profile/format/names/function.h; several addresses only with
+ * #all 0xADDRESS
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_PLACE_H
 #define KVMPROF_PROFILE_RECORD_RUN_PLACE_H
@@ -13,11 +13,14 @@
 #include "base/event.h"
 
 struct run_place {
-	uint64_t addr[VM_MAX_BREAKPOINTS]; /* as linked */
+	uint64_t addr[VM_MAX_BREAKPOINTS]; /* linked addresses */
 	unsigned int n;
 };
 
-/* -ENOENT, -EINVAL: the message says what is wrong with the text, or lists the functions of the name. */
+/*
+ * Finds the addresses of `text` in *t. Returns 0, -ENOENT or -EINVAL; *e then describes the error
+ * in the text, or lists the functions with the name. Called by the main thread.
+ */
 int run_place_find(const struct target *t, const char *text, struct run_place *out, struct err *e);
 
 #endif

@@ -26,19 +26,22 @@
 #include <string.h>
 
 /*
- * Per vCPU: a second of samples at 997 Hz with 16 KiB of stacks each, for a consumer that waits for
- * its disk or for a processor. Only what it has not taken yet is ever touched.
+ * Bytes of each vCPU's ring: a second of samples at 997 Hz with stacks of 16 KiB, in case the
+ * consumer thread waits for its disk or for a processor. Only the part in use is ever touched.
  */
 #define RING_SIZE (16u << 20)
-/* A program's stack is copied so much deeper than others, if the ring has room for some of them. */
+/*
+ * A program's stack is copied to this multiple of the usual depth, if the ring has room for some of
+ * them.
+ */
 #define USER_STACK_TIMES 4u
 #define USER_STACK_RING (1u << 20)
-/* Exits come in bursts: a line on the console is one for each character. */
+/* Exits come in bursts: a line on the console causes one for each character. */
 #define RING_SIZE_EXITS (32u << 20)
 
 #define MODULE_MAX (1ull << 30)
 
-/* Those of --module; run_modules_close() also after a failure. */
+/* Opens the files of --module. run_modules_close() is necessary even after a failure. */
 static int open_modules(struct run_modules *m, const struct run_options *o, struct err *e)
 {
 	for (unsigned int i = 0; i < o->nmodules; i++) {
@@ -72,7 +75,7 @@ void run_modules_close(struct run_modules *m)
 	memset(m, 0, sizeof(*m));
 }
 
-/* Which of a disk's kernels it is, and what was changed on its way. */
+/* Prints which of a disk's kernels is booted, and what was changed in it. */
 static void tell_source(const struct run *r)
 {
 	const struct run_source *s = &r->source;
@@ -150,7 +153,7 @@ static int open_inputs(struct run *r, struct err *e)
 			r->opt->reporter,
 			"kvmprof: warning: --rootfs: %llu files are left out, the first is %s\n",
 			(unsigned long long)r->exec.files.left_out, r->exec.files.first_left);
-	/* Beside a snapshot --disk says where its own disks are. */
+	/* With a snapshot --disk gives the current paths of the snapshot's own disks. */
 	if (!o->snapshot.from)
 		ret = run_disks_open(&r->source.disks, &o->disk, o->reporter, e);
 	if (ret)
@@ -175,7 +178,10 @@ static int add_advice(const struct run *r, struct err *e)
 	struct engine engine;
 	struct err why = { 0 };
 
-	/* A user who may attach to the process can mostly open /dev/kvm, too, but not the other way round. */
+	/*
+	 * A user who may attach to the process can usually open /dev/kvm, too, but not the other
+	 * way round.
+	 */
 	if (r->opt->attach && process_look(&process, r->opt->attach, &why) == -EACCES) {
 		*e = why;
 		return -EACCES;
@@ -212,7 +218,7 @@ static int open_host(struct run *r, struct err *e)
 	return 0;
 }
 
-/* On the vCPU's thread. */
+/* Runs on the vCPU's thread. */
 static void vcpu_begins(void *run, unsigned int vcpu)
 {
 	struct run *r = run;
@@ -229,7 +235,7 @@ static void vcpu_ends(void *run, unsigned int vcpu)
 		stat_vcpu_ends(r->stat, vcpu);
 }
 
-/* On the thread that found it out. */
+/* Runs on the thread that noticed it. */
 static void share_ended(void *run, const char *tag, const char *how)
 {
 	const struct run *r = run;
@@ -266,7 +272,7 @@ static int prepare_events(struct run *r, struct err *e)
 	return ret;
 }
 
-/* A Linux whose clock is the TSC does not know that it stood. */
+/* Warns that a Linux whose clock is the TSC does not notice the time for which it was stopped. */
 static void tell_clock(const struct run *r)
 {
 	double s = (double)vm_tsc_jump_ms(r->vm) / 1e3;
@@ -284,7 +290,7 @@ static void tell_clock(const struct run *r)
 		s < 0 ? "time stands for so long" : "so much time has passed at once");
 }
 
-/* tr: but for what --append says. */
+/* Builds the command line; tr has everything except for --append. */
 static void make_cmdline(struct run *r, struct tune_request *tr)
 {
 	const struct run_options *o = r->opt;
@@ -355,17 +361,17 @@ static int make_vm(struct run *r, struct err *e)
 	r->panic.console.put = console_put;
 	r->panic.console.ctx = &r->console;
 	run_exec_configure(&r->exec, &o->exec, &r->snapshot.facts, &cfg);
-	/* kvmprof stat may want none. */
+	/* kvmprof stat may have no event. */
 	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&r->events, cfg.event) : 0;
 	for (unsigned int i = 0; i < cfg.nevents; i++)
 		if (cfg.event[i].kind == VM_EVENT_EXIT || cfg.event[i].kind == VM_EVENT_IO)
 			cfg.ring_size = RING_SIZE_EXITS;
-	/* When it is known where the kernel is, minutes of samples are written at once. */
+	/* Minutes of samples are written at once when the kernel's address becomes known. */
 	if (s->moves && cfg.ring_size == RING_SIZE)
 		cfg.ring_size = RING_SIZE_EXITS;
 	if (cfg.plan.user_stack_max && cfg.ring_size >= USER_STACK_RING)
 		cfg.plan.user_stack_max *= USER_STACK_TIMES;
-	/* It may move: what lies in its image is found once it is known where that is. */
+	/* The kernel may move: addresses in its image are known once its own is. */
 	cfg.plan.slide_unknown = s->moves && !s->target.live;
 	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || s->target.live;
@@ -405,7 +411,7 @@ static int make_vm(struct run *r, struct err *e)
 
 #define ATTACH_AGAIN_MS 100
 
-/* Firmware and loaders are not 64-bit code: it is asked again until the guest is. */
+/* Firmware and loaders are not 64-bit code: retry until the guest is. */
 static int attach_when_ready(struct run *r, const struct attach_config *cfg, struct err *e)
 {
 	struct pollfd signals = { .fd = r->signals.fd, .events = POLLIN };
@@ -465,7 +471,9 @@ static int attach_vm(struct run *r, struct err *e)
 	cfg.event = event[0];
 	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_fs = o->python;
-	/* A Linux with an image may have been moved; what is read from memory has its place. */
+	/*
+	 * A Linux with an image may have been moved; one that is read from memory has its address.
+	 */
 	cfg.plan.slide_unknown = r->source.target.is_linux && !r->source.target.live;
 	ret = run_markers_configure(&r->markers, &r->source.target, &vm, &r->pipeline_options, e);
 	if (ret)
@@ -499,7 +507,7 @@ int run_prepare(struct run *r, struct err *e)
 		return ret;
 	if (r->opt->engine == RUN_ENGINE_EXACT)
 		return run_exact_make(r, make_cmdline, e);
-	/* What is behind a gdbstub needs no KVM. */
+	/* A machine behind a gdbstub needs no KVM. */
 	if (!r->opt->gdb)
 		ret = open_host(r, e);
 	if (!ret && r->opt->freq_hz > 0)
@@ -513,7 +521,7 @@ int run_prepare(struct run *r, struct err *e)
 	if (!run_options_is_attached(r->opt))
 		return make_vm(r, e);
 	ret = attach_vm(r, e);
-	/* No machine is made, so that this process needs nothing of KVM any more. */
+	/* No machine is created, so this process does not need KVM any more. */
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
 	return ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * prepare: from the options of a run to a machine that is ready to start: its inputs, the host, the VM. Main
- * thread.
+ * prepare: makes a machine that is ready to start from the options of a run: its inputs, the host,
+ * the VM. Called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_PREPARE_H
 #define KVMPROF_PROFILE_RECORD_RUN_PREPARE_H
@@ -12,16 +12,20 @@
 
 struct run;
 
-/* The modules' files, as vm_config wants them; owned. */
+/* The files of the modules, as vm_config needs them; all owned. */
 struct run_modules {
 	struct boot_module at[BOOT_MAX_MODULES];
 	struct file_map file[BOOT_MAX_MODULES];
 	char *name[BOOT_MAX_MODULES];
 	unsigned int n;
 };
+/* Frees the names and closes the files. */
 void run_modules_close(struct run_modules *m);
 
-/* Everything up to the machine, which does not run yet. Returns 0 or -errno; run_deinit() is due either way. */
+/*
+ * Creates everything up to the machine, which does not run yet. Returns 0 or -errno with the reason
+ * in *e; run_deinit() is necessary in either case.
+ */
 int run_prepare(struct run *r, struct err *e);
 
 #endif

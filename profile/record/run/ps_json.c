@@ -15,7 +15,7 @@ struct writer {
 	struct guest_look *look;
 	json_t *tasks;
 	enum ps_stacks stacks;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 	struct stack stack;
 };
 
@@ -30,7 +30,7 @@ static void set_number(struct writer *w, json_t *o, const char *key, uint64_t v)
 		ps_json_set(w, o, key, json_integer((json_int_t)v));
 }
 
-/* Of the guest's, so bytes of any kind. */
+/* Converts text of the guest, which may contain any bytes. */
 static json_t *text_of(const char *s)
 {
 	cleanup_free char *text = utf8_copy(s);
@@ -47,7 +47,7 @@ static const struct symbol *name_of(const struct writer *w, unsigned int frame, 
 	return s;
 }
 
-/* The kernel's own in_sched_functions(), for what /proc/PID/wchan tells. */
+/* Implements the kernel's in_sched_functions(), which decides what /proc/PID/wchan contains. */
 static bool is_scheduler(const struct writer *w, uint64_t ip)
 {
 	const uint64_t *text = look_layout(w->look)->sched_text;
@@ -122,7 +122,7 @@ static int add_task(void *ctx, const struct linux_task *t, const struct linux_sc
 		set_number(w, o, "cpu", (uint64_t)s->cpu);
 	if (sample) {
 		guest_unwind(w->guest, sample, &w->stack);
-		/* As the kernel has it: who is ready to run waits for nothing. */
+		/* As in the kernel, a task that is ready to run waits for nothing. */
 		if (s->state != 'R')
 			set_wchan(w, o);
 		if (w->stacks == PS_WITH_STACKS)

@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of one file of a profile. */
+/* Largest size of one file of a profile. */
 #define REPEAT_FILE_MAX (64ull << 30)
 
-/* The last of repeated options counts: what is added overrides what the user gave. */
+/* The last of repeated options counts, so the added ones override the user's. */
 #define ADDED 7
 
 /* -- one run -------------------------------------------------------------------------------- */
@@ -40,7 +40,9 @@ static void become_run(char *const *argv, pid_t parent)
 		execv(proc_program(program), argv);
 }
 
-/* The exit status of one run, as a shell has it; -errno where there was none. */
+/*
+ * Runs the program once. Returns its exit status as a shell does, or -errno if it could not be run.
+ */
 static int run_once(char *const *argv)
 {
 	pid_t parent = getpid(), pid = fork();
@@ -58,7 +60,7 @@ static int run_once(char *const *argv)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Words in front of "--", which may be behind them. */
+/* Inserts words before "--", which other words may follow. */
 static int run_with(int argc, char **argv, bool first, const char *output)
 {
 	cleanup_free char **words = calloc((size_t)argc + ADDED + 1, sizeof(*words));
@@ -82,9 +84,9 @@ static int run_with(int argc, char **argv, bool first, const char *output)
 	return run_once(words);
 }
 
-/* -- are they equal? ------------------------------------------------------------------------ */
+/* -- comparison -------------------------------------------------------------------------------- */
 
-/* 1: equal; 0: not, and *where says so; -errno. */
+/* Returns 1 if the files are equal, 0 if not, with the difference in *where, or -errno. */
 static int same_file(const char *a, const char *b, struct err *where)
 {
 	struct file_map x = { 0 }, y = { 0 };
@@ -94,7 +96,7 @@ static int same_file(const char *a, const char *b, struct err *where)
 
 	if (stat(a, &of_a) || stat(b, &of_b))
 		return err_set(where, errno, "%.300s: only one of the runs has it", a), 0;
-	/* Empty ones can't be mapped. */
+	/* Empty files cannot be mapped. */
 	if (of_a.st_size)
 		ret = file_map_open(&x, a, REPEAT_FILE_MAX, where);
 	if (!ret && of_b.st_size)
@@ -144,7 +146,7 @@ static bool same_record(const struct perfdata_record *x, const struct perfdata_r
 		 !memcmp(x->sample.chain, y->sample.chain, (size_t)x->sample.nr * 8)));
 }
 
-/* The first sample in which they differ, counted from 1; 0: none does. */
+/* Returns the number of the first sample that differs, counted from 1, or 0 if none does. */
 static uint64_t first_sample(const char *a, const char *b, uint64_t *time_ns)
 {
 	struct perfdata *x = NULL, *y = NULL;
@@ -213,7 +215,7 @@ int run_repeat(const struct run_options *o, int argc, char **argv)
 	cleanup_free char *other = NULL;
 	int first, status = 0;
 
-	/* Ctrl-C is for the run, which ends by it; then there is nothing to compare. */
+	/* Ctrl-C ends the run; then there is nothing to compare. */
 	signal(SIGINT, SIG_IGN);
 	if (asprintf(&other, "%s.repeat-%d", o->output, (int)getpid()) < 0)
 		return 1;
@@ -233,7 +235,7 @@ int run_repeat(const struct run_options *o, int argc, char **argv)
 		} else if (access(other, F_OK) == 0) {
 			status = compare_run(o, other, i);
 		} else {
-			break; /* it failed, as the first did */
+			break; /* it failed as the first one did */
 		}
 	}
 	if (first < 0) {

@@ -33,9 +33,12 @@
 #include <unistd.h>
 #include <time.h>
 
-/* -- the beginning -------------------------------------------------------------------------------- */
+/*
+ * -- the start
+ * -----------------------------------------------------------------------------------------
+ */
 
-/* What stands before the profile's sink, which they take over. */
+/* Adds the sinks before the profile's sink, which they then own. */
 static int add_sinks(struct run *r, struct err *e)
 {
 	int ret = 0;
@@ -136,13 +139,16 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	if (r->opt->call_counts)
 		run_counts_begin(&r->counts, &r->profile.info, &r->pipeline_options);
 	ret = r->profile.sink->ops->begin(r->profile.sink, &r->profile.info, e);
-	/* The command line and the RAM disk are in the guest, too. */
+	/* The command line and the RAM disk have been copied to the guest. */
 	file_map_close(&r->source.initrd);
 	run_modules_close(&r->modules);
 	return ret;
 }
 
-/* Processes of a guest that boots now write theirs from now on; a file's time is of the kernel's last tick. */
+/*
+ * Returns the earliest time of a file that processes of this guest wrote. A file's time is that of
+ * the kernel's last tick.
+ */
 static time_t no_map_before(const struct run *r)
 {
 	return run_options_is_attached(r->opt) || r->snapshot.from ? 0 : time(NULL) - 1;
@@ -196,11 +202,14 @@ static int run_start(struct run *r, struct err *e)
 	return ret ? ret : vm_start(r->vm, e);
 }
 
-/* -- a crash of the consumer's thread ------------------------------------------------------------- */
+/*
+ * -- a crash of the consumer's thread -------------------------------------------------------------
+ */
 
 /*
- * That thread reads what the guest has written, so that a guest may know a defect of it. It alone ends
- * (profile/record/pipeline/pipeline.h); what was its own is left as it is from then on, locked or half changed.
+ * Reports that the consumer thread has crashed. It reads what the guest has written, so a guest may
+ * exploit a defect in it. Only that thread ends (profile/record/pipeline/pipeline.h); its data
+ * stays as it is, locked or inconsistent.
  */
 static void tell_crash(struct run *r, const struct err *why, int ret, const struct err *lost)
 {
@@ -227,18 +236,20 @@ bool run_has_crashed(struct run *r)
 	vm_collect(r->vm, false);
 	ret = r->profile.sink->ops->abandon(r->profile.sink, SINK_KEEP, &lost);
 	tell_crash(r, &why, ret, &lost);
-	/* Another's goes on without us. */
+	/* Another process's machine continues without this process. */
 	if (vm_is_exact(r->vm) || run_options_is_attached(r->opt))
 		vm_end(r->vm, VM_END_ERROR);
-	/* In place of that thread, which alone could see that it is to end. */
+	/* Only the crashed thread could see that the machine is to end. */
 	if (vm_is_exact(r->vm))
 		vm_rest(r->vm, 1);
 	return true;
 }
 
-/* -- the end ------------------------------------------------------------------------------------- */
+/*
+ * -- the end -------------------------------------------------------------------------------------
+ */
 
-/* Resident bytes of this process, less those of guest RAM. */
+/* Returns the resident bytes of this process, without those of guest RAM. */
 static uint64_t rss_beyond_guest(const struct gmem *mem)
 {
 	cleanup_fclose FILE *f = fopen("/proc/self/smaps", "re");
@@ -249,7 +260,10 @@ static uint64_t rss_beyond_guest(const struct gmem *mem)
 	while (f && fgets(line, sizeof(line), f)) {
 		unsigned long long a, b;
 
-		/* Some thousand lines, of which each twentieth or so is needed; addresses begin in no capital. */
+		/*
+		 * The file has thousands of lines, of which about one in twenty is needed;
+		 * addresses do not begin with a capital.
+		 */
 		if (line[0] >= 'A' && line[0] <= 'Z' && line[0] != 'R')
 			continue;
 		if (sscanf(line, "%llx-%llx ", &a, &b) == 2) {
@@ -309,12 +323,12 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.load_ns = r->load_ns,
 		.rss_extra = rss_beyond_guest(vm_memory(r->vm)),
 	};
-	/* A profile that is to be the same again has nothing of this host's time. */
+	/* A reproducible profile contains no times of this host. */
 	if (vm_is_exact(r->vm))
 		s->startup_ns = s->load_ns = s->rss_extra = 0;
 }
 
-/* --ps-at-end: the guest stands, its memory is still there. */
+/* Prints the tasks for --ps-at-end: the guest is stopped, and its memory still exists. */
 static void print_tasks(struct run *r)
 {
 	const struct ps_view_options view = { .stacks = true };
@@ -336,7 +350,10 @@ static void print_tasks(struct run *r)
 	buf_deinit(&text);
 }
 
-/* What became of the profile. lost: the run's failure before its sink knew of one. */
+/*
+ * Reports the result of writing the profile. lost: the failure of the run before its sink knew of
+ * one.
+ */
 static int tell_output(const struct run *r, const struct err *lost, struct err *e)
 {
 	const char *output = r->opt->output;
@@ -365,7 +382,7 @@ static void print_summary(const struct run *r, const struct summary *s,
 		print(s, f);
 }
 
-/* --no-summary: of its lines only what somebody has to know. */
+/* Prints only the warnings of the summary, for --no-summary. */
 static void tell_summary(const struct run *r, const struct summary *s)
 {
 	static const char warning[] = "kvmprof: warning: ";
@@ -387,7 +404,7 @@ static void tell_summary(const struct run *r, const struct summary *s)
 			reporter_printf(r->opt->reporter, "%.*s\n", (int)(end - line), line);
 }
 
-/* The thread that knew all about the profile is lost; what is left is the guest's own. */
+/* Ends a run whose consumer thread has crashed: only the guest's own result is left. */
 static int finish_crashed(struct run *r)
 {
 	const struct vm_result *res = vm_result(r->vm);
@@ -417,7 +434,7 @@ static int run_finish(struct run *r, struct err *e)
 	struct buf json;
 	int ret;
 
-	/* QEMU's counts are waited for within limits of their own. */
+	/* Reading QEMU's counts has time limits of its own. */
 	if (r->opt->engine != RUN_ENGINE_EXACT) {
 		signals_set(SIGNALS_WATCH);
 		if (res->reason == VM_END_INTERRUPTED)
@@ -428,14 +445,17 @@ static int run_finish(struct run *r, struct err *e)
 	run_control_stop(r->control);
 	run_has_crashed(r);
 	vm_join(r->vm);
-	/* A process has its threads back; a gdbstub's machine is stopped for names as long as we ask. */
+	/*
+	 * A process has its threads back; a gdbstub's machine is stopped for the symbol lookups
+	 * until the end.
+	 */
 	if (!r->opt->gdb)
 		run_give_stops_back(r);
 	run_markers_finish(&r->markers, r->vm);
-	/* What was recorded before an error (a full disk) is still worth publishing. */
+	/* Samples from before an error (a full disk) are still worth publishing. */
 	pipeline_finish(r->pipeline, &r->stats, &r->crash, &lost);
 	r->pipeline_done = true;
-	/* Files are written to their end; whoever reads standard output may never do that. */
+	/* Files are written completely; the reader of standard output may never read the rest. */
 	if (!run_options_to_stdout(r->opt))
 		leave_watch();
 	if (run_has_crashed(r))
@@ -462,13 +482,15 @@ static int run_finish(struct run *r, struct err *e)
 			.last_ns = res->end_ns,
 		};
 
-		/* It knows best what was lost, also of what failed during the run. */
+		/* The sink knows best what was lost, including failures during the run. */
 		ret = r->profile.sink->ops->end(r->profile.sink, &totals, e);
 	}
 	leave_watch();
 	exec_console_end(&r->exec.console);
 	run_drain_console(r);
-	/* The profile is complete: a signal may end what is left, such as words for a stopped terminal. */
+	/*
+	 * The profile is complete: a signal may end the rest, such as output to a stopped terminal.
+	 */
 	run_leave_signals();
 	s.console_dropped = console_dropped(&r->console);
 	if (!json.failed && r->json)
@@ -490,7 +512,7 @@ static int run_finish(struct run *r, struct err *e)
 	return ret ? ret : tell_output(r, &lost, e);
 }
 
-/* --max-overhead: said once, kept always. */
+/* Keeps the bound of --max-overhead, and prints a line when it is first exceeded. */
 static void keep_bound(struct run *r, uint64_t now_ns)
 {
 	uint64_t before = vm_period(r->vm, 0);
@@ -535,7 +557,10 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 		ret = run_sandbox_attached(r, e);
 	if (ret)
 		return ret;
-	/* Also with -q: an empty variable in the place of IMAGE makes a run that looks like any other. */
+	/*
+	 * Printed even with -q: an empty variable in the place of IMAGE makes a run that looks like
+	 * any other.
+	 */
 	if (run_options_is_demo(r->opt)) {
 		console_hide_status(&r->console);
 		reporter_printf(r->opt->reporter,
@@ -569,7 +594,7 @@ static int tell_snapshot(const struct run *r)
 	return ret;
 }
 
-/* The guest's words, where they were asked for. */
+/* Reports an error of the file to which the console's output was to be written. */
 static int tell_console(struct run *r)
 {
 	int ret = console_error(&r->console);
@@ -584,7 +609,7 @@ static int tell_console(struct run *r)
 	return ret;
 }
 
-/* Waited in vain for a moment? A run that never began to collect is no success. */
+/* Reports a marker that was never found. A run that never began to collect has failed. */
 static int tell_markers(const struct run *r)
 {
 	struct err note = { 0 };
@@ -597,8 +622,8 @@ static int tell_markers(const struct run *r)
 }
 
 /*
- * A decompressor that finds its data corrupt says so and halts: a kernel was never run. (It runs
- * in the lower half of the address space, where no Linux proper halts.)
+ * Detects a decompressor that finds its data corrupt, prints that and halts: no kernel was run. (It
+ * runs in the lower half of the address space, where Linux never halts.)
  */
 static int tell_decompressor(const struct run *r)
 {
@@ -615,14 +640,14 @@ static int tell_decompressor(const struct run *r)
 	return -EIO;
 }
 
-/* The exit status of a run that was recorded: kvmprof's own failures go first. */
+/* Returns the exit status of a run that was recorded: kvmprof's own failures take precedence. */
 static int run_judge(const struct run *r)
 {
 	enum vm_end_reason reason = vm_result(r->vm)->reason;
 	struct err e = { 0 };
 	int status;
 
-	/* A command has statuses of its own, of which 1 is the guest's end before its own. */
+	/* A command has its own statuses, of which 1 is that the guest ended before the command. */
 	if (!r->crashed && (r->panic.found.seen || r->panic.found.before) &&
 	    reason != VM_END_ERROR) {
 		status = r->exec.command ? run_exec_status(&r->exec, vm_result(r->vm), &e)
@@ -643,14 +668,17 @@ int run_deinit(struct run *r)
 	struct err e = { 0 };
 	int status = 0;
 
-	signals_set(SIGNALS_GRACE); /* what is removed at the end is removed */
-	/* libvirt's daemon or a share's process may not answer. A disk's file may be slow, and is waited for. */
+	signals_set(SIGNALS_GRACE); /* the removals at the end are carried out */
+	/*
+	 * The daemon of libvirt or the process of a share may not answer. A disk's file may be
+	 * slow, and is waited for.
+	 */
 	if (r->vm && !r->source.disks.n && vm_result(r->vm)->reason == VM_END_INTERRUPTED)
 		signals_watch(true);
 	run_control_stop(r->control);
-	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
+	if (r->pipeline && !r->pipeline_done) /* vm_start() failed: the guest did not run */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
-	/* What the consumer's thread used stays as it is when that was lost: base/fault.h. */
+	/* The data of a crashed consumer thread stays as it is: base/fault.h. */
 	if (r->crashed)
 		r->source.target = (struct target){ 0 };
 	else if (r->profile.sink)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run: what the files of `kvmprof run` share. All calls come from its main thread, unless
- * it says otherwise.
+ * run: shared by the files of `kvmprof run`. All functions are called by the main thread unless
+ * their comment says otherwise.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_RUN_H
 #define KVMPROF_PROFILE_RECORD_RUN_RUN_H
@@ -33,30 +33,30 @@ struct run_control;
 struct stat_reader;
 struct summary;
 
-/* The sink that the pipeline writes to, and the facts that the profile has about the run. */
+/* The sink that the pipeline writes to, and the facts about the run that the profile contains. */
 struct run_profile {
-	struct sink *sink; /* the first; owns those behind it */
+	struct sink *sink; /* the first sink, which owns those behind it */
 	struct sink *ring; /* one of them, with --overwrite; else NULL */
 	struct profile_info info;
-	char **argv; /* owned: of info, where it is not the command line as it is */
+	char **argv; /* owned; used by `info` if it differs from the command line */
 	char hostname[256];
 	struct err note;
 };
 
-/* All zero is "nothing yet". */
+/* All zero: nothing yet. */
 struct run {
-	struct run_options asked;      /* by the command, before run_init() */
-	const struct run_options *opt; /* the same, from then on */
-	FILE *json;		       /* --json: where the summary goes; NULL: nowhere */
+	struct run_options asked;      /* set by the command before run_init() */
+	const struct run_options *opt; /* the same options after run_init() */
+	FILE *json;		       /* --json: where the summary is written; NULL: nowhere */
 	uint64_t start_ns, load_ns;
 	/* The guest and its inputs. */
-	struct events events;	  /* of the options, as this host has them */
-	struct run_source source; /* what boots or runs */
-	struct run_exec exec;	  /* --exec and the like */
+	struct events events;	  /* of the options, as this host supports them */
+	struct run_source source; /* what is booted or attached to */
+	struct run_exec exec;	  /* --exec and similar options */
 	struct run_modules modules;
 	struct run_snapshot snapshot;
 	struct buf cmdline, tuned;
-	struct attach_domain *domain; /* attached to: libvirt's; NULL: none */
+	struct attach_domain *domain; /* the libvirt domain that is attached to; NULL: none */
 	/* The machine on this host. */
 	struct kvm_host host;
 	struct quirks quirks;
@@ -66,15 +66,15 @@ struct run {
 	struct cost_bound bound;
 	struct sandbox_plan sandbox;
 	struct run_keep keep;
-	/* From samples to the profile. A command may set `request` and `stages`. */
+	/* From samples to the profile. A command may set `request` and `stages` of the options. */
 	struct pipeline_options pipeline_options;
 	struct pipeline *pipeline;
 	bool pipeline_done;
-	bool crashed; /* run_has_crashed() */
+	bool crashed; /* see run_has_crashed() */
 	struct pipeline_stats stats;
 	struct stack crash;
-	struct io_requests requests; /* with an event of disks */
-	struct io_requests packets;  /* with one of packets */
+	struct io_requests requests; /* used with an event of disks */
+	struct io_requests packets;  /* used with an event of packets */
 	struct run_counts counts;
 	struct run_profile profile;
 	/* While the guest runs. */
@@ -84,7 +84,7 @@ struct run {
 	struct console console;
 	struct run_signals signals;
 	struct run_status status;
-	/* Every now and then while the guest runs, and once at its end; may be NULL. */
+	/* Called periodically while the guest runs, and once at its end; may be NULL. */
 	void (*tick)(struct run *r, uint64_t now_ns);
 	void *tick_ctx;
 };
@@ -92,26 +92,30 @@ struct run {
 #define RUN_STATUS_PANIC 4 /* exit status: the guest's kernel panicked */
 
 /*
- * A run from its options to its exit status. r's options are there, all else is zero; r is done with
- * afterwards.
+ * Carries out a run from its options to its exit status, which it returns. Only the options in *r
+ * are set before; all else is zero. Everything in *r is freed afterwards.
  */
 int run_main(struct run *r, int argc, char **argv);
 
-/* Begins a run in parts: run_prepare() follows, and the end. */
+/* Begins a run in separate steps: run_prepare() follows, and run_deinit() at the end. */
 void run_init(struct run *r);
-/* 0, or 1 after words about it: what the guest wrote to a disk is not all there. */
+/*
+ * Frees everything in *r. Returns 0, or 1 after a message if data that the guest wrote to a disk
+ * was lost.
+ */
 int run_deinit(struct run *r);
 
 /*
- * The run so far, or after vm_join() and pipeline_finish() at its end. Also on the
- * consumer's thread, with its own stats.
+ * Fills in *s for the run so far; or for the complete run after vm_join() and pipeline_finish().
+ * May also be called by the consumer thread, with the stats that it was given.
  */
 void run_summary(struct run *r, const struct pipeline_stats *stats, struct summary *s);
 
 /*
- * Has the consumer's thread crashed? When that is found first, the profile is published as it is
- * and a line tells of it. The guest goes on; one that does not without this thread, or that others
- * run, is let go. To be asked while the guest runs, and after pipeline_finish().
+ * Returns whether the consumer thread has crashed. On the first detection it publishes the profile
+ * as it is and prints a line about it. The guest continues; one that cannot run without this
+ * thread, or that another process runs, is released. To be called while the guest runs, and after
+ * pipeline_finish().
  */
 bool run_has_crashed(struct run *r);
 

@@ -19,12 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files of the host that libraries, and a run's own figures, are read from. */
+/* Files of the host that libraries read, and that a run's own counters are read from. */
 static const char *const system_paths[] = {
 	"/usr",	 "/lib", "/lib64",    "/etc/ld.so.cache", "/etc/localtime",
 	"/proc", "/sys", "/dev/null", "/dev/urandom",	  NULL,
 };
-/* This file names the host's name servers. */
+/* This file contains the host's name servers. */
 #define RESOLV_CONF "/etc/resolv.conf"
 
 void run_sandbox_machine(struct sandbox_plan *p, const struct vm_config *cfg)
@@ -35,7 +35,10 @@ void run_sandbox_machine(struct sandbox_plan *p, const struct vm_config *cfg)
 			      (cfg->event[i].kind == VM_EVENT_CPU && !cfg->event[i].timer);
 }
 
-/* Files appear complete or not at all, by other names beside them: it is the directory that is written. */
+/*
+ * Files are written under other names beside them and then renamed, so the directory must be
+ * writable.
+ */
 struct sandbox_dirs {
 	char *dir[5];
 	unsigned int n;
@@ -54,7 +57,7 @@ static void sandbox_add_dir_of(struct sandbox_plan *p, struct sandbox_dirs *d, c
 static void sandbox_add_cache(struct sandbox_plan *p, struct sandbox_dirs *d, const struct run *r)
 {
 	const struct run_options *o = r->opt;
-	/* Only the keeper adds to the cache, where there is one. */
+	/* If there is a keeper only it adds to the cache. */
 	bool writes = o->output && o->buildid_cache && !r->keep.keeper;
 	struct err ignored = { 0 };
 	char *dir = o->buildid_dir ? strdup(o->buildid_dir) : buildid_default_dir();
@@ -62,7 +65,7 @@ static void sandbox_add_cache(struct sandbox_plan *p, struct sandbox_dirs *d, co
 	if (!dir)
 		return;
 	d->dir[d->n++] = dir;
-	/* Whoever cannot make it is told so when a file is put there. */
+	/* If it cannot be created this is reported when a file is added. */
 	if (writes)
 		file_mkdirs(dir, &ignored);
 	sandbox_plan_add(p, dir, writes ? SANDBOX_WRITE : SANDBOX_READ);
@@ -97,7 +100,7 @@ int run_sandbox_begin(struct run *r, struct err *e)
 	ret = run_keep_give(r, e);
 	if (ret)
 		return ret;
-	/* The disk of --rootfs-as ext4 is open, and needs no name any more. */
+	/* The disk of --rootfs-as ext4 is open, and its name is not needed any more. */
 	if (o->sandbox != SANDBOX_OFF)
 		exec_files_close_disk(&r->exec.files);
 	p->user = r->keep.has_user ? &r->keep.user : NULL;
@@ -107,7 +110,7 @@ int run_sandbox_begin(struct run *r, struct err *e)
 	p->gdb = o->gdb != NULL;
 	p->signals = o->engine == RUN_ENGINE_EXACT; /* QEMU was started before */
 	p->reboots = o->reboot && o->engine == RUN_ENGINE_KVM;
-	/* A changed period and a pause open counters again. */
+	/* Counters are opened again after a change of the period and after a pause. */
 	p->counters = p->perfmon && (r->control || o->snapshot.save || o->reboot);
 	for (const char *const *at = system_paths; *at; at++)
 		sandbox_plan_add(p, *at, SANDBOX_READ);
@@ -119,11 +122,11 @@ int run_sandbox_begin(struct run *r, struct err *e)
 		sandbox_plan_add(p, r->keep.own, SANDBOX_OWN_DIR);
 	else if (o->output && !run_options_to_stdout(o))
 		sandbox_add_dir_of(p, &dirs, o->output);
-	else if (o->output) /* its parts are put together there */
+	else if (o->output) /* its parts are joined there */
 		sandbox_plan_add(p, tmp && *tmp ? tmp : "/tmp", SANDBOX_WRITE);
 	for (unsigned int i = 0; i < r->keep.nstages; i++)
 		sandbox_plan_add(p, r->keep.stage[i].path, SANDBOX_OWN_DIR);
-	if (r->keep.has_snapshot) { /* at the end it is looked into for the options that it needs */
+	if (r->keep.has_snapshot) { /* it is read at the end for the options that it needs */
 		snprintf(snapshot, sizeof(snapshot), "/proc/self/fd/%d", r->snapshot.file.fd);
 		sandbox_plan_add(p, snapshot, SANDBOX_READ);
 	}
@@ -138,7 +141,10 @@ int run_sandbox_begin(struct run *r, struct err *e)
 	ret = run_keep_seal(r, e);
 	if (!ret) {
 		ret = sandbox_begin(p, &said, e);
-		/* The two confine themselves at the same time. A later request must not get this answer. */
+		/*
+		 * The two processes confine themselves at the same time. A later request must not
+		 * receive this answer.
+		 */
 		sealed = run_keep_sealed(r, ret ? NULL : e);
 		ret = ret ? ret : sealed;
 	}
@@ -183,7 +189,7 @@ int run_sandbox_network(void *ctx, struct err *e)
 
 	if (p.mode == SANDBOX_OFF)
 		return 0;
-	/* libslirp looks at it again and again. */
+	/* libslirp reads it repeatedly. */
 	if (namespace_enter_empty(RESOLV_CONF))
 		p.missing = NO_NETWORK_NAMESPACE;
 	sandbox_plan_add(&p, RESOLV_CONF, SANDBOX_READ);
@@ -212,7 +218,10 @@ int run_sandbox_ready(void *ctx, struct err *e)
 {
 	struct run *r = ctx;
 
-	/* Its thread was started before rights were given up, and must have ended before the guest begins. */
+	/*
+	 * Its thread was started before the rights were given up, and must have ended before the
+	 * guest begins.
+	 */
 	quirks_release(&r->quirks);
 	run_host_threads(r);
 	return sandbox_begin_main(e);

@@ -23,7 +23,7 @@
 
 #define SYMBOLS_MAX (2ull << 30)
 
-/* -- going on with one ---------------------------------------------------------------- */
+/* -- continuing with a snapshot ------------------------------------------------------- */
 
 static int snapshot_open_target(struct run_snapshot *n, const struct run_options *o,
 				struct run_source *s, struct err *e)
@@ -42,7 +42,7 @@ static int snapshot_open_target(struct run_snapshot *n, const struct run_options
 	return kernel_open_bytes(&s->image, &s->target, &b, symbols, e);
 }
 
-/* At its place, or where the next --disk says that it is now. */
+/* Opens a disk at its saved path, or at the path that the next --disk gives. */
 static int snapshot_open_disk(struct run_snapshot *n, const struct run_disk_options *o,
 			      struct run_source *s, unsigned int i, struct err *e)
 {
@@ -103,7 +103,7 @@ static int snapshot_open_devices(struct run_snapshot *n, const struct run_option
 	return ret;
 }
 
-/* Where a run with --exec found the guest's programs, if that is still there. */
+/* Uses the directory in which a run with --exec found the guest's programs, if it still exists. */
 static void snapshot_use_guest_root(const struct run_snapshot *n, const struct run_options *o,
 				    struct run_source *s)
 {
@@ -183,22 +183,22 @@ int run_snapshot_configure(const struct run_snapshot *n, const struct run_option
 	if (ret)
 		return ret;
 	snapshot_devices_configure(n->devices, cfg);
-	/* The same shares, where they are now; what was read-only stays that. */
+	/* Configures the same shares at their current paths; a read-only one stays read-only. */
 	for (unsigned int i = 0; i < o->exec.nshare; i++) {
 		cfg->share[i].dir = share[i].dir;
 		cfg->share[i].read_only |= share[i].read_only;
 	}
 	if (o->net.kind != NET_NONE) {
-		/* The same card at another cable. */
+		/* The same network card with another back end. */
 		cfg->net = o->net;
 		cfg->net.tap = o->net_tap;
 	}
 	return 0;
 }
 
-/* -- saving one ----------------------------------------------------------------------- */
+/* -- saving a snapshot ---------------------------------------------------------------- */
 
-/* What is known before it has run for long. */
+/* Checks what can be known before the guest has run for long. */
 static int snapshot_can_be_saved(const struct run_options *o, const struct run_source *s,
 				 struct err *e)
 {
@@ -228,18 +228,18 @@ int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o,
 	ret = snapshot_can_be_saved(o, s, e);
 	if (ret)
 		return ret;
-	/* It may take an hour until it is written. */
+	/* It may take an hour until the file is written. */
 	ret = outfile_check(o->snapshot.save, OUTFILE_REGULAR, e);
 	if (ret)
 		return ret;
 	if (n->from) {
-		/* What it came with goes on with it. */
+		/* A snapshot's own files are saved again with it. */
 		ret = snapshot_map(n->from, SNAPSHOT_IMAGE, &n->image, e);
 		symbols = symbols ? symbols : n->facts.symbols;
 		if (!ret && !o->symbols && symbols && strcmp(symbols, TARGET_LIVE))
 			return snapshot_map(n->from, SNAPSHOT_SYMBOLS, &n->symbols, e);
 	} else if (s->target.file.data) {
-		/* A copy: the target gives its own back when the guest has it. */
+		/* A copy, because the target frees its own when the guest has it. */
 		ret = file_map_copy(&n->image, s->target.file.data, s->target.file.len, e);
 	}
 	if (!ret && symbols && strcmp(symbols, TARGET_LIVE))
@@ -264,7 +264,7 @@ void run_snapshot_deinit(struct run_snapshot *s)
 	s->from = NULL;
 }
 
-/* root: absolute, or "". held: what of the message of --exec has come. */
+/* root: an absolute path, or "". held: the received part of the message of --exec. */
 static struct snapshot_facts facts_now(const struct run_snapshot *n, const struct run_machine *m,
 				       char *root, const struct buf *held)
 {
@@ -286,7 +286,7 @@ static struct snapshot_facts facts_now(const struct run_snapshot *n, const struc
 	if (m->exec->command)
 		f.nonce = was->exec ? was->nonce : (char *)m->exec->files.nonce;
 
-	/* Of the consumer's thread; it was written before the machine was told. */
+	/* Written by the consumer thread before the machine was told. */
 	if (f.slide_known) {
 		f.slide = slide;
 		f.pa_slide = m->source->target.pa_slide;
@@ -299,7 +299,7 @@ static int snapshot_publish(struct run_snapshot *n, struct err *e)
 	return n->publish ? n->publish(n->publish_ctx, e) : snapshot_file_publish(&n->file, e);
 }
 
-/* The kernel as ELF: a bzImage need not be unpacked each time. */
+/* Saves the kernel as an ELF file, so that a bzImage need not be unpacked each time. */
 static int snapshot_save(struct run_snapshot *n, const struct run_machine *m, struct err *e)
 {
 	struct snapshot_facts facts;
@@ -332,7 +332,7 @@ static int snapshot_save(struct run_snapshot *n, const struct run_machine *m, st
 		blob[nblobs++] = (struct snapshot_blob){ SNAPSHOT_SYMBOLS, 1, n->symbols.data,
 							 n->symbols.len };
 	ret = b.failed || held.failed ? err_nomem(e) : 0;
-	/* A run that is not confined opens it late. */
+	/* A run that is not confined opens the file late. */
 	if (!ret && n->file.fd < 0)
 		ret = snapshot_file_open(&n->file, m->opt->snapshot.save, e);
 	ret = ret ? ret : snapshot_save_vm(m->vm, &n->file, blob, nblobs, e);

@@ -31,7 +31,10 @@ void snapshot_facts_put(const struct snapshot_facts *f, struct buf *b)
 	put_text(b, f->message);
 }
 
-/* *out stays NULL when it is empty. False: too long, a byte that no text has, no memory. */
+/*
+ * Reads a text. *out stays NULL if it is empty. Returns false if it is too long, contains a NUL, or
+ * memory is exhausted.
+ */
 static bool take_text(struct cursor *in, size_t max, char **out, bool *no_memory)
 {
 	uint32_t len = cursor_u32(in);

@@ -22,13 +22,13 @@ void snapshot_resources_word(struct buf *out, const char *text)
 	for (; *text; text++)
 		if (*text == '\'')
 			buf_add(out, "'\\''", 4);
-		else /* the file may want to write to the terminal */
+		else /* the file may try to write to the terminal */
 			buf_u8(out, iscntrl((unsigned char)*text) ? '?' : (uint8_t)*text);
 	if (!plain)
 		buf_u8(out, '\'');
 }
 
-/* In --disk a comma of the name is written twice. */
+/* In a --disk a comma in the name is written twice. */
 static void put_disk(struct buf *out, const char *path)
 {
 	struct buf b;

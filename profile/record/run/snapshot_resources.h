@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * snapshot_resources: what a snapshot names of this host, and who allows it.
+ * snapshot_resources: the resources of this host that a snapshot names, and the user's permission
+ * to use them.
  *
- * A snapshot is a file, perhaps somebody else's, and the guest in it gets what the file names:
- * images, directories with this user's rights, the network. None of it is opened because
- * the file says so: the same options as at saving are given again, or --snapshot-trust.
+ * A snapshot is a file that may come from somebody else, and the guest in it gets what the file
+ * names: images, directories with this user's rights, the network. None of it is opened only
+ * because the file names it: the same options as when it was saved must be given again, or
+ * --snapshot-trust. The functions work on their arguments only; any thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_SNAPSHOT_RESOURCES_H
 #define KVMPROF_PROFILE_RECORD_RUN_SNAPSHOT_RESOURCES_H
@@ -16,18 +18,24 @@
 #include <stdbool.h>
 
 struct snapshot_given {
-	unsigned int ndisks, nshares; /* --disk, --share */
-	bool net;		      /* --net */
-	bool trust;		      /* --snapshot-trust */
+	unsigned int ndisks, nshares; /* number of --disk and of --share options */
+	bool net;		      /* --net was given */
+	bool trust;		      /* --snapshot-trust was given */
 };
 
-/* -EACCES with the options that are missing, -EINVAL for too many or too few of a kind. */
+/*
+ * Returns 0 if all resources are permitted, -EACCES with the missing options in *e, -EINVAL if too
+ * many or too few of a kind are given, or -ENOMEM.
+ */
 int snapshot_resources_check(const struct snapshot_devices *d, const struct snapshot_given *given,
 			     const char *from, struct err *e);
-/* The options that `given` has not, for a shell, each with a blank before it; no terminator. */
+/*
+ * Appends the options that are not in *given, for a shell, each with a leading blank; no
+ * terminator.
+ */
 void snapshot_resources_options(const struct snapshot_devices *d,
 				const struct snapshot_given *given, struct buf *out);
-/* A word for a shell: quoted if it has to be, without control characters. */
+/* Appends a word for a shell: quoted if necessary, without control characters. */
 void snapshot_resources_word(struct buf *out, const char *text);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define INITRD_MAX (1ull << 30)
 
-/* Up to n bytes from the beginning, or -errno. */
+/* Reads up to n bytes from the start. Returns their number or -errno. */
 static ssize_t read_head(int fd, uint8_t *head, size_t n)
 {
 	size_t have = 0;
@@ -65,7 +65,7 @@ int run_source_look(const char *path, struct image_what *what, struct err *e)
 			       path);
 	*what = image_kind(head, (size_t)n);
 	if (what->kind == IMAGE_KERNEL &&
-	    S_ISBLK(st.st_mode)) /* with something on it that we don't know */
+	    S_ISBLK(st.st_mode)) /* an unknown content is still a disk */
 		what->kind = IMAGE_DISK;
 	return 0;
 }
@@ -104,7 +104,7 @@ static int source_read_kernel(struct run_source *s, const struct source_request 
 	return ret;
 }
 
-/* What a unified kernel image has besides the kernel, which is s->target. */
+/* Reads the other parts of a unified kernel image, whose kernel is s->target. */
 static int source_look_into_uki(struct run_source *s, struct err *e)
 {
 	static const char *const names[] = { "PRETTY_NAME", "NAME", "ID", NULL };
@@ -125,7 +125,7 @@ static int source_look_into_uki(struct run_source *s, struct err *e)
 static int source_add_section(const struct run_source *s, enum uki_section kind, struct buf *out,
 			      struct err *e)
 {
-	/* Archives in a row begin at multiples of 4. */
+	/* Consecutive archives begin at multiples of 4. */
 	buf_align(out, 4);
 	if (s->uki.at[kind].len > INITRD_MAX - out->len)
 		return err_set(e, EFBIG, "%s: more than %llu bytes of initrds", s->target.name,
@@ -137,8 +137,8 @@ static int source_add_section(const struct run_source *s, enum uki_section kind,
 }
 
 /*
- * As the stub hands them on: microcode, the image's own, then those of the disk's entry; where
- * the kernel is the disk's.
+ * Joins the RAM disks as the stub passes them on: microcode, the image's own, then those of the
+ * disk's entry if the kernel is the disk's.
  */
 static int source_read_initrd(struct run_source *s, bool of_disk, struct err *e)
 {
@@ -160,7 +160,7 @@ static int source_read_initrd(struct run_source *s, bool of_disk, struct err *e)
 	return ret;
 }
 
-/* struct disk_reader's. */
+/* Implements struct disk_reader. */
 static int source_read_disk(void *disk, uint64_t off, void *dst, size_t len)
 {
 	struct iovec iov = { .iov_base = dst, .iov_len = len };
@@ -178,7 +178,7 @@ static int source_open_disk(struct run_source *s, const struct source_request *q
 				      .given = q->root,
 				      .name = q->disk ? q->disk : "/dev/vda" };
 	struct disk_reader reader;
-	bool own = q->kernel == NULL; /* the kernel is the disk's */
+	bool own = q->kernel == NULL; /* the kernel is on the disk */
 	const char *options;
 	int ret = run_disks_add(&s->disks, &dc, NULL, e);
 
@@ -195,7 +195,7 @@ static int source_open_disk(struct run_source *s, const struct source_request *q
 		  : kernel_open(&s->image, &s->target, q->kernel, q->symbols, e);
 	if (ret)
 		return ret;
-	/* The entry's initrd has the modules of its own kernel, not of another. */
+	/* The entry's initrd contains the modules of its own kernel only. */
 	ret = source_look_into_uki(s, e);
 	if (!ret && !q->initrd)
 		ret = source_read_initrd(s, own, e);

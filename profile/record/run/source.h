@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source: what a run boots, goes on with or looks at, as one value, however it came: a kernel,
- * perhaps with its RAM disk and command line in the same file; a disk with one on it; a snapshot; a
- * machine that runs already. Options say what was asked for, and stay as they are.
+ * source: what a run boots, continues or attaches to, as one value for all kinds: a kernel, perhaps
+ * with its RAM disk and command line in the same file; a disk that contains one; a snapshot; a
+ * machine that runs already. The options are not modified.
+ *
+ * All functions are called by the main thread. Those that return int return 0 or -errno with the
+ * reason in *e; run_source_close() is necessary even after a failure.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_SOURCE_H
 #define KVMPROF_PROFILE_RECORD_RUN_SOURCE_H
@@ -19,60 +22,76 @@
 #include "vmm/bootdisk/osrel.h"
 #include "vmm/image/way.h"
 
-/* Names of files are borrowed; NULL: not given. Without image and kernel it is the demo guest. */
+/*
+ * The request. Names of files are borrowed; NULL: not given. Without image and kernel it is the
+ * demo guest.
+ */
 struct source_request {
 	const char *image, *kernel, *initrd, *root, *symbols;
-	bool writable;	  /* an image that is a disk may be changed */
-	const char *disk; /* the first one's name in the guest; NULL: /dev/vda */
+	bool writable;	  /* an image that is a disk may be modified */
+	const char *disk; /* name of the first disk in the guest; NULL: /dev/vda */
 };
 
-/* All zero is nothing. It stays where it is: its parts borrow from each other. */
+/* All zero: nothing. The struct must not be moved: its parts borrow from each other. */
 struct run_source {
-	struct boot_image image; /* of a kernel that boots, until it runs */
+	struct boot_image image; /* the kernel that boots; valid until it runs */
 	struct target target;
 	struct file_map initrd;
 	struct run_disks disks;
-	struct disk *disk;	/* the guest's first, of disks; NULL: what boots is no disk */
-	struct diskboot boot;	/* what is on it */
+	/* the guest's first disk, one of disks; NULL: the image is not a disk */
+	struct disk *disk;
+	struct diskboot boot;	/* the bootable content of the disk */
 	struct buf kernel_name; /* "debian.img:/boot/vmlinuz-6.1", or "" */
-	struct buf map_name;	/* of a System.map on it, the same way */
-	struct buf cmdline;	/* of the disk's entry or the unified kernel image; "" none */
-	struct buf note;	/* what was changed in it */
-	struct buf why;		/* what chose the kernel */
+	struct buf map_name;	/* name of a System.map on the disk, in the same form */
+	struct buf cmdline;	/* of the disk's boot entry or the unified kernel image; "": none */
+	struct buf note;	/* changes that were made to it */
+	struct buf why;		/* what the choice of the kernel was based on */
 	bool is_uki;		/* the kernel, on a disk or not, is in a unified kernel image */
-	struct uki uki;		/* then: where things are in it */
-	/* Then, terminated: its .cmdline and .uname; the name in .osrel. "": there is none. */
+	struct uki uki;		/* valid then: positions in the image */
+	/* Valid then, terminated: its .cmdline and .uname, and the name in .osrel. "": none. */
 	struct buf uki_cmdline, uki_release;
 	char uki_os[OSREL_MAX_VALUE];
-	/* Of the machine. */
+	/* The machine: */
 	uint64_t mem_size; /* bytes */
 	unsigned int vcpus;
 	enum boot_way way;	  /* BOOT_WAY_AUTO until run_source_choose_way() */
-	bool moves;		  /* the kernel may choose its place */
-	bool placed;		  /* where it runs is known, by ... */
+	bool moves;		  /* the kernel may choose its address */
+	bool placed;		  /* its address is known by slide and pa_slide */
 	uint64_t slide, pa_slide; /* ... these */
-	const char *guest_root;	  /* directory with the guest's programs; borrowed, NULL none */
+	const char *guest_root;	  /* directory with the guest's programs; borrowed; NULL: none */
 };
 
-/* The first bytes of a file that may become a guest, and what they say. -EISDIR and the like. */
+/*
+ * Identifies a file that may become a guest by its first bytes. Fails with -EISDIR, -EINVAL and the
+ * errors of open(2) and read(2).
+ */
 int run_source_look(const char *path, struct image_what *what, struct err *e);
 
 /*
- * A kernel or a disk, with its RAM disk. A disk becomes the first of s->disks. After a failure,
- * too, run_source_close() is due; what was found on a disk is still there.
+ * Opens a kernel or a disk, with its RAM disk. A disk becomes the first one of s->disks. After a
+ * failure *s still has what was found on a disk.
  */
 int run_source_of_image(struct run_source *s, const struct source_request *q, struct err *e);
-/* A machine that runs: called `name` where there is no image of its kernel. */
+/*
+ * Opens a machine that runs already; `name` is its name for messages if there is no image of its
+ * kernel.
+ */
 int run_source_of_running(struct run_source *s, const struct source_request *q, const char *name,
 			  struct err *e);
-/* How the kernel is entered: asked, or what fits it. -EINVAL: it has no such entry. */
+/*
+ * Chooses how the kernel is entered: the requested entry, or one that fits. Returns -EINVAL if the
+ * kernel has no such entry.
+ */
 int run_source_choose_way(struct run_source *s, enum boot_way asked, struct err *e);
 /*
- * The RAM disk with its zstd parts unpacked (vmm/image/initrd.h), which takes an interpreted kernel
- * minutes. None, or nothing to unpack: left alone. -ENOMEM.
+ * Unpacks the zstd parts of the RAM disk (vmm/image/initrd.h), for which an interpreted kernel
+ * needs minutes. Without a RAM disk or such parts it does nothing. Returns 0 or -ENOMEM.
  */
 int run_source_unpack_initrd(struct run_source *s, struct err *e);
-/* -errno with e: something that the guest wrote to a disk is lost. After vm_destroy(). */
+/*
+ * Closes everything, after vm_destroy(). Returns 0, or -errno with the reason in *e if data that
+ * the guest wrote to a disk was lost.
+ */
 int run_source_close(struct run_source *s, struct err *e);
 
 #endif

@@ -3,7 +3,7 @@
 
 /* reboot=k: through the keyboard controller, which needs no ACPI; panic=-1: at once. */
 #define LINUX_DEFAULTS "console=ttyS0 reboot=k panic=-1"
-/* Until there is a driver for hvc0 the serial line speaks. */
+/* The serial line is used until there is a driver for hvc0. */
 #define LINUX_DEFAULTS_HVC "earlyprintk=ttyS0 console=hvc0 reboot=k panic=-1"
 
 #define SSE_MODULES                                                                   \
@@ -18,7 +18,7 @@
  */
 #define CPUID_BITS "151,158,306,308,297,580,514,148,129"
 
-/* When a setting is good. */
+/* Conditions of a setting. */
 enum {
 	ALWAYS = 0,
 	ONE_CPU = 1,
@@ -35,7 +35,7 @@ struct setting {
 	unsigned int when;
 };
 
-/* What a kernel does not know it ignores, so one list serves all versions. */
+/* A kernel ignores unknown options, so one list serves all versions. */
 static const struct setting settings[] = {
 	{ "clearcpuid=" CPUID_BITS,
 	  "refused, or slow when interpreted; CPUID masks alone leak (the last two: checksums by "
@@ -76,11 +76,11 @@ static const struct setting settings[] = {
 	  SAVED },
 };
 
-/* Initial calls that are left out; none does what the rest of a kernel needs. */
+/* Initial calls that are omitted; the rest of a kernel needs none of them. */
 enum initcall_where {
-	ANYWHERE,    /* also in a module, whose names are not known before it is loaded */
-	UNLESS_GONE, /* in the kernel itself; not where its names are known without it */
-	WHERE_SEEN,  /* only where the kernel's names have it: a module of that name is needed */
+	ANYWHERE,    /* also in a module, whose symbols are unknown before it is loaded */
+	UNLESS_GONE, /* in the kernel itself; not if its symbols are known and lack it */
+	WHERE_SEEN,  /* only if the kernel's symbols contain it: a module of that name is needed */
 };
 
 static const struct initcall {
@@ -108,12 +108,12 @@ static const struct initcall {
 };
 
 /*
- * Debian's RAM disk gives up udev after two minutes and the root half a minute later, with its cloud
- * kernel about when the disk's driver is there; on a busy host, with a generic kernel, 300 s were
- * not enough. It sleeps for all of rootdelay=, needed or not, so this depends on the host.
+ * Debian's RAM disk gives up udev after two minutes and the root half a minute later, with its
+ * cloud kernel about when the disk's driver is there; on a busy host, with a generic kernel, 300 s
+ * were not enough. It sleeps for all of rootdelay=, needed or not, so this depends on the host.
  */
-#define ROOTDELAY_PS 2200u /* of an instruction's time for each second: 330 s at 0.73 us */
-#define ROOTDELAY_STEP 60u /* so that a host has one mostly */
+#define ROOTDELAY_PS 2200u /* part of an instruction's time for each second: 330 s at 0.73 us */
+#define ROOTDELAY_STEP 60u /* so that a host usually gets the same value */
 #define ROOTDELAY_MAX 900u
 
 static unsigned int rootdelay(const struct quirks *q)
@@ -161,7 +161,7 @@ static void add_initcalls(const struct tune_request *r, struct buf *b)
 void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct buf *out,
 		  struct buf *tuned)
 {
-	/* It goes first: of two console= the last one is what an init writes to. */
+	/* The console comes first: an init writes to the last one of two console= options. */
 	if (r->is_linux && !r->cmdline)
 		add_word(out, r->disk_cmdline);
 	if (r->is_linux && !r->cmdline)
@@ -177,7 +177,7 @@ void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct b
 	}
 	buf_u8(tuned, 0);
 	add_word(out, (const char *)tuned->data);
-	/* A bare-metal guest has no other way to learn it where CPUID does not tell. */
+	/* A bare-metal guest cannot learn the frequency otherwise if CPUID does not contain it. */
 	if (!r->is_linux && r->tsc_khz)
 		buf_printf(out, "%stsc_khz=%u", out->len ? " " : "", r->tsc_khz);
 	add_word(out, r->extra);

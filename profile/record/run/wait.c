@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define CONSOLE_FLUSH_NS 50000000u
-/* The status line is drawn so often, and tells of the last second or two. */
+/* The status line is drawn at this interval, and shows rates of the last second or two. */
 #define STATUS_NS 200000000u
 #define STATUS_SPAN_NS 1000000000u
 
@@ -61,7 +61,7 @@ void run_leave_signals(void)
 	signals_set(SIGNALS_END);
 }
 
-/* Did the guest end without being asked, however long that took? */
+/* Returns whether the guest ended by itself, however long that took. */
 static bool has_ended_by_itself(const struct run *r)
 {
 	switch (vm_result(r->vm)->reason) {
@@ -112,16 +112,19 @@ void run_give_stops_back(struct run *r)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* As the signal would have done it, which does nothing where nobody could continue us. */
+/*
+ * Stops the process as the signal would have done, which does nothing if no process could continue
+ * it.
+ */
 static void stop_process(struct run *r)
 {
 	if (r->vm)
 		foreign_rest(r->vm);
 	console_hide_status(&r->console);
 	(void)sigaction(SIGTSTP, &stop_before, NULL);
-	/* This thread's list of system calls has tgkill(2) to itself, but not kill(2). */
+	/* This thread's filter of system calls allows tgkill(2) to itself, but not kill(2). */
 	(void)syscall(SYS_tgkill, getpid(), getpid(), SIGTSTP);
-	/* SIGCONT has come. */
+	/* The process was continued. */
 	handle_stops();
 	if (r->vm)
 		foreign_resume(r->vm);
@@ -194,7 +197,7 @@ static void wait_for_any(struct pollfd *fds, nfds_t n, uint64_t ns)
 			fds[i].revents = 0;
 }
 
-/* The guest has reset itself, and goes on from where it began. */
+/* Boots the guest again after it has reset itself. */
 static void boot_again(struct run *r)
 {
 	struct err e = { 0 };
@@ -210,7 +213,7 @@ static void wait_for_end(struct run *r)
 {
 	struct pollfd fds[] = {
 		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
-		/* Only a person's keyboard: a script's stdin is not ours to eat. */
+		/* Only a terminal is read: a script's stdin is left to the script. */
 		{ .fd = isatty(STDIN_FILENO) && !r->opt->quiet ? STDIN_FILENO : -1,
 		  .events = POLLIN },
 		{ .fd = r->markers.wake_fd, .events = POLLIN },
@@ -229,7 +232,7 @@ static void wait_for_end(struct run *r)
 	for (;;) {
 		uint64_t now = clock_mono_ns(), deadline = UINT64_MAX;
 
-		/* Of an exact machine the moments are those of its samples (prepare.c). */
+		/* The moments of an exact machine are those of its samples (prepare.c). */
 		if (r->opt->engine == RUN_ENGINE_KVM)
 			deadline = run_markers_look(&r->markers, r->vm, now);
 		if (r->opt->engine == RUN_ENGINE_KVM)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * wait: the main thread while the guest runs: signals, the console and its status line, the moments of the
- * markers, and the end.
+ * wait: the main thread while the guest runs: signals, the console and its status line, the moments
+ * of the markers, and the end. All functions are called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_WAIT_H
 #define KVMPROF_PROFILE_RECORD_RUN_WAIT_H
@@ -15,37 +15,42 @@
 struct run;
 
 struct run_signals {
-	int fd;		  /* signals_fd() */
-	bool takes_stops; /* run_take_stops() */
+	int fd;		  /* readable after a signal: signals_fd(), borrowed */
+	bool takes_stops; /* run_take_stops() is in effect */
 };
 
 struct run_status {
-	struct status_figures now, before; /* of now, and of a second or more ago */
-	uint64_t drawn_ns;		   /* when it was drawn last */
+	struct status_figures now, before; /* the counters now, and a second or more ago */
+	uint64_t drawn_ns;		   /* time of the last drawing */
 };
 
 /*
- * Until run_report_signals() a signal ends the process (base/signals.h): nothing is there yet that must be finished. From
- * then on it ends the guest, and not the profile.
+ * run_take_signals() sets up the signals. Until run_report_signals() a signal ends the process
+ * (base/signals.h), as nothing has to be completed yet. From then on it ends the guest but not the
+ * profile. Returns 0 or -errno with the reason in *e.
  */
 int run_take_signals(struct run *r, struct err *e);
 void run_report_signals(void);
 /*
- * Attached to another process: signals that stop this one (Ctrl-Z) make r->signals.fd readable, too, as
- * nothing of that process may be held then; and are given back, once nothing can be.
+ * run_take_stops(), for a machine of another process: signals that stop this process (Ctrl-Z) make
+ * r->signals.fd readable, too, because nothing of that process may be held while this one is
+ * stopped. run_give_stops_back() restores their effect once nothing can be held any more.
  */
 void run_take_stops(struct run *r);
 void run_give_stops_back(struct run *r);
-/* Has a signal come? True: the run is to end. A stop is made in here, and has passed. */
+/*
+ * Returns whether a signal requests the end of the run. If a stop was requested, the process stops
+ * here until it is continued.
+ */
 bool run_is_to_end(struct run *r);
-/* Until the guest ends, or time, or a signal does it. */
+/* Waits until the guest ends, or ends it because of a time limit, a marker or a signal. */
 void run_wait(struct run *r);
 /*
- * What the guest has put on its console is written, as far as somebody reads it: after an end
- * that was asked for within seconds, after the guest's own until there is another signal.
+ * Writes the guest's remaining console output, as far as it is read: for some seconds if the end
+ * was requested; without limit, until another signal, if the guest ended by itself.
  */
 void run_drain_console(struct run *r);
-/* From here on, up to run_deinit(), signals do to this process what they do to any. */
+/* Restores the default effect of signals, for the time up to run_deinit(). */
 void run_leave_signals(void);
 
 #endif
