@@ -325,7 +325,7 @@ static void find_alt(struct debuginfo *d, const struct debuginfo_places *places)
 		return;
 	}
 	buildid_hex(s.hex, id, s.len);
-	/* The name may be relative to the directory of the file that refers to it. */
+	/* The name may be relative to the directory of the referring file. */
 	slash = strrchr(d->path, '/');
 	if (!try_place(&s, *name == '/' || !slash
 				   ? strdup(name)

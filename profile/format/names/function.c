@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A list is cut behind this length, as the text of a struct err is short. */
+/* A list in a message is cut at this length, because struct err is short. */
 #define LIST_LEN 200u
 #define SHORT_FILE 40u
 
 /* -- a text ---------------------------------------------------------------------------------- */
 
-/* Returns the length of text without #NUMBER or #all at its end. */
+/* Returns the length of text without a #NUMBER or #all at its end, which it stores in *out. */
 static size_t parse_choice(struct function_name *out, const char *text)
 {
 	const char *hash = strrchr(text, '#');
@@ -58,7 +58,10 @@ static bool symbol_is_code(const struct symbol *s)
 	return strchr("tTwW", s->type) != NULL;
 }
 
-/* Returns the next symbol of the name behind `after`, code or anything else. */
+/*
+ * Returns the next symbol of the name after `after`; code selects symbols that are code or those
+ * that are not.
+ */
 static const struct symbol *next_of_name(const struct symtab *t, const char *name, bool code,
 					 const struct symbol *after)
 {
@@ -143,7 +146,10 @@ const char *function_short_file(const char *path)
 	return path;
 }
 
-/* Keeps the functions whose unit is the file; if there is none, those whose first line is in it: it may be a header. */
+/*
+ * Keeps the functions whose compilation unit is the file; without any, those whose first line is in
+ * it, because it may be a header.
+ */
 static void keep_in_file(struct functions *f, const char *file)
 {
 	bool by_unit = false;
@@ -161,7 +167,7 @@ static void keep_in_file(struct functions *f, const char *file)
 
 struct function_list {
 	char text[LIST_LEN + 200];
-	bool files, directories; /* is one known? has one a directory? */
+	bool files, directories; /* files: a file is known; directories: a file has one */
 };
 
 /* "NAME#1 (0xADDRESS, FILE), NAME#2 (...)", cut between two of them. */
@@ -243,7 +249,7 @@ int function_resolve(const struct function_table *t, const char *text, enum func
 {
 	struct function_name want = { .number = 0 };
 
-	/* A symbol may have such characters in its name ("memcpy@@GLIBC_2.14"). */
+	/* A symbol's name may contain such characters ("memcpy@@GLIBC_2.14"). */
 	if (symtab_find_next(t->symbols, text, NULL))
 		snprintf(want.name, sizeof(want.name), "%s", text);
 	else

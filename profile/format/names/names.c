@@ -16,12 +16,12 @@
 struct names_cached {
 	uint64_t addr;
 	uint32_t space;
-	uint32_t stamp; /* n->stamp when it was found */
+	uint32_t stamp; /* n->stamp at the time of the lookup */
 	bool used, settled;
 	struct name name;
 };
 
-/* Of the modules, in spaces: no process has this pid. */
+/* The process number under which `spaces` keeps the modules; no process has it. */
 #define KERNEL_PID UINT32_MAX
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
@@ -50,7 +50,7 @@ struct names *names_create_live(void)
 		return NULL;
 	}
 	n->dsos = TABLE_OF(struct names_dso, equal_dso);
-	/* Nowhere, until it is told. */
+	/* No address is the kernel's until names_kernel() is called. */
 	n->kernel_start = n->kernel_end = UINT64_MAX;
 	return n;
 }
@@ -132,7 +132,9 @@ int names_add_map(struct names *n, uint32_t pid, const struct mapping *at,
 	int ret = find_dso(n, dso, &m.dso, e);
 
 	if (ret == -E2BIG) {
-		/* Nothing may stay at its place that is not there any more. */
+		/*
+		 * Remove the process's mappings: older ones at this place are not valid any more.
+		 */
 		n->dsos_left_out++;
 		ret = spaces_clear(&n->spaces, of, e);
 	} else if (!ret) {
@@ -147,7 +149,7 @@ int names_add_map(struct names *n, uint32_t pid, const struct mapping *at,
 
 void names_kernel(struct names *n, const struct profile_kernel *k)
 {
-	/* Nothing that was mapped under the kernel before is there any more. */
+	/* The mappings under the previous kernel are gone. */
 	if (n->kernel_told)
 		(void)spaces_clear_all(&n->spaces, NULL);
 	n->kernel_space = spaces_of(&n->spaces, KERNEL_PID);
@@ -176,7 +178,7 @@ int names_module(struct names *n, const struct profile_module *m, struct err *e)
 	return names_add_map(n, 0, &at, &d, e);
 }
 
-/* A copy of the file, when it can be kept. */
+/* Copies the file if the limit allows it. */
 static void keep_bytes(struct names *n, uint32_t dso, const uint8_t *elf, size_t len)
 {
 	struct names_dso *d = dso_at(n, dso);
@@ -202,7 +204,7 @@ int names_dso(struct names *n, const struct profile_dso *p, struct err *e)
 	ret = find_dso(n, &d, &index, e);
 	if (!ret)
 		keep_bytes(n, index, p->elf, p->elf_len);
-	/* What cannot be kept is counted with its mappings. */
+	/* names_add_map() counts the file over the limit with its mappings. */
 	return ret == -E2BIG ? 0 : ret;
 }
 
@@ -269,13 +271,13 @@ static void lookup_user(struct names *n, const struct mapping *m, uint64_t addr,
 		read_bytes(n, d);
 	else if (n->from && !d->tried)
 		names_load_dso(n, d);
-	/* A mapping counts in file offsets, a symbol table in virtual addresses. */
+	/* A mapping has file offsets, a symbol table virtual addresses. */
 	if (d->symbols && userelf_va_of(d->elf, addr - m->addr + m->pgoff, &va))
 		out->symbol = find_symbol(n, d->symbols, va, &out->off);
 	out->symbols = out->symbol ? d->symbols : NULL;
 }
 
-/* Of the bytes in front of a function that are called after it, the function. */
+/* For bytes placed in front of a function, returns that function. */
 static const struct symbol *find_kernel_symbol(const struct names *n, const struct symtab *t,
 					       uint64_t addr, uint64_t *off)
 {
@@ -283,7 +285,10 @@ static const struct symbol *find_kernel_symbol(const struct names *n, const stru
 	const struct symbol *prefix = s ? s : symtab_before(t, addr, NULL);
 	const struct symbol *function = prefix ? symtab_behind_prefix(t, prefix) : NULL;
 
-	/* Behind a prefix that is no one's is nothing, where its symbol has a size. */
+	/*
+	 * Addresses after a prefix without a function belong to no symbol, if the prefix has a
+	 * size.
+	 */
 	if (!function || addr >= function->addr)
 		return s;
 	*off = addr - function->addr;
@@ -305,7 +310,7 @@ static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t add
 		out->other_kernel = d->other_kernel;
 		return;
 	}
-	/* A kernel that has a map is nowhere else. */
+	/* A kernel that has a map has no code elsewhere. */
 	if (n->kernel_end && (addr < n->kernel_start || addr >= n->kernel_end))
 		return;
 	out->dso = PERFDATA_KERNEL_DSO;
@@ -329,7 +334,7 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
 	struct names_cached *c = &n->cache[hash >> 40 & (CACHE_SLOTS - 1)];
 	const struct mapping *m;
 
-	/* A place where nothing was may have gained a mapping since. */
+	/* A place without a mapping may have gained one since. */
 	if (c->used && c->addr == addr && c->space == (space * 2 | kernel) &&
 	    (c->settled || c->stamp == n->stamp)) {
 		*out = c->name;
@@ -346,7 +351,7 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
 		.space = space * 2 | kernel,
 		.stamp = n->stamp,
 		.used = true,
-		/* A sink may be told of another kernel, or of a program's file, later. */
+		/* A sink may report another kernel or a program's file later. */
 		.settled = n->from && (out->symbol || m),
 		.name = *out,
 	};
@@ -368,7 +373,7 @@ uint64_t names_lookup_frame(struct names *n, struct names_view view, const struc
 		return addr;
 	}
 	names_lookup_in(n, view, f->kernel, addr, out);
-	/* No call lies in front of a function. */
+	/* No call precedes a function's first byte. */
 	if (addr != f->ip && f->kernel && out->symbol && (int64_t)out->off < 0) {
 		addr = f->ip;
 		names_lookup_in(n, view, f->kernel, addr, out);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The symbols of a profile's kernel and its modules: which of the host's files has them. */
+/*
+ * Finds the host's files with the symbols of a profile's kernel and its modules.
+ */
 #include "profile/format/names/private.h"
 
 #include "base/array.h"
@@ -34,10 +36,10 @@ static int hex_digit(char c)
 struct kallsyms_line {
 	uint64_t addr;
 	char type, name[SYMTAB_MAX_NAME + 2];
-	char module[PROFILE_MODULE_NAME + 2]; /* with its brackets, or "" */
+	char module[PROFILE_MODULE_NAME + 2]; /* with brackets, or "" */
 };
 
-/* Removes the mark that is for perf. It is not needed here, since maps say when a module was at its place. */
+/* Removes a mark that only perf needs: here, maps tell when a module was at its place. */
 static void drop_mark(char *name, size_t len)
 {
 	const size_t mark = strlen(PERFDATA_OLDER_CODE);
@@ -46,7 +48,7 @@ static void drop_mark(char *name, size_t len)
 		name[len - mark] = '\0';
 }
 
-/* "ffffffff81000000 T name[\t[module]]": false for any other line. */
+/* Parses "ffffffff81000000 T name[\t[module]]"; returns false for any other line. */
 static bool parse_line(const char *line, size_t len, struct kallsyms_line *out)
 {
 	size_t i = 0, n;
@@ -71,7 +73,10 @@ static bool parse_line(const char *line, size_t len, struct kallsyms_line *out)
 	return n > 0;
 }
 
-/* The table of a module; they come in runs. NULL: no memory, or too many. */
+/*
+ * Returns the table of a module, whose lines are consecutive. Returns NULL if out of memory or over
+ * the limit.
+ */
 static struct symtab *module_table(struct names_from_profile *n, const char *name)
 {
 	struct profile_table_module m = { 0 };
@@ -137,7 +142,7 @@ static int take_kallsyms(struct names_from_profile *n, const char *path, const s
 	return ret;
 }
 
-/* 0 also when the file is missing; n->kernel is then still NULL. */
+/* Returns 0 also if the file is missing; n->kernel is then still NULL. */
 static int load_kallsyms(struct names_from_profile *n, const char *path, struct err *e)
 {
 	struct file_map m = { 0 };
@@ -154,7 +159,7 @@ static int load_kallsyms(struct names_from_profile *n, const char *path, struct 
 	return ret;
 }
 
-/* Takes the running kernel's names. They are all at 0 for who may not see its addresses. */
+/* Reads the running kernel's names. Their addresses are all 0 for a user who may not see them. */
 static int load_running_kernel(struct names_from_profile *n, struct err *e)
 {
 	cleanup_close int fd = open(KERNEL_KALLSYMS, O_RDONLY | O_CLOEXEC);
@@ -173,14 +178,14 @@ static int load_running_kernel(struct names_from_profile *n, struct err *e)
 	else if (!ret && text.len > 17 && memcmp(text.data, "0000000000000000", 16) != 0)
 		ret = take_kallsyms(n, KERNEL_KALLSYMS, &m, e);
 	else
-		ret = 0; /* costs names */
+		ret = 0; /* only names are missing */
 	buf_deinit(&text);
 	return ret;
 }
 
 /* -- files with the kernel's build id ------------------------------------------------- */
 
-/* Loads the symbols of an ELF file that has the very build id; any other file costs names. */
+/* Loads the symbols of an ELF file if it has the kernel's build id; any other file is ignored. */
 static int load_vmlinux(struct names_from_profile *n, const char *path, struct err *e)
 {
 	const struct perfdata *p = n->profile;
@@ -217,10 +222,10 @@ static bool is_running_kernel(const uint8_t *id, size_t len)
 	return elf64_build_id(&file, 0, n, own, sizeof(own)) == len && !memcmp(own, id, len);
 }
 
-/* A file: DIR PREFIX, then HEX, HH/REST or the release, then SUFFIX. */
+/* The path of a file: DIR PREFIX, then HEX, HH/REST or the release, then SUFFIX. */
 struct kernel_place {
-	bool kallsyms; /* else an ELF file, which must prove its build id */
-	bool cache;    /* DIR is the build-id cache, else "" */
+	bool kallsyms; /* otherwise an ELF file, whose build id must match */
+	bool cache;    /* DIR is the build-id cache, otherwise "" */
 	enum { BY_HEX, BY_ID, BY_RELEASE } key;
 	const char *prefix, *suffix;
 };
@@ -247,7 +252,7 @@ static int try_place(struct names_from_profile *n, const struct kernel_place *x,
 	buildid_hex(hex, p->kernel_id, p->kernel_id_len);
 	snprintf(split, sizeof(split), "%.2s/%s", hex, hex + 2);
 	key = x->key == BY_HEX ? hex : x->key == BY_ID ? split : p->osrelease;
-	/* A release is a part of a file's name here, and must be nothing else. */
+	/* The release becomes a part of a file name and must not contain a '/'. */
 	if (!dir || !*key || (x->key == BY_RELEASE && strchr(key, '/')))
 		return 0;
 	if (asprintf(&path, "%s%s%s%s", dir, x->prefix, key, x->suffix) < 0) {
@@ -273,7 +278,9 @@ int names_load_kernel(struct names_from_profile *n, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(places) && p->kernel_id_len >= 2 && !ret && !n->kernel;
 	     i++)
 		ret = try_place(n, &places[i], e);
-	/* perf's own way when it has not stored the names: the kernel that was recorded still runs. */
+	/*
+	 * perf does this, too, if it has not stored the names and the recorded kernel still runs.
+	 */
 	if (!ret && !n->kernel && !p->ours && p->kernel_id_len &&
 	    is_running_kernel(p->kernel_id, p->kernel_id_len))
 		ret = load_running_kernel(n, e);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The names of a profile's programs: which of the host's files has them. */
+/*
+ * Finds the host's files with the symbols of a profile's programs.
+ */
 #include "profile/format/names/private.h"
 
 #include "base/cleanup.h"
@@ -52,7 +54,7 @@ bool names_read_program(struct names_dso *d, const uint8_t *bytes, size_t len)
 
 /* -- its file ----------------------------------------------------------------------------- */
 
-/* The file may be one of symbols alone, whose segments have no bytes (elfsynth.h). */
+/* Loads a file, which may have symbols only and segments without bytes (elfsynth.h). */
 static bool load_program(struct names_dso *d, const char *path, struct err *unread)
 {
 	struct file_map m = { 0 };
@@ -70,10 +72,10 @@ static bool load_program(struct names_dso *d, const char *path, struct err *unre
 }
 
 /*
- * Returns whether the file at the mapped path is the one that was mapped: it has the very inode, which has not changed since
- * the profile was written. A file of the same name, or a new one that got the number of a removed one, was
- * changed later. perf gives jitted code the generation 1, and 0 to what it has from /proc/PID/maps, so that these
- * numbers say nothing; neither do file systems without FS_IOC_GETVERSION.
+ * Returns true if the file at the mapped path is the one that was mapped: it has the same inode,
+ * which has not changed since the profile was written. perf gives jitted code the generation 1, and
+ * 0 to mappings it reads from /proc/PID/maps; these numbers prove nothing. File systems without
+ * FS_IOC_GETVERSION have no generation.
  */
 static bool is_mapped_inode(const struct names_dso *d, const struct perfdata *p)
 {
@@ -90,7 +92,10 @@ static bool is_mapped_inode(const struct names_dso *d, const struct perfdata *p)
 	       generation == (unsigned int)d->inode.generation;
 }
 
-/* perf's profiles are of a host, maybe of this one: the very same file will do. */
+/*
+ * Returns true if the host's file is proven to be the mapped one. perf's profiles are those of a
+ * host, possibly this one.
+ */
 static bool is_same_file(const struct names_dso *d, const struct perfdata *p)
 {
 	uint8_t id[ELF_ID_MAX];
@@ -112,7 +117,7 @@ static bool is_linkage(const char *name)
 	return len > 4 && !strcmp(name + len - 4, "@plt");
 }
 
-/* Adds the symbols of t to `to`; linkage: those of the linkage table alone. */
+/* Adds the symbols of t to `to`; with linkage, only those of the linkage table (@plt). */
 static int add_symbols(struct symtab *to, const struct symtab *t, bool linkage)
 {
 	int ret = 0;
@@ -129,7 +134,7 @@ static int add_symbols(struct symtab *to, const struct symtab *t, bool linkage)
 	return ret;
 }
 
-/* The debug file has all of the program's functions but those of its linkage table. */
+/* Replaces the symbols by those of the debug file, which lacks only the linkage table's. */
 static void take_debug_symbols(struct names_dso *d, struct symtab *debug)
 {
 	struct symtab *both = d->symbols ? symtab_create() : NULL;
@@ -181,7 +186,10 @@ static bool load_debug(struct names_dso *d, const char *path, struct err *unread
 	return true;
 }
 
-/* Looks for the names that were stripped off. Segments are the program's own: a debug file has no file offsets. */
+/*
+ * Searches for the stripped symbols. The segments remain the program's own, since a debug file has
+ * no valid file offsets.
+ */
 static void find_debug(struct names_from_profile *n, struct names_dso *d, const char *hex,
 		       struct err *unread)
 {
@@ -207,7 +215,7 @@ void names_load_dso(const struct names *names, struct names_dso *d)
 
 	d->tried = true;
 	buildid_hex(hex, d->build_id, d->id_len);
-	/* A program of an earlier kernel may be looked up after a later one has begun. */
+	/* A program of an earlier kernel may be looked up after a later kernel has begun. */
 	for (const struct names_from_profile *f = n; f && d->id_len && !loaded; f = f->before) {
 		free(take_ptr(own));
 		if (f->dir && asprintf(&own, "%s/dso/%s", f->dir, hex) > 0)

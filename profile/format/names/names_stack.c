@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the callers of a program's functions in the copies of its stack that perf record --call-graph dwarf
- * makes: each sample has the registers and the bytes from the stack pointer on, and the call
- * frame information of the mapped files says where each caller's registers are.
- *
- * Files are the very ones (names_program.c); where one is missing, or has no such information, the chain ends.
+ * Unwinds a program's functions in the copies of its stack that perf record --call-graph dwarf
+ * makes: each sample has the registers and the bytes from the stack pointer on, and the call frame
+ * information of the mapped files locates each caller's registers. Files must be the mapped ones
+ * (names_program.c); if one is missing or has no such information, the chain ends.
  */
 #include "profile/format/names/private.h"
 
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file of a program whose call frame information is in use. */
+/* The file of a program whose call frame information is used. */
 struct names_frames {
 	struct file_map map;
 	struct file_bytes bytes;
@@ -33,7 +32,7 @@ void names_frames_destroy(struct names_frames *f)
 	free(f);
 }
 
-/* Returns the information of the file that gave the names; NULL: there is none. */
+/* Returns the call frame information of the file that gave the symbols, or NULL. */
 static const struct userelf_cfi *frames_of(const struct names *n, struct names_dso *d)
 {
 	struct userelf *u;
@@ -75,7 +74,7 @@ static bool read_copy(void *ctx, uint64_t va, uint64_t *out)
 	return true;
 }
 
-/* Returns the rules for the instruction at pc in a process; NULL: there are none. */
+/* Returns the rules for the instruction at pc in a process, or NULL. */
 static const struct cfi_row *row_at(struct names *n, uint32_t space, uint64_t pc)
 {
 	const struct mapping *m = spaces_find(&n->spaces, space, pc);
@@ -100,7 +99,7 @@ static const struct cfi_row *row_at(struct names *n, uint32_t space, uint64_t pc
 
 /* -- a sample -------------------------------------------------------------------------------- */
 
-/* Numbers of registers in DWARF, in the order of perf's bits; CFI_REGS: not a general register. */
+/* DWARF register numbers in the order of perf's bits; CFI_REGS: not a general register. */
 static const uint8_t dwarf_of[] = {
 	CFI_RAX, CFI_RBX,  CFI_RCX,  CFI_RDX,  CFI_RSI,	 CFI_RDI,  CFI_RBP,  CFI_RSP,
 	CFI_RIP, CFI_REGS, CFI_REGS, CFI_REGS, CFI_REGS, CFI_REGS, CFI_REGS, CFI_REGS,
@@ -129,7 +128,7 @@ struct stack_words {
 	uint32_t nr;
 };
 
-/* Adds the frames from g on; a caller's address is the one that its call returns to. */
+/* Adds the frames from g on to `to`. The address of a caller is its return address. */
 static enum cfi_step add_callers(struct names *n, uint32_t space, struct cfi_regs *g,
 				 struct stack_copy *copy, struct stack_words *to)
 {
@@ -138,7 +137,7 @@ static enum cfi_step add_callers(struct names *n, uint32_t space, struct cfi_reg
 				   .near = copy->bytes,
 				   .near_va = copy->va,
 				   .near_len = copy->len };
-	bool called = false; /* rip is behind a call */
+	bool called = false; /* rip is a return address */
 	enum cfi_step step;
 
 	for (unsigned int i = 0;; i++) {
@@ -157,7 +156,10 @@ static enum cfi_step add_callers(struct names *n, uint32_t space, struct cfi_reg
 		called = !row->is_signal;
 		if (!cfi_knows(&caller, CFI_RIP) || !caller.r[CFI_RIP])
 			return CFI_STEP_ROOT;
-		/* Each caller lies higher: a table that says otherwise is wrong, or it is another stack. */
+		/*
+		 * Each caller must be at a higher stack address; otherwise the table is wrong or
+		 * the stack was switched.
+		 */
 		if (!cfi_knows(&caller, CFI_RSP) || caller.r[CFI_RSP] <= g->r[CFI_RSP])
 			return CFI_STEP_UNKNOWN;
 		*g = caller;
@@ -194,7 +196,10 @@ void names_unwind_copy(struct names *n, struct perfdata *p, struct perfdata_reco
 
 	if (!r->sample.regs || !copy.bytes || r->owner != PERFDATA_RECORDED)
 		return;
-	/* A chain that was joined from two records (read_chain.h) may be longer than one record. It has its program's part. */
+	/*
+	 * A chain joined from two records (read_chain.h) may be longer than one record; it has user
+	 * frames already.
+	 */
 	if (r->sample.nr > PERFDATA_MAX_FRAMES || has_user_frames(r))
 		return;
 	read_regs(&g, r);

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the build id that perf wrote at its end for a file whose map has none; NULL: there is none either. */
+/*
+ * Returns the build id that perf wrote at the end of the file for a file whose map has none, or
+ * NULL.
+ */
 static const struct perfdata_build_id_entry *build_id_of_name(const struct perfdata *p,
 							      const char *name)
 {
@@ -24,8 +27,8 @@ static const struct perfdata_build_id_entry *build_id_of_name(const struct perfd
 /* -- records ----------------------------------------------------------------------------- */
 
 /*
- * `[kernel.kallsyms]SYMBOL` with SYMBOL's run-time address as offset: where the
- * kernel is, and how far its kallsyms (of another boot) are off.
+ * A map `[kernel.kallsyms]SYMBOL` has SYMBOL's run-time address as its offset. Sets the kernel's
+ * range and its distance from kallsyms (which may be of another boot).
  */
 static void locate_kernel(struct names *n, const struct perfdata_record *r)
 {
@@ -39,7 +42,9 @@ static void locate_kernel(struct names *n, const struct perfdata_record *r)
 		n->kernel_end = UINT64_MAX;
 }
 
-/* A module that perf recorded from its file: "/lib/.../virtio-net.ko.xz" is `[virtio_net]`. */
+/*
+ * Writes `[virtio_net]` for a module that perf recorded with the path "/lib/.../virtio-net.ko.xz".
+ */
 static void module_name(char *out, size_t size, const char *path)
 {
 	const char *base = strrchr(path, '/'), *end;
@@ -53,8 +58,9 @@ static void module_name(char *out, size_t size, const char *path)
 }
 
 /*
- * Returns the functions of the module that is mapped at *m, or NULL. A kallsyms that perf stored is of the boot at which it first
- * saw the kernel: a module that lies elsewhere now has no names rather than those of what was there then.
+ * Returns the functions of the module that is mapped at *m, or NULL. A kallsyms that perf stored is
+ * of the boot at which perf first saw the kernel: a module that has other addresses now gets no
+ * names rather than wrong ones.
  */
 static const struct symtab *module_symbols(const struct names_from_profile *f, const char *name,
 					   const struct mapping *m)
@@ -77,7 +83,7 @@ static const struct symtab *module_symbols(const struct names_from_profile *f, c
 	return NULL;
 }
 
-/* Notes in *d which file is mapped: by its build id, else by its inode. */
+/* Stores in *d which file is mapped: its build id, otherwise its inode. */
 static void identify(const struct perfdata *p, const struct perfdata_record *r, struct names_dso *d)
 {
 	const struct perfdata_build_id_entry *b = NULL;
@@ -114,7 +120,7 @@ static bool is_first_build(const struct names *n)
 		       first->profile->kernel_id_len);
 }
 
-/* A later kernel lies where it was found to be, as a module does, for the frames of its own samples alone. */
+/* Maps a later kernel where it was found, like a module, for the frames of its own samples only. */
 static int map_later_kernel(struct names *n, const struct perfdata_record *r, struct err *e)
 {
 	static char name[] = PERFDATA_KERNEL_DSO;
@@ -123,7 +129,7 @@ static int map_later_kernel(struct names *n, const struct perfdata_record *r, st
 	};
 	struct mapping m = { .addr = r->map.addr };
 
-	/* The functions of a kernel that has booted again are those that it had the first time. */
+	/* The functions of a kernel that has booted again are those of the first boot. */
 	if (is_first_build(n) && n->kernel) {
 		d.at_run_time = n->kernel;
 		d.shift = r->map.addr - n->kernel_start;
@@ -141,7 +147,7 @@ static int take_map(struct names *n, const struct perfdata_record *r, struct err
 	struct names_dso d = { .name = (char *)(uintptr_t)r->map.path, .kernel = r->kernel };
 	struct mapping m = { .addr = r->map.addr, .pgoff = r->map.pgoff };
 
-	/* The pid of a guest's mapping is its VMM's, or none at all. */
+	/* The pid of a guest's mapping is the VMM's, or none at all. */
 	if (r->owner != PERFDATA_RECORDED)
 		return 0;
 	if (r->kernel && !strncmp(r->map.path, PERFDATA_KERNEL_DSO, strlen(PERFDATA_KERNEL_DSO))) {
@@ -164,7 +170,7 @@ static int take_map(struct names *n, const struct perfdata_record *r, struct err
 	return names_add_map(n, r->pid, &m, &d, e);
 }
 
-/* Puts p, and the names of its kernel, in front of the profiles of earlier kernels. */
+/* Pushes p and the names of its kernel on the list of profiles. */
 static int add_profile(struct names *n, const struct perfdata *p, const char *buildid_dir,
 		       struct err *e)
 {
@@ -182,7 +188,7 @@ static int add_profile(struct names *n, const struct perfdata *p, const char *bu
 	return names_load_kernel(f, e);
 }
 
-/* Forgets all mappings, as another kernel begins. Samples that were read keep the view of their time. */
+/* Removes all mappings because another kernel begins. Samples read before keep their view. */
 static int begin_epoch(struct names *n, const struct perfdata *p, struct err *e)
 {
 	int ret = add_profile(n, p, n->from->buildid_dir, e);
@@ -296,7 +302,10 @@ int reader_next(struct reader *r, struct perfdata_record *rec, struct err *e)
 			return 1;
 		if (rec->kind == PERFDATA_EPOCH)
 			r->now = rec->epoch;
-		/* A later kernel's addresses are moved to the first one's: names_to_first_kernel(). */
+		/*
+		 * Addresses of a later kernel are moved to the first one's:
+		 * names_to_first_kernel().
+		 */
 		if (rec->kind == PERFDATA_MAP && r->lines && r->now == r->p)
 			srcline_set_map(r->lines, rec);
 		ret = names_record(r->names, rec, e);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * reader: the samples of a profile, with what was mapped and who ran when each was taken.
+ * reader: returns the samples of a profile, each with the mappings and tasks of its time.
  *
- * It takes mappings and tasks out of the stream of records, so that names and tasks are always as
- * they were at the record that was given last. One thread.
+ * It applies the records of mappings and tasks while it reads, so that r->names and r->tasks are
+ * always those at the record returned last. Not thread-safe: the caller serialises calls on one
+ * reader.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_NAMES_READER_H
 #define KVMPROF_PROFILE_FORMAT_NAMES_READER_H
@@ -14,32 +15,43 @@
 #include "profile/format/names/tasks.h"
 
 struct reader_options {
-	const char *input;	 /* as for perfdata_open_epoch(); NULL: perf.data */
-	const char *event;	 /* NULL: the first that has samples */
+	const char *input; /* as for perfdata_open_epoch(), borrowed; NULL: perf.data */
+	/* event whose samples are read; NULL: the first that has samples */
+	const char *event;
 	const char *buildid_dir; /* NULL: $HOME/.debug */
-	uint32_t epoch;		 /* the guest's kernel whose samples are read, from 1 on; 0: all */
+	/* 1-based number of the guest's kernel whose samples are read; 0: all kernels */
+	uint32_t epoch;
 };
 
 struct reader {
 	struct perfdata *p;
 	struct names *names;
 	struct tasks *tasks;
-	struct srcline *lines; /* the caller's; told where the kernel is mapped; NULL: none */
+	/* set by the caller, not owned; receives the kernel's map; NULL: none */
+	struct srcline *lines;
 	const struct perfdata
-		*now; /* the profile that the records are of: p, or a later kernel's */
+		/* the profile that the records belong to: p, or a later kernel's; owned by p */
+		*now;
 };
 
-/* The errors of perfdata_open_epoch() and names_create(). After one there is nothing to close. */
+/*
+ * Opens a profile. Returns 0 or an error of perfdata_open_epoch() or names_create(), after which *r
+ * need not be closed. `lines` is set to NULL; the caller sets it afterwards.
+ */
 int reader_open(struct reader *r, const struct reader_options *o, struct err *e);
 /*
- * Returns 0 if there are samples of the chosen event to show, else -ENODATA and the reason in
- * one line: commands must not take a file that they could not read for one without samples.
+ * Returns 0 if the profile has samples of the chosen event, otherwise -ENODATA with the reason in
+ * one line: a command must not treat a file that could not be read as one without samples. input is
+ * the name for the message; NULL: perf.data.
  */
 int reader_need_samples(const struct reader *r, const char *input, struct err *e);
-/* Closes it, but for `lines`, which is the caller's. All zero is fine, too. */
+/* Frees all that the reader owns, and keeps r->lines. A zeroed reader is allowed. */
 void reader_close(struct reader *r);
 
-/* 1: *rec is a sample, or a marker of ours; 0: the end; -errno: *e says why. */
+/*
+ * Reads up to the next sample, or marker of kvmprof, and copies it to *rec. Returns 1, 0 at the
+ * end, or -errno. The record's pointers are valid until the next call.
+ */
 int reader_next(struct reader *r, struct perfdata_record *rec, struct err *e);
 
 #endif

@@ -29,7 +29,7 @@ uint32_t spaces_of(const struct spaces *s, uint32_t pid)
 	return space;
 }
 
-/* The first mapping that ends behind addr; n when there is none. */
+/* Returns the index of the first mapping that ends after addr; n if there is none. */
 static uint32_t first_behind(const struct space *sp, uint64_t addr)
 {
 	uint32_t lo = 0, hi = sp->n;
@@ -68,7 +68,7 @@ static int reserve(struct spaces *s, struct space *sp, uint32_t more, struct err
 
 static int new_space(struct spaces *s, uint32_t *out, struct err *e)
 {
-	/* The first one is SPACE_NONE. */
+	/* The first space is SPACE_NONE. */
 	size_t want = s->n ? 1 : 2;
 
 	if (s->n >= SPACES_MAX)
@@ -81,7 +81,7 @@ static int new_space(struct spaces *s, uint32_t *out, struct err *e)
 	return 0;
 }
 
-/* Give pid a space; SPACE_NONE counts no users. */
+/* Gives pid a space. SPACE_NONE counts no users. */
 static int enter(struct spaces *s, uint32_t pid, uint32_t space, struct err *e)
 {
 	uint32_t old = spaces_of(s, pid);
@@ -120,7 +120,7 @@ static void spaces_put(struct spaces *s, struct space *sp, const struct mapping 
 	s->maps++;
 }
 
-/* A space like `old` with m laid over it: up to two pieces of what lay there stay. */
+/* Creates a space like `old` with m on top: up to two pieces of a covered mapping remain. */
 static int copy_with(struct spaces *s, uint32_t old, const struct mapping *m, uint32_t *out,
 		     struct err *e)
 {
@@ -158,8 +158,8 @@ static int copy_with(struct spaces *s, uint32_t old, const struct mapping *m, ui
 }
 
 /*
- * m, and all that it covers from sp->map[at] on, are one mapping that has grown: what is
- * there stays as it was. Returns how many they are; 0: m hides something.
+ * Returns how many mappings from sp->map[at] on are parts of m, if m is one mapping that has grown;
+ * 0 if m replaces another one.
  */
 static uint32_t grown_over(const struct space *sp, uint32_t at, const struct mapping *m)
 {
@@ -175,7 +175,7 @@ static uint32_t grown_over(const struct space *sp, uint32_t at, const struct map
 	return n;
 }
 
-/* In the place of `covered` mappings from `at` on. */
+/* Replaces `covered` mappings from `at` on by m. */
 static int put_at(struct spaces *s, struct space *sp, uint32_t at, uint32_t covered,
 		  const struct mapping *m, struct err *e)
 {
@@ -201,7 +201,7 @@ static int put_mapping(struct spaces *s, uint32_t pid, const struct mapping *m, 
 	if (sp) {
 		at = first_behind(sp, m->addr);
 		free_place = at == sp->n || sp->map[at].addr >= m->end;
-		/* The same once more: perf, and we, may say a thing twice. */
+		/* perf and kvmprof may report a mapping twice. */
 		if (!free_place && !memcmp(&sp->map[at].addr, &m->addr, 24) &&
 		    sp->map[at].dso == m->dso)
 			return 0;

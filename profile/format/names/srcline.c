@@ -11,7 +11,7 @@
 
 struct srcline_entry {
 	uint64_t addr;
-	struct line_frame *frame; /* owned; NULL: nothing known */
+	struct line_frame *frame; /* owned; NULL: nothing is known */
 	unsigned int n;
 };
 
@@ -21,9 +21,9 @@ struct srcline {
 	uint8_t id[ELF_ID_MAX];
 	size_t id_len;
 	bool has_text, tried;
-	uint64_t text; /* run-time */
+	uint64_t text; /* run-time address of _text */
 	struct debuginfo *info;
-	int status; /* of the search */
+	int status; /* result of the search */
 	struct err why;
 	struct table entries; /* struct srcline_entry */
 };
@@ -71,7 +71,10 @@ void srcline_set_id(struct srcline *s, const uint8_t *id, size_t len)
 		memcpy(s->id, id, s->id_len);
 }
 
-/* Where _text runs; the slide is its distance from where it was linked. Default: no slide. */
+/*
+ * Sets the run-time address of _text; the slide is its distance from the linked address. Default:
+ * no slide.
+ */
 static void srcline_set_text(struct srcline *s, uint64_t runtime_text)
 {
 	if (!s->has_text || s->text != runtime_text)
@@ -90,7 +93,9 @@ void srcline_set_profile(struct srcline *s, const struct perfdata *p)
 		s->places.release = s->release;
 }
 
-/* pgoff is the address of the symbol that the name ends with; without one the map's start serves. */
+/*
+ * pgoff is the address of the symbol at the end of the name; without one, the map's start is used.
+ */
 void srcline_set_map(struct srcline *s, const struct perfdata_record *r)
 {
 	size_t n = strlen(PERFDATA_KERNEL_DSO);
@@ -131,7 +136,7 @@ const char *srcline_file(const struct srcline *s)
 	return s->info ? debuginfo_path(s->info) : NULL;
 }
 
-/* False for an address that is not in the image: a module's, less the slide, could be one that is. */
+/* An address outside the image is refused: a module's, minus the slide, could be one inside. */
 bool srcline_linked(const struct srcline *s, uint64_t addr, uint64_t *va)
 {
 	uint64_t text = debuginfo_text(s->info), end = debuginfo_text_end(s->info);

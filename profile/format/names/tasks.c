@@ -19,7 +19,7 @@ struct task_name {
 };
 
 struct tasks {
-	struct idmap by_tid; /* index of its name; NO_NAME: forked by an unnamed one */
+	struct idmap by_tid; /* index of the name; NO_NAME: forked by a thread without a name */
 	struct table names;  /* struct task_name */
 };
 
@@ -29,7 +29,7 @@ static bool equal_names(const void *a, const void *b, const void *ctx)
 	return !strcmp(((const struct task_name *)a)->text, ((const struct task_name *)b)->text);
 }
 
-/* The number of a text; -ENOMEM, -E2BIG. */
+/* Stores the number of a text in *out. Returns 0, -ENOMEM or -E2BIG. */
 static int intern(struct tasks *t, const char *text, uint32_t *out)
 {
 	struct task_name name;
@@ -120,7 +120,7 @@ uint32_t tasks_name(struct tasks *t, uint32_t tid)
 	if (idmap_get(&t->by_tid, tid, &name) && name != NO_NAME)
 		return name;
 	snprintf(text, sizeof(text), ":%" PRIu32, tid);
-	/* Perf's -1: it is not known which. */
+	/* perf uses -1 for an unknown thread. */
 	return intern(t,
 		      tid == UINT32_MAX ? "[unknown]"
 		      : tid		? text
