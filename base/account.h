@@ -7,7 +7,7 @@
  * add up to the time since account_begin(). Each change of span costs one clock reading, which a
  * vCPU needs at each exit anyway. The thread also reads its processor time from the host, but only
  * after a span that was long enough to hide the price (1.3 us measured on the machine of
- * docs/host-quirks.md). A thread that was off its processor makes a long span, so this shows in
+ * docs/hosts.md). A thread that was off its processor makes a long span, so this shows in
  * which kind of span it was. Time off the processor in short spans is attributed to KVM_RUN as far
  * as the other spans were too short to contain it; the rest is `elsewhere`.
  *

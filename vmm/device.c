@@ -3,7 +3,7 @@
  * device: what a vCPU's thread works at between two KVM_RUNs, and for how long.
  *
  * The clock is read three times for each exit that comes to us, once by vcpu.c (about 0.1 us together on the
- * machine of docs/host-quirks.md, where the cheapest such exit takes 7.5 us).
+ * machine of docs/hosts.md, where the cheapest such exit takes 7.5 us).
  */
 #include "vmm/device.h"
 

@@ -4,7 +4,7 @@
  *
  * The folder pvm/ has all of it, behind the tables here. They are NULL on hosts with VMX or SVM
  * and in a build without the folder (make PVM=0). The functions below do nothing then, so that
- * their callers read as on such a host. What the work-arounds are: docs/host-quirks.md.
+ * their callers read as on such a host. What the work-arounds are: docs/hosts.md.
  */
 #ifndef KVMPROF_VMM_PVM_H
 #define KVMPROF_VMM_PVM_H

@@ -4,7 +4,7 @@
  *
  * On a host with VMX or SVM every flag stays false and nothing that hangs on
  * them runs. Hosts whose KVM is built on page tables alone (kvm_pvm) interpret
- * guest ring 0; docs/host-quirks.md lists what was seen there and why each
+ * guest ring 0; docs/hosts.md lists what was seen there and why each
  * work-around is safe.
  */
 #ifndef KVMPROF_VMM_QUIRKS_H

@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 /* Shortest period of the guest's tick on hosts that interpret ring 0: it costs about 20 ms of
- * interpreted handler work at 100 Hz and more; measured in docs/host-quirks.md. */
+ * interpreted handler work at 100 Hz and more; measured in docs/hosts.md. */
 #define SLOW_TICK_NS 50000000ull
 
 static void power_end(void *ctx, enum dev_end how)

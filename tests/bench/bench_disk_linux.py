@@ -90,7 +90,7 @@ for i in range(ROUNDS):
             result = theirs(tuned)
             if not result:
                 print("kvmprof alone: sequential %.1f MB/s, random %.0f reads/s. QEMU can't run this kernel "
-                      "here: KVM refuses an instruction that kvmprof finishes (docs/host-quirks.md)" %
+                      "here: KVM refuses an instruction that kvmprof finishes (docs/hosts.md)" %
                       got["kvmprof"])
                 sys.exit(0)
             seq, random, s = result

@@ -31,7 +31,7 @@ enum {
 
 struct setting {
 	const char *text;
-	const char *why; /* for the reader of this table; docs/host-quirks.md repeats it */
+	const char *why; /* for the reader of this table; docs/hosts.md repeats it */
 	unsigned int when;
 };
 
