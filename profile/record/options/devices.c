@@ -12,7 +12,10 @@
 
 #define RATE_LONGEST 31u
 
-/* Copies the value behind "WORD=" without "/s". Returns false if the setting is another one, or too long. */
+/*
+ * Copies the value after "WORD=" without "/s". Returns false if it is another setting, or if it is
+ * too long.
+ */
 static bool value_of(const char *setting, size_t len, const char *word, char out[RATE_LONGEST + 1])
 {
 	size_t n = strlen(word);
@@ -62,14 +65,16 @@ static bool parse_port(const char **s, uint16_t *out)
 	return v > 0;
 }
 
-/* tcp:PORT-:PORT or udp:..., up to a comma or the end; as QEMU has it without addresses. */
+/*
+ * Parses "tcp:PORT-:PORT" or "udp:...", up to a comma or the end, as in QEMU but without addresses.
+ */
 static bool parse_forward(const char **s, struct net_forward *f)
 {
 	f->udp = !strncmp(*s, "udp:", 4);
 	if (!f->udp && strncmp(*s, "tcp:", 4))
 		return false;
 	*s += 4;
-	if (**s == ':') /* with an empty host address, too */
+	if (**s == ':') /* an empty host address is accepted, too */
 		++*s;
 	if (!parse_port(s, &f->host) || strncmp(*s, "-:", 2))
 		return false;
@@ -77,7 +82,7 @@ static bool parse_forward(const char **s, struct net_forward *f)
 	return parse_port(s, &f->guest) && (!**s || **s == ',');
 }
 
-/* A word up to a comma or the end. */
+/* Returns whether the word is next, up to a comma or the end, and skips it. */
 static bool is_next(const char **s, const char *word)
 {
 	size_t n = strlen(word);
@@ -88,7 +93,10 @@ static bool is_next(const char **s, const char *word)
 	return true;
 }
 
-/* A limit behind a comma. Returns 1 with *s behind it, 0 if there is another setting, or -EINVAL. */
+/*
+ * Parses a limit after a comma. Returns 1 with *s behind it, 0 if there is another setting, or
+ * -EINVAL.
+ */
 static int parse_limit(const char **s, struct rate_limit *limit, struct err *e)
 {
 	size_t n = **s == ',' ? strcspn(*s + 1, ",") : 0;

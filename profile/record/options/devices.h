@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * devices: those of `kvmprof run`'s options that give the guest virtio devices.
+ * devices: the options of `kvmprof run` that give the guest virtio devices. All functions are
+ * called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_OPTIONS_DEVICES_H
 #define KVMPROF_PROFILE_RECORD_OPTIONS_DEVICES_H
@@ -10,16 +11,16 @@
 
 struct vm_config;
 
-/* virtio, rng, virtio-console, net. */
+/* Rows of --virtio, --rng, --virtio-console and --net. */
 extern const struct option_row run_device_rows[];
 
-/* What was asked for, into the machine's configuration. */
+/* Copies the requested devices into the machine's configuration, which borrows strings from *o. */
 void run_options_devices(const struct run_options *o, struct vm_config *cfg);
 
 /*
- * Parses a limit of a device, which is a setting behind its name: "rate=" SIZE ["/s"] or NAME "=" NUMBER ["/s"].
- * The setting has `len` bytes, and operations have the given name ("iops"). Returns 1 if it was one, 0 if it is
- * another one, -EINVAL with what is wrong.
+ * Parses a limit of a device, which is a setting after its name: "rate=" SIZE ["/s"] or NAME "="
+ * NUMBER ["/s"]. `setting` has `len` bytes; `name` is the name of the limit of operations ("iops").
+ * Returns 1 if it is a limit, 0 if it is another setting, or -EINVAL with the reason in *e.
  */
 int run_options_rate_parse(struct rate_limit *out, const char *setting, size_t len,
 			   const char *name, struct err *e);

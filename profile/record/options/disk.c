@@ -10,7 +10,9 @@
 
 #define OPTION_STRUCT struct run_options
 
-/* The next part, up to a single comma; *text is behind it then, or NULL at the end. */
+/*
+ * Copies the next part, up to a single comma. *text is then behind the comma, or NULL at the end.
+ */
 static int next_part(const char **text, char *out, size_t cap, const char *whole, struct err *e)
 {
 	const char *s = *text;
@@ -50,7 +52,7 @@ static int take_setting(struct run_disk *d, const char *s, const char *text, str
 		return set_write(d, DISK_WRITABLE, text, e);
 	if (!strncmp(s, "overlay=", 8) && s[8]) {
 		ret = set_write(d, DISK_OVERLAY_FILE, text, e);
-		strcpy(d->overlay, s + 8); /* both are of PATH_MAX */
+		strcpy(d->overlay, s + 8); /* both have PATH_MAX bytes */
 		return ret;
 	}
 	if (!strncmp(s, "serial=", 7) && s[7]) {
@@ -102,7 +104,7 @@ static int parse_disk(void *at, char *arg, struct err *e)
 
 	if (ret)
 		return ret;
-	/* An IMAGE that is a disk takes one place. */
+	/* An IMAGE that is a disk needs one place. */
 	if (d->n == VM_MAX_DISKS - 1)
 		return err_set(e, E2BIG, "%.200s: more than %u disks", arg, VM_MAX_DISKS - 1);
 	d->text[d->n++] = arg;

@@ -2,10 +2,12 @@
 /*
  * disk: the disks that `kvmprof run` gives to its guest.
  *
- *	disk := PATH {"," setting}
- *	setting := "readonly" | "writable" | "overlay=" FILE | "serial=" TEXT | "rate=" SIZE | "iops=" NUMBER
+ *   disk := PATH {"," setting}
+ *   setting := "readonly" | "writable" | "overlay=" FILE | "serial=" TEXT | "rate=" SIZE |
+ *              "iops=" NUMBER
  *
- * A comma within PATH, FILE or TEXT is written twice, as for QEMU.
+ * A comma within PATH, FILE or TEXT is written twice, as for QEMU. All functions are called by the
+ * main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_OPTIONS_DISK_H
 #define KVMPROF_PROFILE_RECORD_OPTIONS_DISK_H
@@ -17,18 +19,18 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* disk, overlay-max, writable; about a struct run_options. */
+/* Rows of --disk, --overlay-max and --writable, whose struct is run_options. */
 extern const struct option_row run_disk_rows[];
 
-/* Part of struct run_options. */
+/* A part of struct run_options. */
 struct run_disk_options {
-	const char *text[VM_MAX_DISKS]; /* as given; one place is left for IMAGE */
+	const char *text[VM_MAX_DISKS]; /* as given, borrowed; one place is left for IMAGE */
 	unsigned int n;
 	bool writable;	      /* --writable */
-	uint64_t overlay_max; /* bytes; 0: half of the memory that is available */
+	uint64_t overlay_max; /* bytes; 0: half of the available memory */
 };
 
-/* One --disk, taken apart. */
+/* A parsed --disk. */
 struct run_disk {
 	char path[PATH_MAX], overlay[PATH_MAX];
 	char serial[DISK_SERIAL_LEN + 1];
@@ -36,7 +38,7 @@ struct run_disk {
 	struct rate_limit limit;
 };
 
-/* -EINVAL with what is wrong. */
+/* Parses the value of a --disk. Returns 0, or -EINVAL with the reason in *e. */
 int run_options_disk_parse(struct run_disk *out, const char *text, struct err *e);
 
 #endif

@@ -27,12 +27,12 @@ const struct option_row run_exact_rows[] = {
 	{ 0 },
 };
 
-/* An option that is not here is refused, so that none can be given in vain. */
+/* An option that is not in this list is refused, so that none is ignored. */
 static const char *const takes[] = {
 	/* the guest */
 	"engine", "repeat", "call-counts", "boot", "memory", "vcpus", "initrd", "kernel", "root",
 	"append", "cmdline", "disk", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
-	/* when, what and how */
+	/* times, events and samples */
 	"duration", "reboot", "delay", "samples", "start-on", "stop-on", "mark", "start-at",
 	"stop-at", "mark-at", "event", "count", "stack-size", "max-stack", "no-jitter", "cpu",
 	"symbols", "guest-root", "debuginfo",
@@ -41,7 +41,7 @@ static const char *const takes[] = {
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help"
 };
 
-/* And why not, where that is not plain from its name. */
+/* The reason why an option is refused, if that is not obvious from its name. */
 static const struct {
 	const char *name, *why;
 } whys[] = {
@@ -77,7 +77,7 @@ static int exact_refuse(const struct run_options *o, const char *name)
 				 why ? ": " : "", why ? why : "");
 }
 
-/* Only disks that are the same for the next run. */
+/* Accepts only disks that are the same in the next run. */
 static int exact_check_disks(const struct run_options *o)
 {
 	struct run_disk d;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * exact: which options of `kvmprof run` go with --engine exact.
+ * exact: the options of `kvmprof run` that --engine exact supports. All functions are called by the
+ * main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_OPTIONS_EXACT_H
 #define KVMPROF_PROFILE_RECORD_OPTIONS_EXACT_H
@@ -11,12 +12,15 @@
 
 struct run_options;
 
-/* engine, repeat. */
+/* Rows of --engine and --repeat. */
 extern const struct option_row run_exact_rows[];
 
-/* Does an option mean something there? By its long name. */
+/* Returns whether --engine exact supports the option with this long name. */
 bool run_options_exact_takes(const char *name);
-/* -1, or 2 after a line that says what does not fit, and why. */
+/*
+ * Returns -1 if the options fit each other; otherwise prints the reason in one line and returns the
+ * exit status 2.
+ */
 int run_options_exact_check(struct run_options *o);
 
 #endif

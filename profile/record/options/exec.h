@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * exec: the options of `kvmprof run` about a command to run in the guest and the
- * files that it finds there.
+ * exec: the options of `kvmprof run` for a command to run in the guest and for the files that it
+ * finds there. All functions are called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_OPTIONS_EXEC_H
 #define KVMPROF_PROFILE_RECORD_OPTIONS_EXEC_H
@@ -10,10 +10,10 @@
 #include "profile/record/rootfs/exec_options.h"
 
 struct run_options;
-/* About a struct run_options. */
+/* Rows whose struct is run_options. */
 extern const struct option_row run_exec_rows[];
 
-/* Do they fit one another? NULL, or a message of one line. */
+/* Returns NULL if the options fit each other, else a static message of one line. */
 const char *run_options_exec_check(const struct run_options *run);
 
 #endif

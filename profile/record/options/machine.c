@@ -109,12 +109,15 @@ const struct option_row run_host_rows[] = {
 
 /* -- the demo guest ----------------------------------------------------------------------- */
 
-/* Words of a Linux command line that name what a RAM disk or a disk has. */
+/* Words of a Linux command line that refer to something on a RAM disk or a disk. */
 static const char *const linux_words[] = {
 	"root", "rootfstype", "rootflags", "rootwait", "rootdelay", "init", "rdinit", "initrd",
 };
 
-/* Returns the first word of a command line that is "NAME" or "NAME=...", NULL for none; *len is its length. */
+/*
+ * Returns the first word of a command line that is "NAME" or "NAME=...", or NULL; *len is its
+ * length.
+ */
 static const char *find_word(const char *line, const char *name, size_t *len)
 {
 	size_t n = strlen(name);
@@ -158,7 +161,7 @@ const char *run_options_demo_check(const struct run_options *o, char *buf, size_
 		{ "--share", o->exec.nshare > 0 },
 		{ "--guest-root", o->guest_root != NULL },
 		{ "--debuginfo", o->debuginfo != NULL },
-		/* Its own kernel's names in memory are looked for, as in any other. */
+		/* Its own kernel's symbols can be read from memory as any other's. */
 		{ "--symbols", o->symbols && strcmp(o->symbols, "live") != 0 },
 	};
 	size_t len;

@@ -18,7 +18,7 @@
 
 #define OPTION_STRUCT struct run_options
 
-#define WHOLE_MAX 1000000000000000u /* of samples and periods; exact as a double, too */
+#define WHOLE_MAX 1000000000000000u /* of samples and periods; exactly representable as a double */
 
 int run_options_wrong(const struct run_options *o, const char *fmt, ...)
 {
@@ -240,7 +240,7 @@ const struct option_row run_option_rows[] = {
 	{ 0 },
 };
 
-/* The first option that is about the machine, which a snapshot has already, or about KVM. */
+/* Notes the first option that is about the machine, which a snapshot has already, or about KVM. */
 static void note_option(void *at, const struct option_row *row)
 {
 	struct run_options *o = at;
@@ -302,7 +302,7 @@ void run_options_default(struct run_options *o)
 	};
 }
 
-/* What fits one another; -1 or an exit status. */
+/* Checks options that fit each other only in part. Returns -1 or an exit status. */
 static int check_kept(struct run_options *o)
 {
 	struct events_rate rate = run_options_rate(o);
@@ -365,7 +365,7 @@ uint64_t run_options_off_cpu_ns(const struct run_options *o)
 
 int run_options_check_machine(const struct run_options *o)
 {
-	/* Beside a snapshot --share says where its shares are. */
+	/* With a snapshot --share gives the current paths of its shares. */
 	const char *exec = o->snapshot.from ? NULL : run_options_exec_check(o);
 	char why[RUN_DEMO_WHY];
 	const char *demo = run_options_demo_check(o, why, sizeof(why));
@@ -377,7 +377,7 @@ int run_options_check_machine(const struct run_options *o)
 		return run_options_wrong(o, "%s", demo);
 	if (exec)
 		return run_options_wrong(o, "%s", exec);
-	/* A snapshot tells its vCPUs later. */
+	/* The number of vCPUs of a snapshot is known later. */
 	if (o->vcpu_list && !o->snapshot.from && run_options_vcpus(o, o->vcpus) == 0)
 		return run_options_wrong(o, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
 					 o->vcpu_list);
@@ -405,20 +405,20 @@ int run_options_take(const struct option_set *set, void *at, int argc, char **ar
 
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
-	static char name[32]; /* the profile's header still reads argv later */
+	static char name[32]; /* the profile's header reads argv later */
 	const char *command = o->command;
 	uint64_t size;
 	int ret, end;
 
 	run_options_default(o);
 	if (command && strcmp(command, "run") != 0) {
-		/* One that shows what happens, and keeps a profile only when asked to. */
+		/* A command that shows events, and keeps a profile only on request. */
 		o->command = command;
 		o->output = NULL;
 	}
 	snprintf(name, sizeof(name), "kvmprof %s", o->command);
 	argv[0] = name;
-	/* What stands behind "--" is a command, with its own options. */
+	/* After "--" comes a command with its own options. */
 	for (end = 1; end < argc && strcmp(argv[end], "--") != 0;)
 		end++;
 	if (end + 1 < argc) {
@@ -429,7 +429,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 	ret = run_options_take(&run_set, o, argc, argv, o);
 	if (ret >= 0)
 		return ret;
-	/* -m and --memory have a size, --mem none. */
+	/* -m and --memory take a size, --mem does not. */
 	if (o->mem && optind < argc && access(argv[optind], F_OK) != 0 &&
 	    number_size(argv[optind], &size))
 		return run_options_wrong(
@@ -441,7 +441,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 					 argv[optind]);
 	if (o->connect && !o->domain)
 		return run_options_wrong(o, "--connect %s: only --domain asks libvirt", o->connect);
-	/* First: what goes with no snapshot at all need not be told what it lacks. */
+	/* Checked first: an option that no snapshot supports needs no further message. */
 	ret = run_options_snapshot_check(o);
 	if (ret >= 0)
 		return ret;

@@ -48,17 +48,16 @@ const struct option_row run_snapshot_rows[] = {
 };
 
 /*
- * What is about the run and not about the machine, which the snapshot has already: these go
- * with --snapshot. An option that is not here is refused beside it, so that none can be
- * given in vain.
+ * The options about the run, which may be given with --snapshot; those about the machine are in the
+ * snapshot. An option that is not in this list is refused, so that none is ignored.
  */
 static const char *const goes_with[] = {
-	/* what the host does for the machine */
+	/* the host's resources for the machine */
 	"hugepages", "numa", "pin",
-	/* where things are on this host; profile/record/run/snapshot.c checks that they fit */
+	/* paths on this host; profile/record/run/snapshot.c checks that they fit */
 	"disk", "overlay-max", "net", "share", "snapshot-trust", "guest-root", "debuginfo",
 	"symbols",
-	/* when, what and how */
+	/* times, events and samples */
 	"duration", "delay", "samples", "start-on", "stop-on", "start-at", "stop-at", "mark",
 	"mark-at", "event", "freq", "count", "strict-event", "no-jitter", "max-overhead",
 	"stack-size", "max-stack", "cpu", "ring-size", "overwrite", "control", "mem", "python",
@@ -66,7 +65,7 @@ static const char *const goes_with[] = {
 	/* results */
 	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help",
-	/* and another one */
+	/* another snapshot */
 	"snapshot", "snapshot-save", "snapshot-at", "snapshot-on", "at", "snapshot-continue"
 };
 
@@ -84,7 +83,7 @@ static int snapshot_refuse(const struct run_options *o, const char *dashes, cons
 				 dashes, what);
 }
 
-/* -1: nothing of the machine is given beside it. */
+/* Returns -1 if no option about the machine is given. */
 static int check_machine(const struct run_options *o)
 {
 	if (o->image)

@@ -2,8 +2,9 @@
 /*
  * run_place: the addresses of a PLACE, the value of --start-at and similar options:
  *
- * FUNCTION[+OFFSET]     FUNCTION as in profile/format/names/function.h; several addresses only with
- * #all 0xADDRESS
+ *   FUNCTION[+OFFSET]     FUNCTION as in profile/format/names/function.h; several addresses only
+ *                         with #all
+ *   0xADDRESS
  */
 #ifndef KVMPROF_PROFILE_RECORD_RUN_PLACE_H
 #define KVMPROF_PROFILE_RECORD_RUN_PLACE_H
