@@ -35,14 +35,14 @@
 #define GUARD SANDBOX_KIND(THREAD_ATTACH_GUARD)
 #define MSR SANDBOX_KIND(THREAD_MSR_FILTER)
 #define PROBE SANDBOX_KIND(THREAD_PROBE)
-/* Threads of a run of our own, then those that reach another process's machine. */
+/* Threads of a run of its own machine, then those that access another process's machine. */
 #define OWN                                                                                    \
 	(MAIN | VCPU | DISK | POLL | P9 | FILES | REST | USER | SLIRP | TAP | PIT | CONSUMER | \
 	 CONSOLE | CONTROL | MSR | KEEPER | PROBE)
 #define ALL (OWN | TRACER | GDB | LIBVIRT | ATTACH | SERVE | LINK | GUARD)
 /*
- * Threads that carry out requests to disks: vCPUs do what needs no waiting, and the main thread what came
- * while the machine was saved.
+ * Threads that carry out requests to disks: vCPUs carry out those that need no waiting, and the
+ * main thread those that came while the machine was saved.
  */
 #define BLK (MAIN | VCPU | DISK | POLL)
 /* Threads that raise interrupts. */
@@ -67,7 +67,10 @@
 	ENTRY(ptrace, SANDBOX_FIRST, request, #request, kinds, SANDBOX_ALWAYS)
 
 const struct sandbox_call sandbox_calls[] = {
-	/* What libc needs for locks, memory (qsort(3) asks how much there is) and an end in order. */
+	/*
+	 * Calls that libc needs for locks, memory (qsort(3) reads how much there is) and an orderly
+	 * exit.
+	 */
 	CALL(futex, ALL),
 	CALL_IF(mmap, SANDBOX_NO_EXEC, ALL),
 	CALL_IF(mprotect, SANDBOX_NO_EXEC, ALL),
@@ -81,21 +84,21 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(restart_syscall, ALL),
 	CALL(exit, (ALL & ~MAIN)),
 	CALL(exit_group, ALL),
-	/* A clock that is no TSC has no vDSO. */
+	/* Without a TSC the vDSO cannot read a clock. */
 	CALL(clock_gettime, ALL),
-	/* The end of a device's process is awaited for a limited time: MAIN, VCPU, P9, USER. */
+	/* Waiting for the end of a device's process is limited: MAIN, VCPU, P9, USER. */
 	CALL(clock_nanosleep,
 	     CONSUMER | CONTROL | MAIN | VCPU | P9 | USER | TRACER | GDB | ATTACH | SERVE),
-	CALL(setitimer, MAIN), /* base/signals.h: for the end, and when a signal comes */
+	CALL(setitimer, MAIN), /* base/signals.h: at the end, and when a signal comes */
 	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | SLIRP | TRACER | GDB | LIBVIRT),
 	CALL(gettid, VCPU | CONSUMER | TRACER | GDB | LIBVIRT), /* abort(3): base/fault.h */
 	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER | TRACER | GDB | LIBVIRT),
-	/* How the process of a share, of the network or of results has ended. */
+	/* Reads how the process of a share, of the network or of results has ended. */
 	CALL_IF(wait4, SANDBOX_NO_WAIT, MAIN | VCPU | P9 | USER | CONTROL),
 	CALL_WHEN(wait4, SANDBOX_QEMU, MAIN | CONSUMER),
 	CALL_WHEN(pidfd_send_signal, SANDBOX_QEMU, MAIN | CONSUMER),
 
-	/* Bytes of descriptors that are open. */
+	/* Access to descriptors that are open. */
 	CALL(read, KEEPER | MAIN | VCPU | P9 | FILES | USER | SLIRP | TAP | CONSUMER | CONTROL |
 			   TRACER | GDB | LIBVIRT | ATTACH | SERVE | LINK),
 	CALL(write, ALL),
@@ -104,7 +107,10 @@ const struct sandbox_call sandbox_calls[] = {
 			   LIBVIRT | ATTACH | GUARD),
 	CALL_WHEN(poll, SANDBOX_QEMU, CONSUMER),
 	CALL_WHEN(ppoll, SANDBOX_QEMU, CONSUMER),
-	/* It asks the stub for memory itself; the main thread lets the machine go on. */
+	/*
+	 * The consumer requests memory from the stub itself; the main thread lets the machine
+	 * continue.
+	 */
 	CALL_WHEN(poll, SANDBOX_GDB, CONSUMER),
 	CALL_WHEN(sendto, SANDBOX_GDB, CONSUMER | MAIN),
 	CALL_WHEN(recvfrom, SANDBOX_GDB, CONSUMER | MAIN),
@@ -117,13 +123,13 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(lseek, BLK | FILES | SLIRP | CONSUMER | TRACER),
 	CALL(close, KEEPER | MAIN | VCPU | P9 | FILES | USER | SLIRP | CONSUMER | CONTROL | TRACER |
 			    GDB | LIBVIRT | ATTACH),
-	/* A signal's owner is set by no command but those of a counter that is opened again. */
+	/* No command sets a signal's owner except those of a counter that is opened again. */
 	FCNTL(F_GETFD, MAIN | FILES | SLIRP | CONSUMER),
 	FCNTL(F_SETFD, MAIN | KEEPER | FILES | SLIRP | CONSUMER),
 	FCNTL(F_GETFL, MAIN | KEEPER | FILES | SLIRP | CONSUMER),
 	CALL_IF(fcntl, SANDBOX_SETFL, MAIN | FILES | SLIRP | CONSUMER),
 	FCNTL(F_DUPFD_CLOEXEC, MAIN | FILES | CONSUMER),
-	FCNTL(F_ADD_SEALS, MAIN | CONSUMER), /* of files in memory */
+	FCNTL(F_ADD_SEALS, MAIN | CONSUMER), /* of memory files */
 	FCNTL_WHEN(F_SETOWN_EX, SANDBOX_COUNTERS, VCPU),
 	FCNTL_WHEN(F_SETSIG, SANDBOX_COUNTERS, VCPU),
 	FCNTL_WHEN(F_SETFL, SANDBOX_COUNTERS, VCPU),
@@ -135,8 +141,9 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(fstat, ALL),
 
 	/*
-	 * Files by name. Landlock says where. Threads that carry out a guest's requests have none of these:
-	 * their files are open before their lists are in force (thread_start_early()).
+	 * Files by name, which Landlock restricts. Threads that carry out a guest's requests have
+	 * none of these: their files are open before their lists take effect
+	 * (thread_start_early()).
 	 */
 	CALL(openat, KEEPER | MAIN | FILES | SLIRP | CONSUMER | TRACER),
 	CALL(openat2, FILES | CONSUMER | KEEPER),
@@ -164,7 +171,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL_IF(utimensat, SANDBOX_NO_PATH, FILES),
 	CALL(memfd_create, MAIN | CONSUMER | TRACER),
 
-	/* The vCPU's own timers and counters, and where it runs. */
+	/* The vCPU's own timers and counters, and its processor. */
 	CALL(timer_create, VCPU),
 	CALL(timer_settime, VCPU),
 	CALL(timer_delete, VCPU),
@@ -180,7 +187,7 @@ const struct sandbox_call sandbox_calls[] = {
 	IOCTL(PERF_EVENT_IOC_PERIOD, VCPU | TRACER),
 	IOCTL(PERF_EVENT_IOC_SET_FILTER, VCPU | TRACER),
 
-	/* KVM: the guest runs, is looked at, and gets interrupts. */
+	/* KVM: runs the guest, reads its state, and raises interrupts. */
 	IOCTL(KVM_RUN, VCPU),
 	IOCTL(KVM_GET_REGS, VCPU | MAIN),
 	IOCTL(KVM_SET_REGS, VCPU),
@@ -214,7 +221,7 @@ const struct sandbox_call sandbox_calls[] = {
 	IOCTL(KVM_GET_CLOCK, MAIN),
 	IOCTL(KVM_GET_DEVICE_ATTR, MAIN), /* the offset of a vCPU's TSC */
 
-	/* A reset: what a vCPU and the machine were before the first instruction. */
+	/* A reset restores a vCPU and the machine to their state before the first instruction. */
 	IOCTL_WHEN(KVM_SET_REGS, SANDBOX_REBOOTS, MAIN),
 	IOCTL_WHEN(KVM_SET_SREGS, SANDBOX_REBOOTS, MAIN),
 	IOCTL_WHEN(KVM_SET_MSRS, SANDBOX_REBOOTS, MAIN),
@@ -228,7 +235,7 @@ const struct sandbox_call sandbox_calls[] = {
 	IOCTL_WHEN(KVM_SET_PIT2, SANDBOX_REBOOTS, MAIN),
 	IOCTL_WHEN(KVM_SET_GUEST_DEBUG, SANDBOX_REBOOTS, MAIN),
 
-	/* A person's terminal. */
+	/* The user's terminal. */
 	IOCTL(TCGETS, MAIN | SLIRP),
 	IOCTL(TIOCGWINSZ, MAIN | CONSOLE),
 
@@ -248,10 +255,10 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(getsockopt, SLIRP | CONTROL),
 	CALL(setsockopt, SLIRP),
 	CALL(shutdown, SLIRP | USER | MAIN | VCPU | P9 | CONTROL |
-			       SERVE), /* shares' processes end their sockets, too */
+			       SERVE), /* shares' processes close their sockets with it, too */
 	IOCTL(FIONREAD, SLIRP),
 
-	/* attach: another process's machine, and this host's kernel by programs of BPF. */
+	/* attach: another process's machine, and BPF programs in this host's kernel. */
 	PTRACE(PTRACE_SEIZE, TRACER),
 	PTRACE(PTRACE_INTERRUPT, TRACER),
 	PTRACE(PTRACE_LISTEN, TRACER),
@@ -288,11 +295,11 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(epoll_create1, TRACER),
 	CALL(epoll_ctl, TRACER),
 	CALL(sched_yield, TRACER),
-	CALL(statfs, TRACER), /* libbpf: where tracefs is */
+	CALL(statfs, TRACER), /* libbpf: finds tracefs */
 	CALL(prlimit64, TRACER),
 	CALL(sendto, GDB | LIBVIRT),
 	CALL(recvfrom, GDB | LIBVIRT),
-	CALL(sendmsg, LIBVIRT | ATTACH), /* what the other process begins with */
+	CALL(sendmsg, LIBVIRT | ATTACH), /* starts the protocol with the other process */
 	CALL(recvmsg, LIBVIRT),
 	CALL(writev, LIBVIRT),
 	CALL(shutdown, GDB | LIBVIRT),
@@ -301,16 +308,19 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(getsockname, LIBVIRT),
 	CALL(getpeername, LIBVIRT),
 	CALL_IF(openat, SANDBOX_FAILS,
-		LIBVIRT), /* it says why its daemon is gone, and looks for catalogs */
+		LIBVIRT), /* it reports why its daemon is gone, and searches for catalogs */
 	CALL(gettimeofday, LIBVIRT),
 	FCNTL(F_GETFD, LIBVIRT),
 	FCNTL(F_SETFD, LIBVIRT),
 	FCNTL(F_GETFL, LIBVIRT),
 	CALL_IF(fcntl, SANDBOX_SETFL, LIBVIRT),
 
-	/* One request while the machine is made. */
+	/* One request while the machine is created. */
 	IOCTL(KVM_X86_SET_MSR_FILTER, MSR),
-	/* The probe guest; before the lists are in force, and ended before the guest begins. */
+	/*
+	 * The probe guest, which runs before the lists take effect and has ended before the guest
+	 * begins.
+	 */
 	CALL(close, PROBE),
 
 	/* The profile's header: the host and its processors. */

@@ -19,10 +19,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* More than the calls of any x86-64 kernel so far; above it only the number is told. */
+/* More than the calls of any x86-64 kernel so far; a larger number is printed without a name. */
 #define CALLS_MAX 512
 
-/* The Makefile makes this list of the kernel's header <asm/unistd_64.h>. */
+/* The Makefile makes this list from the kernel's header <asm/unistd_64.h>. */
 static const char *const call_names[CALLS_MAX] = {
 #include <syscall_names.h>
 };
@@ -32,9 +32,9 @@ struct filter {
 	unsigned short len;
 };
 
-/* Made before the first thread of its kind is there; const afterwards. */
+/* Made before the first thread of its kind exists; constant afterwards. */
 static struct filter filters[THREAD_KINDS];
-/* Written by filter_prepare() and const afterwards, but for `pid` and `told`. */
+/* Written by filter_prepare() and constant afterwards, except for `pid` and `told`. */
 static enum filter_mode filter_mode;
 static struct program_config filter_config;
 static atomic_bool told[THREAD_KINDS][CALLS_MAX];
@@ -42,8 +42,8 @@ static atomic_bool told[THREAD_KINDS][CALLS_MAX];
 static __thread enum thread_kind filter_kind;
 
 /*
- * syscall(2) from one place: its address is what a program lets pass in FILTER_TELLS. Arguments:
- * the number, then a pointer to six words.
+ * A syscall(2) at a single address, for which a program allows every call in FILTER_TELLS.
+ * Arguments: the number, then a pointer to six words.
  */
 long filter_syscall(long number, const long *args);
 extern const char filter_syscall_after[];
@@ -71,7 +71,7 @@ bool filter_probe(void)
 	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-/* -- the line ---------------------------------------------------------------------------- */
+/* -- the printed line ------------------------------------------------------------------- */
 
 struct filter_line {
 	char text[256];
@@ -100,7 +100,7 @@ static void line_add_number(struct filter_line *l, uint64_t v, unsigned int base
 	line_add(l, digits + at);
 }
 
-/* "openat (257)", "ioctl (16) with request 0x5401" */
+/* Appends "openat (257)" or "ioctl (16) with request 0x5401". */
 static void line_add_call(struct filter_line *l, int number, uint64_t second)
 {
 	if (number >= 0 && number < CALLS_MAX && call_names[number]) {
@@ -116,9 +116,12 @@ static void line_add_call(struct filter_line *l, int number, uint64_t second)
 	}
 }
 
-/* -- what happens at a call outside of the list -------------------------------------------- */
+/* -- a call that is not in the list ----------------------------------------------------- */
 
-/* On the thread that made it. Only what a handler may do, and calls that are in each list. */
+/*
+ * Runs on the thread that made the call. It may do only what a handler may, with calls that are in
+ * each list.
+ */
 static void on_bad_call(int signo, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -128,7 +131,7 @@ static void on_bad_call(int signo, siginfo_t *info, void *context)
 	bool tells = filter_mode == FILTER_TELLS;
 	struct filter_line l = { .len = 0 };
 
-	/* The profile ends there, and the guest goes on: profile/record/pipeline/pipeline.h. */
+	/* The profile ends, and the guest continues: profile/record/pipeline/pipeline.h. */
 	if (!tells)
 		fault_end_thread(signo, info, context,
 				 number >= 0 && number < CALLS_MAX ? call_names[number] : NULL);
@@ -205,7 +208,7 @@ int filter_enter(enum thread_kind kind)
 	sigemptyset(&set);
 	sigaddset(&set, SIGSYS);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	/* Other flags: none. Speculation stays as it is, since no code of a guest's runs here. */
+	/* No other flags. Speculation stays enabled, since no code of the guest runs here. */
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
 		       &program) < 0
 		       ? -errno

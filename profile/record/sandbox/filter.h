@@ -2,10 +2,11 @@
 /*
  * filter: the table of calls.h as programs for seccomp(2), one for each kind of thread.
  *
- * Programs are made once (program.h), before the first thread of a kind is there. The first call outside of its
- * list traps: the handler writes a line that names the call and the thread, and ends the process with
- * status 1, so that what was recorded lies complete up to then where a killed run leaves it
- * (profile/format/perfdata/leftover.h); a guarded thread (base/fault.h) ends alone, and whose it is tells of it. Calls of other architectures kill at once.
+ * Programs are made once (program.h), before the first thread of a kind exists. The first call that
+ * is not in a thread's list traps: the handler prints a line that names the call and the thread,
+ * and ends the process with status 1, so that the samples up to then are complete where a killed
+ * run leaves them (profile/format/perfdata/leftover.h). A guarded thread (base/fault.h) ends alone,
+ * and its owner reports that. Calls of other architectures kill the process.
  */
 #ifndef KVMPROF_PROFILE_RECORD_SANDBOX_FILTER_H
 #define KVMPROF_PROFILE_RECORD_SANDBOX_FILTER_H
@@ -16,24 +17,29 @@
 #include <stdbool.h>
 
 enum filter_mode {
-	FILTER_ENDS,  /* the process */
-	FILTER_TELLS, /* a line for each call and kind of thread, and the call is made */
+	FILTER_ENDS,  /* a call outside of the list ends the process */
+	FILTER_TELLS, /* a line is printed for each call and kind of thread, and the call is made */
 };
 
-/* Is there seccomp(2) with filters that trap? */
+/* Returns whether the kernel has seccomp(2) with filters that trap. */
 bool filter_probe(void);
 
 /*
- * Main thread, once, before others enter: the handler of SIGSYS. It uses the plan's signals, gdb and counters.
+ * Installs the handler of SIGSYS. Called once by the main thread, before other functions below. It
+ * uses signals, gdb and counters of *plan.
  */
 void filter_prepare(enum filter_mode mode, const struct sandbox_plan *plan);
 
 /*
- * The program of a kind, once (some microseconds). After filter_prepare(), by one thread at a time, before
- * filter_enter(). -EPERM: the kind has no list; -errno.
+ * Makes the program of a kind (some microseconds), once. Called after filter_prepare(), by one
+ * thread at a time, before filter_enter(). Returns 0, -EPERM if the kind has no list, or another
+ * -errno.
  */
 int filter_make(enum thread_kind kind);
-/* On the thread itself. -EPERM: its kind has no list; -errno. */
+/*
+ * Restricts the calling thread, for ever. Returns 0, -EPERM if its kind has no list, or another
+ * -errno.
+ */
 int filter_enter(enum thread_kind kind);
 
 #endif

@@ -24,7 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A directory that each system has: the child's file system is put together there, in its own namespace. */
+/*
+ * A directory that every system has: the child's file system is built there, in its own namespace.
+ */
 #define BASE "/tmp"
 #define NEW "/new"
 #define OLD "/old"
@@ -40,9 +42,12 @@ struct attr {
 	uint64_t set, clear, propagation, userns_fd;
 };
 
-/* -- in the parent ------------------------------------------------------------------------------------- */
+/*
+ * -- in the parent
+ * -------------------------------------------------------------------------------------
+ */
 
-/* In a child that ends at once: the same as jail_enter() does first. */
+/* Tries in a child that ends at once whether the first steps of jail_enter() work. */
 static bool jail_can(unsigned long namespaces)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -62,7 +67,10 @@ static void jail_choose_user(struct jail *j)
 
 	j->uid = geteuid();
 	j->gid = getegid();
-	/* Without a namespace of its own we could not end it: that takes CAP_KILL, which a run gives up. */
+	/*
+	 * Without our own user namespace the child could not be ended: that takes CAP_KILL, which a
+	 * run gives up.
+	 */
 	if (!(j->namespaces & CLONE_NEWUSER) || !rights_choose_user(&other))
 		return;
 	j->other_user = true;
@@ -105,7 +113,7 @@ static void jail_put(struct jail *j, const char *path, bool in_root)
 		j->failed = true;
 }
 
-/* The child could not read this as another user: it stays ours. */
+/* Keeps our user for the child, which could not read this path as another user. */
 static void jail_keep_user(struct jail *j)
 {
 	j->other_user = false;
@@ -162,7 +170,7 @@ static int write_file(pid_t pid, const char *name, const char *text)
 	return fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
 }
 
-/* Root puts the child's file system together as root, which is then nobody's whom it could become. */
+/* Root builds the child's file system as root, which the child cannot become afterwards. */
 static int write_map(const struct jail *j, pid_t pid, const char *name, unsigned int own,
 		     unsigned int other)
 {
@@ -181,7 +189,7 @@ int jail_made(const struct jail *j, pid_t pid)
 
 	if (!(j->namespaces & CLONE_NEWUSER))
 		return 0;
-	/* Without privileges a map of groups is allowed only so. */
+	/* An unprivileged map of groups requires this. */
 	ret = j->other_user ? 0 : write_file(pid, "setgroups", "deny");
 	if (ret)
 		return ret;
@@ -189,7 +197,10 @@ int jail_made(const struct jail *j, pid_t pid)
 	return ret ? ret : write_map(j, pid, "uid_map", geteuid(), j->uid);
 }
 
-/* -- in the child: its file system -------------------------------------------------------------------- */
+/*
+ * -- in the child: its file system
+ * --------------------------------------------------------------------
+ */
 
 static int jail_mkdirs(char *path)
 {
@@ -202,12 +213,12 @@ static int jail_mkdirs(char *path)
 	return 0;
 }
 
-/* All mounts below it, too, where the kernel can do that in one go. */
+/* Includes all mounts below it, if the kernel can do that in one call. */
 static int jail_read_only(const char *path, bool device)
 {
 	struct attr attr = { .set = ATTR_NOSUID | ATTR_RDONLY | (device ? 0 : ATTR_NODEV) };
 
-	/* A device is written to, which a mount that is read only allows; its node stays as it is. */
+	/* A read-only mount allows writing to a device; only its node stays unchanged. */
 	if (syscall(NR_MOUNT_SETATTR, AT_FDCWD, path, /* AT_RECURSIVE */ 0x8000, &attr,
 		    sizeof(attr)) == 0)
 		return 0;
@@ -218,7 +229,7 @@ static int jail_read_only(const char *path, bool device)
 		       : 0;
 }
 
-/* As /bin is, on most systems. */
+/* /bin is such a link on most systems. */
 static int jail_copy_link(const char *from, const char *to)
 {
 	char target[PATH_MAX];
@@ -251,14 +262,17 @@ static int jail_bind(const char *path)
 		fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 		ret = fd < 0 ? errno == EROFS || errno == EACCES ? 1 : -errno : close(fd);
 	}
-	if (ret) /* 1: it lies in a directory that is there already */
+	if (ret) /* 1: it lies in a directory that exists already */
 		return ret > 0 ? 0 : ret;
 	if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
 		return -errno;
 	return jail_read_only(to, S_ISCHR(st.st_mode));
 }
 
-/* Its processes are those of its namespace; where none can be mounted, all that Landlock allows are its own. */
+/*
+ * Its processes are those of its namespace; where none can be mounted, all that Landlock allows are
+ * its own.
+ */
 static int jail_proc(void)
 {
 	if (mkdir(NEW "/proc", 0555) < 0 && errno != EEXIST)
@@ -306,7 +320,10 @@ static int jail_end_root(void)
 	return 0;
 }
 
-/* A namespace within this one would give it capabilities there. Not each kernel lets this be written. */
+/*
+ * A namespace within this one would give it capabilities there. Not each kernel lets this be
+ * written.
+ */
 static void jail_no_users(void)
 {
 	cleanup_close int fd = open(NEW "/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
@@ -331,7 +348,10 @@ static int jail_root(const struct jail *j)
 	return jail_end_root();
 }
 
-/* -- in the child: its rights ------------------------------------------------------------------------- */
+/*
+ * -- in the child: its rights
+ * -------------------------------------------------------------------------
+ */
 
 static int jail_user(const struct jail *j)
 {

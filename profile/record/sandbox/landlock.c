@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* linux/landlock.h: LANDLOCK_ACCESS_FS_*, by the ABI that they came with. */
+/* linux/landlock.h: LANDLOCK_ACCESS_FS_*; the comments name the ABI that introduced them. */
 #define FS_EXECUTE (1ull << 0)
 #define FS_WRITE_FILE (1ull << 1)
 #define FS_READ_FILE (1ull << 2)
@@ -40,13 +40,13 @@
 #define NR_ADD_RULE 445
 #define NR_RESTRICT_SELF 446
 
-/* What a file that is no directory can be opened for. */
+/* The rights that a file that is not a directory can have. */
 #define FS_OF_FILE (FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE)
 #define FS_READS (FS_READ_FILE | FS_READ_DIR)
 #define FS_WRITES                                                                                \
 	(FS_READS | FS_WRITE_FILE | FS_TRUNCATE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | \
 	 FS_MAKE_REG | FS_MAKE_SYM | FS_MAKE_SOCK | FS_REFER)
-/* Symbolic links are renamed, too: FS_MAKE_SYM. */
+/* Symbolic links may be renamed, too: FS_MAKE_SYM. */
 #define FS_MOVES                                                                               \
 	(FS_READS | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SYM | \
 	 FS_REFER)
@@ -107,7 +107,7 @@ static int landlock_allow(int ruleset, const struct sandbox_path *p, uint64_t ha
 	struct path_attr attr = { access[p->access] & handled, fd };
 	struct stat st;
 
-	if (fd < 0) /* none there, or one that we may not get at anyway */
+	if (fd < 0) /* it does not exist, or we cannot access it anyway */
 		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
@@ -115,7 +115,7 @@ static int landlock_allow(int ruleset, const struct sandbox_path *p, uint64_t ha
 		attr.allowed &= FS_OF_FILE;
 	if (syscall(NR_ADD_RULE, ruleset, RULE_PATH_BENEATH, &attr, 0) == 0)
 		return 0;
-	/* Pipes, sockets and what has no place in a file system can't be named, and need not. */
+	/* Pipes, sockets and other files without a path cannot be named, and need no rule. */
 	return errno == EBADFD ? 0 : -errno;
 }
 

@@ -25,7 +25,7 @@
 #define ATTR_NOSUID 0x2ull
 #define ATTR_NODEV 0x4ull
 
-/* Bytes of a file that is copied; what is longer is cut. */
+/* Bytes of a file that are copied; the rest is cut. */
 #define NAMESPACE_COPY_MAX 65536u
 
 struct mount_attributes {
@@ -66,14 +66,18 @@ static int namespace_root(const char *dir, bool read_only)
 		attr.set |= ATTR_RDONLY;
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
-	/* By descriptors, so that "/" may be the directory. */
+	/* Descriptors are used so that the directory may be "/". */
 	tree = (int)syscall(NR_OPEN_TREE, AT_FDCWD, dir, TREE_CLONE | O_CLOEXEC | AT_RECURSIVE);
 	if (tree < 0 || syscall(NR_MOVE_MOUNT, tree, "", AT_FDCWD, dir, MOVE_FROM_FD) < 0 ||
 	    fchdir(tree) < 0)
 		return -errno;
-	/* A second border behind the server's own checks; a kernel before 5.12 goes without. */
+	/*
+	 * An additional protection behind the server's own checks; a kernel before 5.12 lacks it.
+	 */
 	(void)syscall(NR_MOUNT_SETATTR, AT_FDCWD, ".", AT_RECURSIVE, &attr, sizeof(attr));
-	/* The old root lies on top of the new one then, and is taken away: pivot_root(2), NOTES. */
+	/*
+	 * The old root is then mounted on top of the new one, and is removed: pivot_root(2), NOTES.
+	 */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return -errno;
 	return 0;
@@ -93,7 +97,7 @@ int namespace_enter(const char *dir, bool read_only, int *proc)
 
 	if (ret)
 		return ret;
-	/* A mount of its own without a parent: ".." from it leads nowhere. */
+	/* A mount of its own without a parent: its ".." leads nowhere. */
 	own = (int)syscall(NR_OPEN_TREE, AT_FDCWD, "/proc/self/fd", TREE_CLONE | O_CLOEXEC);
 	if (own < 0)
 		return -errno;
@@ -103,7 +107,10 @@ int namespace_enter(const char *dir, bool read_only, int *proc)
 	return ret;
 }
 
-/* Writes a file below the current directory, of which `path` is the name from the root; makes its directories. */
+/*
+ * Writes a file below the current directory, of which `path` is the name from the root; makes its
+ * directories.
+ */
 static int namespace_copy(const char *path, const void *data, size_t len)
 {
 	cleanup_close int fd = -1;
@@ -127,7 +134,7 @@ int namespace_enter_empty(const char *file)
 
 	if (ret)
 		return ret;
-	/* Over a directory that each host has. */
+	/* The mount covers a directory that every host has. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  "size=256k,mode=0755") < 0 ||

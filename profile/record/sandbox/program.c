@@ -26,7 +26,10 @@
 #define DATA_ARG(i) (offsetof(struct seccomp_data, args) + (i) * sizeof(uint64_t))
 #define HIGH 4u
 
-/* The action for a call's number. From TARGET_BLOCK on it is the conditions of a call: block[target - TARGET_BLOCK]. */
+/*
+ * The action for a call's number. Values from TARGET_BLOCK on are the conditions of block[target -
+ * TARGET_BLOCK].
+ */
 enum target { TARGET_TRAP, TARGET_ALLOW, TARGET_FAIL, TARGET_KILL, TARGET_BLOCK };
 
 #define BLOCKS_MAX 32u
@@ -35,15 +38,15 @@ enum target { TARGET_TRAP, TARGET_ALLOW, TARGET_FAIL, TARGET_KILL, TARGET_BLOCK 
 #define FIXUPS_MAX 1024u
 
 struct program_range {
-	uint32_t begin; /* the first number; it ends where the next one begins */
+	uint32_t begin; /* the first number; the range ends where the next one begins */
 	uint8_t target;
 };
 
-/* A jump whose target's place is not known yet. */
+/* A jump whose target has no address yet. */
 struct fixup {
 	uint16_t at;
 	uint8_t target;
-	bool when_true; /* jt, else jf */
+	bool when_true; /* jt, otherwise jf */
 };
 
 struct program_maker {
@@ -87,7 +90,7 @@ static void jump_to(struct program_maker *m, unsigned int at, bool when_true, ui
 		m->fixup[m->nfixups++] = (struct fixup){ (uint16_t)at, target, when_true };
 }
 
-/* Sets one way of the jump at `at` to the instruction `to`, which is behind it. */
+/* Sets one branch of the jump at `at` to the later instruction `to`. */
 static void jump_set(struct program_maker *m, unsigned int at, bool when_true, unsigned int to)
 {
 	struct sock_filter *f = &m->p->code[at];
@@ -101,7 +104,7 @@ static void jump_set(struct program_maker *m, unsigned int at, bool when_true, u
 		f->jf = (uint8_t)distance;
 }
 
-/* Emits a comparison that goes on with the next instruction, or elsewhere. */
+/* Emits a comparison that continues with the next instruction, or at `target`. */
 static void emit_if(struct program_maker *m, uint16_t op, uint32_t k, uint8_t target)
 {
 	jump_to(m, emit(m, BPF_JMP | BPF_K | op, k), true, target);
@@ -112,7 +115,7 @@ static void emit_unless(struct program_maker *m, uint16_t op, uint32_t k, uint8_
 	jump_to(m, emit(m, BPF_JMP | BPF_K | op, k), false, target);
 }
 
-/* Places a target here: all jumps to it are complete. */
+/* Defines the target's address as here, and completes all jumps to it. */
 static void program_place(struct program_maker *m, uint8_t target)
 {
 	unsigned int kept = 0;
@@ -151,7 +154,7 @@ static uint8_t block_of(struct program_maker *m, uint32_t number)
 	return (uint8_t)(TARGET_BLOCK + m->nblocks++);
 }
 
-/* An entry without conditions makes those of others for the same call void. */
+/* An entry without conditions overrides those with conditions for the same call. */
 static void read_table(struct program_maker *m)
 {
 	for (const struct sandbox_call *c = sandbox_calls; c->name; c++) {
@@ -183,7 +186,7 @@ static void find_ranges(struct program_maker *m)
 
 /* -- parts of the program ---------------------------------------------------------------------- */
 
-/* A call that returns to config->pass. */
+/* Emits the test for a call that returns to config->pass. */
 static void emit_pass(struct program_maker *m)
 {
 	uint64_t ip = m->config->pass;
@@ -198,7 +201,7 @@ static void emit_pass(struct program_maker *m)
 	jump_set(m, high, false, m->p->len);
 }
 
-/* Searches range[begin..end), two or more, for the number. */
+/* Searches range[begin..end), which has two or more entries, for the number. */
 static void emit_search(struct program_maker *m, unsigned int begin, unsigned int end)
 {
 	unsigned int middle = begin + (end - begin) / 2;
@@ -216,7 +219,7 @@ static void emit_search(struct program_maker *m, unsigned int begin, unsigned in
 	}
 }
 
-/* The argument is 64 bits wide to the kernel, or to its entry of the call. */
+/* Compares all 64 bits of the argument, which the kernel uses. */
 static void emit_whole(struct program_maker *m, unsigned int arg, uint32_t value)
 {
 	emit_load(m, DATA_ARG(arg) + HIGH);
@@ -225,7 +228,7 @@ static void emit_whole(struct program_maker *m, unsigned int arg, uint32_t value
 	emit_unless(m, BPF_JEQ, value, TARGET_TRAP);
 }
 
-/* The kernel takes an int from the lower half: only that half is compared. */
+/* Compares the lower half only, of which the kernel makes an int. */
 static void emit_low(struct program_maker *m, unsigned int arg, uint32_t value)
 {
 	emit_load(m, DATA_ARG(arg));
@@ -238,7 +241,7 @@ static void emit_without(struct program_maker *m, unsigned int arg, uint32_t bit
 	emit_if(m, BPF_JSET, bits, TARGET_TRAP);
 }
 
-/* The conditions of an entry that is alone for its call, up to the last one's "else". */
+/* Emits the conditions of a call's only entry, up to the last one's "else". */
 static void emit_conditions(struct program_maker *m, const struct sandbox_call *c)
 {
 	switch (c->rule) {
@@ -273,7 +276,7 @@ static bool is_value(const struct sandbox_call *c)
 	return c->rule == SANDBOX_REQUEST || c->rule == SANDBOX_SECOND || c->rule == SANDBOX_FIRST;
 }
 
-/* Whether an entry of this call allows the value alone, whatever the other arguments are. */
+/* Returns whether an entry of this call allows the value, whatever the other arguments are. */
 static bool has_value(const struct program_maker *m, uint32_t number, uint32_t value)
 {
 	for (const struct sandbox_call *c = sandbox_calls; c->name; c++)
@@ -283,7 +286,10 @@ static bool has_value(const struct program_maker *m, uint32_t number, uint32_t v
 	return false;
 }
 
-/* ioctl(2), fcntl(2), ptrace(2), socket(2): one argument says what is done. */
+/*
+ * Emits the comparisons for ioctl(2), fcntl(2), ptrace(2) and socket(2), where one argument selects
+ * the operation.
+ */
 static void emit_values(struct program_maker *m, uint32_t number)
 {
 	bool first = false, setfl = false;
@@ -299,7 +305,7 @@ static void emit_values(struct program_maker *m, uint32_t number)
 		emit_unless(m, BPF_JEQ, 0, TARGET_TRAP);
 	}
 	emit_load(m, DATA_ARG(first ? 0 : 1));
-	/* Each VM exit ends in this one. */
+	/* Each VM exit ends with this request, so it comes first. */
 	if (number == SYS_ioctl && has_value(m, number, KVM_RUN))
 		emit_if(m, BPF_JEQ, KVM_RUN, TARGET_ALLOW);
 	for (const struct sandbox_call *c = sandbox_calls; c->name; c++)

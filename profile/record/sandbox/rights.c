@@ -28,7 +28,7 @@ uint64_t rights_counters(bool wanted)
 
 	if (!wanted)
 		return 0;
-	/* Kernels of Debian and Ubuntu have a level 3, at which CAP_PERFMON is not enough. */
+	/* Kernels of Debian and Ubuntu have a level 3, at which CAP_PERFMON is not sufficient. */
 	if (f && fscanf(f, "%d", &paranoid) == 1 && paranoid > 2)
 		return BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN);
 	return BIT(CAP_PERFMON);
@@ -39,9 +39,9 @@ uint64_t rights_of(enum thread_kind kind, uint64_t counters, bool other_user)
 	switch (kind) {
 	case THREAD_VCPU:
 		return counters;
-	case THREAD_KEEPER: /* owners, modes, and names in directories of others */
+	case THREAD_KEEPER: /* owners, modes, and names in other users' directories */
 		return FILES | BIT(CAP_FOWNER) | BIT(CAP_CHOWN);
-	case THREAD_9P_FILES: /* utimensat(2) and chmod(2) of others' files */
+	case THREAD_9P_FILES: /* utimensat(2) and chmod(2) of other users' files */
 		return FILES | BIT(CAP_FOWNER);
 	case THREAD_CONSUMER:
 	case THREAD_MAIN:
@@ -56,20 +56,24 @@ uint64_t rights_of_all(uint64_t counters, bool pagemap, bool other_user)
 	uint64_t all = pagemap ? BIT(CAP_SYS_ADMIN) : 0;
 
 	for (int kind = 0; kind < THREAD_KINDS; kind++)
-		if (kind != THREAD_9P_FILES && kind != THREAD_KEEPER) /* other processes */
+		/* these are other processes */
+		if (kind != THREAD_9P_FILES && kind != THREAD_KEEPER)
 			all |= rights_of((enum thread_kind)kind, counters, other_user);
 	return all;
 }
 
 int rights_no_new(void)
 {
-	/* A thread inherits it: one that starts later has nothing left to ask for that could fail and end the run. */
+	/*
+	 * Threads inherit it: one that starts later has nothing left to do that could fail and end
+	 * the run.
+	 */
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return 0;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* Numbers for users that exist for the time of one service (systemd, UIDS-GIDS.md). */
+/* Numbers for users that exist only while one service runs (systemd, UIDS-GIDS.md). */
 #define DYNAMIC_FIRST 61184u
 #define DYNAMIC_COUNT 4336u
 

@@ -16,7 +16,7 @@
 
 const char *const sandbox_mode_names[] = { "on", "log", "off", "strict", NULL };
 
-/* Of the process; written by sandbox_begin(), const afterwards. */
+/* The state of the process; written by sandbox_begin(), constant afterwards. */
 static struct {
 	bool begun, filters, capabilities, other_user;
 	enum sandbox_scope scope;
@@ -35,7 +35,10 @@ void sandbox_probe(struct sandbox_host *out)
 	out->landlock = landlock_probe(&out->without);
 }
 
-/* A thread that a guest has to do with must not go on with more rights than it shall have. */
+/*
+ * Ends the process: a thread that serves a guest must not continue with more rights than it should
+ * have.
+ */
 static void sandbox_refused(enum thread_kind kind)
 {
 	char text[160];
@@ -49,7 +52,7 @@ static void sandbox_refused(enum thread_kind kind)
 	syscall(SYS_exit_group, 1);
 }
 
-/* What can fail, while there is still somebody to tell. */
+/* Does everything that can fail, while the error can still be reported. */
 static int sandbox_prepare(enum thread_kind kind)
 {
 	return sandbox.filters ? -filter_make(kind) : 0;
@@ -60,7 +63,7 @@ static int sandbox_bind(enum thread_kind kind)
 	/* A thread that was started before sandbox_begin() has not inherited it. */
 	int ret = rights_no_new();
 
-	/* The tracer's process keeps its rights over others, its guard does not. */
+	/* The tracing process keeps its rights over others, its guard does not. */
 	if (!ret && (sandbox.capabilities || kind == THREAD_ATTACH_GUARD))
 		ret = rights_keep(rights_of(kind, sandbox.counters, sandbox.other_user));
 	if (!ret && sandbox.filters)
@@ -68,7 +71,7 @@ static int sandbox_bind(enum thread_kind kind)
 	return ret;
 }
 
-/* Each new thread, first of all. */
+/* Runs first in each new thread. */
 static void sandbox_enter(enum thread_kind kind)
 {
 	if (sandbox_bind(kind))
@@ -107,7 +110,7 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 		buf_printf(said, "system calls are not filtered: the host's kernel has no seccomp "
 				 "filters");
 	}
-	/* A process in a Landlock domain may not trace those outside of it. */
+	/* A process in a Landlock domain cannot trace those outside of it. */
 	if (own && host.landlock) {
 		ret = landlock_enter(p, host.landlock, e);
 		if (ret)
@@ -161,7 +164,7 @@ int sandbox_begin_beside(const struct sandbox_plan *p, struct err *e)
 /* Descriptors that a run may have in addition to those that are open when its guest begins. */
 #define SANDBOX_FILES_MORE 4096u
 
-/* Returns the least number that no descriptor has: about as many are open. */
+/* Returns the lowest unused descriptor number: about as many are open. */
 static unsigned int open_files(void)
 {
 	int fd = dup(STDERR_FILENO);

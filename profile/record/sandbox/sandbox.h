@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandbox: rights that a run gives up before its guest's first instruction.
+ * sandbox: the rights that a run gives up before its guest's first instruction.
  *
- * What a guest can attack is the code behind its devices, and the code that reads its memory. Each
- * thread may make the system calls of its list (calls.h) and no others: seccomp(2) ends the
- * process at the first other one, and a line names the call and the thread. Files are opened below
- * the directories of the plan alone: landlock(7). No thread gets rights back by execve(2)
+ * A guest can attack the code behind its devices, and the code that reads its memory. Each thread
+ * may make the system calls of its list (calls.h) only: seccomp(2) ends the process at the first
+ * other one, and a line names the call and the thread. Files can be opened only below the
+ * directories of the plan: landlock(7). No thread regains rights by execve(2)
  * (PR_SET_NO_NEW_PRIVS), and a process of root's drops its capabilities.
  *
- * The state is the process's, as the rights are. All calls come from the main thread.
+ * The state belongs to the process, as the rights do. All functions are called by the main thread
+ * only.
  */
 #ifndef KVMPROF_PROFILE_RECORD_SANDBOX_SANDBOX_H
 #define KVMPROF_PROFILE_RECORD_SANDBOX_SANDBOX_H
@@ -22,37 +23,43 @@
 
 enum sandbox_mode {
 	SANDBOX_ON,
-	SANDBOX_LOG, /* calls outside of the lists are told on standard error, once each, and made */
+	/* calls that are not in the lists are printed on standard error, once each, and made */
+	SANDBOX_LOG,
 	SANDBOX_OFF,
-	SANDBOX_STRICT, /* as SANDBOX_ON; a host that lacks a part of it is refused */
+	SANDBOX_STRICT, /* as SANDBOX_ON, but a host that lacks a part of it is refused */
 };
 
-/* NULL-terminated: "on", "log", "off", "strict". */
+/* "on", "log", "off", "strict"; NULL-terminated. */
 extern const char *const sandbox_mode_names[];
 
-/* Whose machine it is decides what can be given up. */
+/* The kind of process, which decides what can be given up. */
 enum sandbox_scope {
-	SANDBOX_OWN, /* our own: all of it */
+	SANDBOX_OWN, /* a run of its own machine: everything is given up */
 	/*
-	 * The process of attach that traces: system calls are filtered. Landlock forbids to trace any process outside
-	 * of its domain.
+	 * The tracing process of attach: system calls are filtered. There is no Landlock, which
+	 * forbids tracing processes outside of its domain.
 	 */
 	SANDBOX_TRACER,
-	SANDBOX_FILES,	 /* none: the process of a share, whose one thread is THREAD_9P_FILES */
-	SANDBOX_KEEPER,	 /* none: the process that renames results, THREAD_KEEPER */
-	SANDBOX_NETWORK, /* none: the process of the network, whose one thread is THREAD_NET_SLIRP */
+	SANDBOX_FILES,	 /* the process of a share, whose only thread is THREAD_9P_FILES */
+	SANDBOX_KEEPER,	 /* the process that renames results, THREAD_KEEPER */
+	SANDBOX_NETWORK, /* the process of the network, whose only thread is THREAD_NET_SLIRP */
 };
 
-/* What a path of the plan is opened for; with a directory, also all below it. */
+/* The use of a path in the plan; for a directory, also of everything below it. */
 enum sandbox_access {
 	SANDBOX_READ,
-	SANDBOX_WRITE, /* read, write, make, remove, rename */
-	SANDBOX_OWN_DIR, /* read, write, make and remove files and directories: no links, no moves to another directory */
-	SANDBOX_MOVE,  /* read, make, remove, rename; files are not written */
+	SANDBOX_WRITE, /* read, write, create, remove, rename */
+	/*
+	 * read, write, create and remove files and directories: no links, no moves to another
+	 * directory
+	 */
+	SANDBOX_OWN_DIR,
+	SANDBOX_MOVE,  /* read, create, remove, rename; files are not written */
 	SANDBOX_RMDIR, /* remove empty directories */
-	SANDBOX_SHARE, /* as SANDBOX_WRITE, for a guest: links, fifos and sockets, too */
+	SANDBOX_SHARE, /* as SANDBOX_WRITE, for a guest: also links, fifos and sockets */
 };
 
+/* The most paths of a plan. */
 #define SANDBOX_MAX_PATHS 64u
 
 struct sandbox_path {
@@ -63,42 +70,57 @@ struct sandbox_path {
 struct sandbox_plan {
 	enum sandbox_mode mode;
 	enum sandbox_scope scope;
-	bool network; /* TCP: else neither connections nor ports */
-	bool reboots; /* the main thread sets vCPUs and the machine to what they were before the first instruction */
-	bool counters; /* a vCPU's thread may open counters of itself again, once it runs */
-	bool perfmon;  /* CAP_PERFMON is needed, by a vCPU's thread that opens counters */
-	bool signals;  /* to a process that is no child of its domain, of which it has a pidfd */
-	bool gdb;      /* a gdbstub is talked to, through a socket that is open */
-	bool pagemap;  /* CAP_SYS_ADMIN is, until sandbox_begin_main(), for /proc/self/pagemap */
+	bool network; /* TCP is needed; otherwise neither connections nor ports */
+	/*
+	 * the main thread resets vCPUs and the machine to their state before the first instruction
+	 */
+	bool reboots;
+	bool counters; /* a vCPU's thread opens counters of itself again while it runs */
+	bool perfmon;  /* CAP_PERFMON is needed by a vCPU's thread that opens counters */
+	/* a process that is no child in its domain, of which it has a pidfd, is sent signals */
+	bool signals;
+	bool gdb; /* a gdbstub is used through a socket that is open */
+	/* CAP_SYS_ADMIN is needed until sandbox_begin_main(), for /proc/self/pagemap */
+	bool pagemap;
 	const struct rights_user
-		*user;	     /* whose the process becomes; NULL: it stays. Borrowed as paths are */
-	const char *missing; /* a protection that the caller could not get; NULL: none */
+		/* the user that the process becomes; NULL: unchanged. Borrowed as paths are */
+		*user;
+	const char *missing; /* a protection that the caller could not establish; NULL: none */
 	struct sandbox_path path[SANDBOX_MAX_PATHS];
 	unsigned int npaths;
 };
 
-/* NULL is no path; one that is not there by sandbox_begin() is none. More than there is room for: lost. */
+/*
+ * Adds a path. NULL, and a path that does not exist at sandbox_begin(), are ignored. Beyond
+ * SANDBOX_MAX_PATHS it is not added, and cannot be accessed.
+ */
 void sandbox_plan_add(struct sandbox_plan *p, const char *path, enum sandbox_access access);
 
-/* What this host's kernel can enforce. */
+/* The protections that this host's kernel can enforce. */
 struct sandbox_host {
 	bool seccomp;
 	int landlock;	     /* its ABI; 0: none */
 	const char *without; /* why there is no Landlock; NULL: there is */
-	bool mounts; /* namespace_probe(), of the caller that needs it: it takes a process */
+	/* namespace_probe(), set by the caller that needs it, because it starts a process */
+	bool mounts;
 };
+/* Fills in all members except mounts. */
 void sandbox_probe(struct sandbox_host *out);
 
 /*
- * Before threads that a guest has to do with are started: all but the main thread's own filter.
- * Each thread_start() from here on begins with the thread's own. `said` gets a line for each part
- * that this host does not enforce, without newline at the end, or is left empty. Once in a process.
- * -ENOMEM, or -errno of a kernel that refuses what it said it has.
+ * Restricts the process except for the main thread's own filter. To be called once in a process,
+ * before threads that serve a guest are started: each later thread_start() begins with the
+ * restriction of the new thread. `said` gets a line for each part that this host does not enforce,
+ * without a newline at the end, or stays empty. Returns 0, -ENOMEM, or -errno if the kernel refuses
+ * what it reported to support; *e has the reason.
  */
 int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e);
-/* Does the same in a process beside a run's own one, which reports what the host does not enforce. */
+/* Does the same in a process beside the run's own one, which reports the missing parts. */
 int sandbox_begin_beside(const struct sandbox_plan *p, struct err *e);
-/* Once all threads are there: the main thread's filter, as vm_config.ready, or that of a device's process. */
+/*
+ * Applies the main thread's filter when all threads exist, as vm_config.ready, or that of a
+ * device's process. Returns 0 or -errno with the reason in *e.
+ */
 int sandbox_begin_main(struct err *e);
 
 #endif
