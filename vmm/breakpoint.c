@@ -17,7 +17,10 @@
 #define RFLAGS_RF (1u << 16)
 #define VECTOR_DB 1u
 
-/* Returns the first breakpoint of those that count together with i. Its reached_ns is the time of all of them. */
+/*
+ * Returns the first breakpoint of the group that counts together with i. Its reached_ns is the time
+ * of the whole group.
+ */
 static unsigned int first_with(const struct vm *vm, unsigned int i)
 {
 	while (i && vm->cfg.breakpoint[i].with)
@@ -85,7 +88,7 @@ void breakpoint_reached(struct vcpu *v, unsigned int i)
 		for (unsigned int k = 0; k < vm->cfg.nbreakpoints; k++)
 			if (first_with(vm, k) == first_with(vm, i))
 				debugreg_set(v, BREAKPOINT_SLOT(k), 0);
-		vm_control_tell(vm); /* the other vCPUs disarm it, too */
+		vm_control_tell(vm); /* makes the other vCPUs disarm it, too */
 		if (vm->cfg.reached)
 			vm->cfg.reached(vm->cfg.reached_ctx, i);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * breakpoint: moments that are reached by an instruction of the guest.
+ * breakpoint: hardware breakpoints on instructions of the guest.
  *
- * Hardware breakpoints, so nothing is written into the guest and it sees nothing. Reached
- * in front of the instruction; a sample with reason SAMPLE_MARKER is taken, and the vCPU
- * goes on past it with the resume flag (pvm/step.h where KVM does not honour it).
- * On each vCPU's own thread.
+ * Nothing is written into the guest, and it cannot see the breakpoint. A breakpoint is reached
+ * before its instruction runs. Then a sample with reason SAMPLE_MARKER is taken, and the vCPU
+ * passes the instruction with the resume flag (pvm/step.h where KVM does not honour it). Only the
+ * vCPU's own thread calls these functions, except breakpoint_counts(), which any thread may call.
  */
 #ifndef KVMPROF_VMM_BREAKPOINT_H
 #define KVMPROF_VMM_BREAKPOINT_H
@@ -21,26 +21,39 @@ struct vm;
 /* The guest-debug register of breakpoint i (debugreg.h). */
 #define BREAKPOINT_SLOT(i) ((i) + 1u)
 
-/* Arm what can be armed by now, disarm what has been reached for good. */
+/*
+ * Arms the breakpoints whose addresses are known by now, and disarms those that will not be reached
+ * again. Ends the machine if KVM refuses.
+ */
 void breakpoint_follow(struct vcpu *v);
 
-/* KVM_EXIT_DEBUG: 0 when the guest can go on. */
+/* Handles KVM_EXIT_DEBUG. Returns 0 if the guest can continue, or -errno with *e recorded. */
 int breakpoint_debug(struct vcpu *v, struct err *e);
 
-/* -- the parts of that, for pvm/step.c and exact/stop.c ----------------------------------------------------- */
+/*
+ * -- the steps of breakpoint_debug(), for pvm/step.c and exact/stop.c
+ * ------------------------------------
+ */
 
 /*
- * Breakpoint i is reached now: does it count? Not a stop while nothing is collected, nor one that is asked for
- * once and was reached before; of two vCPUs that reach it at once one is the first.
+ * Records that breakpoint i was reached at now_ns, and returns whether that counts. A stop marker
+ * does not count while no samples are collected. A breakpoint with `once` counts only the first
+ * time; if two vCPUs reach it at once, only one of them counts.
  */
 bool breakpoint_counts(struct vm *vm, unsigned int i, uint64_t now_ns);
-/* The breakpoint that this debug exit is for; -1: none. */
+/* Returns the index of the breakpoint that caused this debug exit, or -1. */
 int breakpoint_at(const struct vcpu *v);
-/* Sample, count, and do what breakpoint i is for. It may be disarmed afterwards. */
+/*
+ * Takes the sample of breakpoint i, counts it, and performs its action, if it counts. It may be
+ * disarmed afterwards.
+ */
 void breakpoint_reached(struct vcpu *v, unsigned int i);
-/* Have the processor ignore breakpoints at this instruction once. */
+/* Makes the processor ignore breakpoints at the current instruction once (resume flag). */
 void breakpoint_resume(struct vcpu *v);
-/* It was the guest's own trap flag or INT1: the guest gets its #DB. 0, or a negative error. */
+/*
+ * Delivers #DB to the guest after its own trap flag or INT1 caused the debug exit. Returns 0, or
+ * -errno with *e recorded, also if the exit was no #DB.
+ */
 int breakpoint_give_back(struct vcpu *v, struct err *e);
 
 #endif

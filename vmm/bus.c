@@ -39,7 +39,7 @@ int bus_add_mmio(struct bus *b, uint64_t base, uint64_t size, const char *name, 
 	return 0;
 }
 
-/* The base is read once: it may move meanwhile. */
+/* Finds the device at gpa. The base is read once, because it may change meanwhile. */
 static int find_mmio(const struct bus *b, uint64_t gpa, uint64_t *off)
 {
 	for (unsigned int i = 0; i < b->nmmio; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bus: which device answers a port or an address in memory.
+ * bus: dispatches accesses to I/O ports and to memory-mapped registers to the devices.
  *
- * Registration happens before the vCPUs start; afterwards the table is
- * fixed but for counts and BARs, and every vCPU thread may call bus_io(). Devices lock themselves.
+ * Devices are added by the thread that creates the machine, before the vCPUs start. Afterwards the
+ * table is fixed except for counters and the addresses of BARs, and any vCPU thread may call
+ * bus_io() and bus_mmio(). Devices do their own locking. `name` and `dev` are borrowed.
  */
 #ifndef KVMPROF_VMM_BUS_H
 #define KVMPROF_VMM_BUS_H
@@ -15,29 +16,36 @@
 #define BUS_MAX_DEVICES 16
 #define BUS_MAX_MMIO 24
 
-/* One access of len 1, 2 or 4 bytes at port base+off; *val is read or written (low bytes). */
+/*
+ * Handles one access of len 1, 2 or 4 bytes at port base + off. Reads or writes the low bytes of
+ * *val. Called by any vCPU thread.
+ */
 typedef void (*bus_handler)(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val);
 
 enum bus_access { BUS_READ, BUS_WRITE };
 
 struct bus_device {
+	/* First port and number of ports. */
 	uint16_t base, count;
 	bus_handler io;
 	void *dev;
 	const char *name;
-	atomic_uint_fast64_t exits, accesses; /* so far */
+	atomic_uint_fast64_t exits, accesses; /* number of exits and of accesses so far */
 };
 
-/* One access of len 1 to 8 bytes at gpa base+off; *val is read or written (low bytes). */
+/*
+ * Handles one access of len 1 to 8 bytes at address base + off. Reads or writes the low bytes of
+ * *val. Called by any vCPU thread.
+ */
 typedef void (*mmio_handler)(void *dev, uint64_t off, bool write, unsigned int len, uint64_t *val);
 
 struct mmio_device {
-	atomic_uint_fast64_t base; /* guest-physical; outside of RAM it answers */
+	atomic_uint_fast64_t base; /* guest-physical; where RAM is, the device is not reached */
 	uint64_t size;		   /* bytes */
 	mmio_handler io;
 	void *dev;
 	const char *name;
-	atomic_uint_fast64_t exits; /* so far */
+	atomic_uint_fast64_t exits; /* number of exits so far */
 };
 
 struct bus {
@@ -47,39 +55,42 @@ struct bus {
 	unsigned int nmmio;
 };
 
-/* 0, -ENOSPC, or -EBUSY when the range overlaps another device. */
+/*
+ * Adds a device with `count` ports from `base` on. Returns 0, -ENOSPC, or -EBUSY if the range
+ * overlaps another device.
+ */
 int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_handler io,
 	    void *dev);
 
-/* The same for [base, base+size) of guest-physical addresses. */
+/* Adds a device at the guest-physical addresses [base, base + size). Returns as bus_add(). */
 int bus_add_mmio(struct bus *b, uint64_t base, uint64_t size, const char *name, mmio_handler io,
 		 void *dev);
 
 /*
- * Move the memory-mapped range of that index, as a PCI BAR does, while vCPUs run; where it
- * comes to lie over others the one that was added first answers. BUS_NOWHERE: no address.
+ * Moves the memory-mapped range with this index, as a PCI BAR does, while vCPUs may run. If it then
+ * overlaps another range, the one that was added first gets the accesses. BUS_NOWHERE removes it
+ * from the address space.
  */
 #define BUS_NOWHERE UINT64_MAX
 void bus_move_mmio(struct bus *b, unsigned int index, uint64_t base);
 
-/* Index of the device that owns the address, or -1. */
+/* Returns the index of the device that owns the address, or -1. Any thread may call it. */
 int bus_find_mmio(const struct bus *b, uint64_t gpa);
 
-/* Index of the device that owns the port, or -1. */
+/* Returns the index of the device that owns the port, or -1. Any thread may call it. */
 int bus_find(const struct bus *b, uint16_t port);
 
 /*
- * Carry out one KVM_EXIT_IO: `count` accesses of `len` bytes at data. A port that
- * nobody owns reads as all ones and ignores writes, as an empty ISA bus does.
- * Returns false when no device owns the port.
+ * Executes one KVM_EXIT_IO: `count` accesses of `len` bytes each at data. A port without a device
+ * reads as all ones and ignores writes, as on an empty ISA bus. Returns false if no device owns the
+ * port.
  */
 bool bus_io(struct bus *b, uint16_t port, enum bus_access access, unsigned int len, uint32_t count,
 	    uint8_t *data);
 
 /*
- * Carry out one KVM_EXIT_MMIO of `len` bytes (1 to 8) at data. An address that nobody
- * owns, or an access beyond a device's end, reads as all ones and is not written:
- * false then.
+ * Executes one KVM_EXIT_MMIO of `len` bytes (1 to 8) at data. An address without a device, or an
+ * access beyond a device's end, reads as all ones and ignores writes; then it returns false.
  */
 bool bus_mmio(struct bus *b, uint64_t gpa, enum bus_access access, unsigned int len, uint8_t *data);
 

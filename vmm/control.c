@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * control: what is asked of a running machine by other threads. The vCPUs follow by
- * themselves (source.c): here it is only noted, and they are told to look.
+ * control: stores settings that other threads change while a machine runs. The vCPUs apply them
+ * themselves (source.c); here they are only stored, and the vCPUs are woken to check them.
  */
 #include "vmm/control.h"
 
@@ -36,7 +36,7 @@ void vm_control_tell(struct vm *vm)
 	vm->ops->wake(vm);
 }
 
-/* Read when a period ends: no vCPU has to be woken for it. */
+/* The value is read when a period ends, so no vCPU has to be woken. */
 void vm_collect(struct vm *vm, bool on)
 {
 	atomic_store_explicit(&vm->control.collect, on, memory_order_relaxed);
@@ -114,9 +114,9 @@ void vm_pause_enter(struct vcpu *v)
 }
 
 /*
- * No sample stands for the time of the pause: periods begin anew. The guest's clock went on
- * meanwhile. KVM_KVMCLOCK_CTRL (api.rst) lets the guest know, so that its watchdogs don't report a
- * lockup; it fails for a guest that does not use kvm-clock.
+ * Restarts the periods after a pause, because no sample represents that time. The guest's clock
+ * continued meanwhile. KVM_KVMCLOCK_CTRL (api.rst) tells the guest, so that its watchdogs do not
+ * report a lockup; it fails for a guest that does not use kvm-clock.
  */
 static void restart_sources(struct vcpu *v)
 {

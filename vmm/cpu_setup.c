@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * cpu_setup: what a vCPU is before its first instruction.
- */
 #include "vmm/cpu_setup.h"
 
 #include "vmm/machine.h"
@@ -59,7 +56,7 @@ int cpu_setup_cpuid(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e)
 	for (unsigned int i = 0; i < c->nent; i++) {
 		struct kvm_cpuid_entry2 *l = &c->entries[i];
 
-		/* Samples of a nested guest would have names of the guest's own. */
+		/* Samples of a nested guest would get names of the guest itself. */
 		if (l->function == 0x80000001 && !vm->nested_flag)
 			l->ecx &= ~EXT1_ECX_SVM;
 		if (l->function != 1)
@@ -131,7 +128,7 @@ static int set_msrs(struct vcpu *v, struct err *e)
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		m.entry = wanted[i];
-		/* A host that knows one of these not is no reason to fail: both are defaults. */
+		/* A host that lacks one of these is no error: both are defaults. */
 		if (ioctl(v->fd, KVM_SET_MSRS, &m) < 0)
 			return err_set(e, errno, "vCPU %u: KVM_SET_MSRS: %s", v->index,
 				       strerror(errno));
@@ -139,7 +136,7 @@ static int set_msrs(struct vcpu *v, struct err *e)
 	return 0;
 }
 
-/* Virtual wire mode: the PIC's INTR arrives at LINT0, NMI at LINT1. */
+/* Sets virtual wire mode: the PIC's INTR arrives at LINT0, NMI at LINT1. */
 static int set_lapic(struct vcpu *v, struct err *e)
 {
 	struct kvm_lapic_state lapic;

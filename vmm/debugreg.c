@@ -62,12 +62,15 @@ int debugreg_inject(struct vcpu *v, uint64_t dr6_bits)
 {
 	struct kvm_debugregs own;
 
-	/* Injecting sets no bits in the guest's DR6, as its #DB handler expects them. */
+	/* Injection does not set bits in the guest's DR6, but its #DB handler expects them. */
 	if (ioctl(v->fd, KVM_GET_DEBUGREGS, &own) < 0)
 		return -errno;
 	own.dr6 = (own.dr6 & ~(uint64_t)DR6_SLOTS) | dr6_bits;
 	if (ioctl(v->fd, KVM_SET_DEBUGREGS, &own) < 0)
 		return -errno;
-	/* Taken by KVM only when something is enabled, which is the case: it has exited. */
+	/*
+	 * KVM accepts it only while guest debugging is enabled, which holds because it has just
+	 * exited.
+	 */
 	return debugreg_apply(v, KVM_GUESTDBG_INJECT_DB);
 }

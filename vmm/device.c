@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * device: what a vCPU's thread works at between two KVM_RUNs, and for how long.
+ * device: measures how long a vCPU's thread works for each device between two KVM_RUN calls.
  *
- * The clock is read three times for each exit that comes to us, once by vcpu.c (about 0.1 us together on the
- * machine of docs/hosts.md, where the cheapest such exit takes 7.5 us).
+ * The clock is read three times for each exit to user space, once of them by vcpu.c (about 0.1 us
+ * in total on the machine of docs/hosts.md, where the cheapest such exit takes 7.5 us).
  */
 #include "vmm/device.h"
 
@@ -14,9 +14,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* Work that is no device's on the bus. */
+/* Indices of work that belongs to no device on the port bus. */
 enum {
-	WORK_MMIO_DEVICE = BUS_MAX_DEVICES, /* the first of the bus' memory-mapped ones */
+	WORK_MMIO_DEVICE = BUS_MAX_DEVICES, /* first memory-mapped device of the bus */
 	WORK_NO_PORT = WORK_MMIO_DEVICE + BUS_MAX_MMIO,
 	WORK_MMIO,
 	WORK_MSR,
@@ -42,7 +42,10 @@ const char *vm_device_name(const struct vm *vm, unsigned int device)
 	return device >= WORK_NO_PORT && device < WORK_END ? work[device - WORK_NO_PORT] : NULL;
 }
 
-/* A device with several ranges of ports goes by the first of them. */
+/*
+ * Returns the first device with the same name: a device with several port ranges has the index of
+ * the first one.
+ */
 static unsigned int first_of_name(const struct bus *b, unsigned int device)
 {
 	for (unsigned int i = 0; i < device; i++)

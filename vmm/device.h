@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* device: what a vCPU's thread works at between two KVM_RUNs. */
+/* device: accounts for the work that a vCPU's thread does between two KVM_RUN calls, by device. */
 #ifndef KVMPROF_VMM_DEVICE_H
 #define KVMPROF_VMM_DEVICE_H
 
@@ -9,24 +9,33 @@
 struct vcpu;
 struct vm;
 
-/* Around the work for one exit. Both return the time, which device_leave() takes. */
+/*
+ * Begin and end the work for one exit; called by the vCPU's thread. Both return the current time,
+ * and device_leave() takes the one that device_enter() returned.
+ */
 uint64_t device_enter(struct vcpu *v);
 uint64_t device_leave(struct vcpu *v, uint64_t since);
 
-/* "serial", "mmio", ...; several may have one name. NULL: there is none of that index. */
+/*
+ * Returns the name of a device index ("serial", "mmio", ...), a static string, or NULL if there is
+ * none. Several indices may share a name. Any thread may call it.
+ */
 const char *vm_device_name(const struct vm *vm, unsigned int device);
 
-/* A device on the port bus, and how often the guest has come to it so far. */
+/* A device on the port bus, and its counters. */
 struct vm_device {
 	const char *name;
 	uint16_t base, count; /* ports */
-	uint64_t exits;	      /* KVM_EXIT_IO */
-	uint64_t accesses;    /* an exit of a string instruction has several */
+	uint64_t exits;	      /* number of KVM_EXIT_IO */
+	uint64_t accesses;    /* number of accesses; an exit of a string instruction has several */
 };
-/* false: there is no device i. Any thread. */
+/* Copies device i to *out. Returns false if there is none. Any thread may call it. */
 bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out);
 
-/* Name of a KVM_EXIT_* number as api.rst spells it, without the prefix; "other" when unknown. */
+/*
+ * Returns the name of a KVM_EXIT_* number as in api.rst, without the prefix; "other" if unknown. A
+ * static string.
+ */
 const char *vm_exit_name(unsigned int kind);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * devices: which virtio devices a machine has, disks among them, and the transport that its guest finds them by.
+ * devices: the virtio devices of a machine, including its disks, and the transport by which the
+ * guest finds them.
  */
 #include "vmm/devices.h"
 
@@ -35,7 +36,7 @@ void devices_irq(void *ctx, unsigned int irq, int level)
 	(void)ioctl(vm->fd, KVM_IRQ_LINE, &l);
 }
 
-/* A guest's address or data that means nothing is its own loss. */
+/* Delivers an interrupt. An invalid address or data from the guest harms only the guest. */
 static void send_msi(void *ctx, uint64_t addr, uint32_t data)
 {
 	struct vm *vm = ctx;
@@ -63,13 +64,16 @@ static int devices_add_transport(struct vm *vm, struct machine_virtio *v, struct
 			       (struct dev_irq){ devices_irq, vm }, e);
 }
 
-/* Adds a device whose name no other one has (else -EEXIST). d is the machine's from here on, also when this fails. */
+/*
+ * Adds a device whose name no other one has (else -EEXIST). The machine owns d from here on, also
+ * after an error.
+ */
 static int add_virtio(struct vm *vm, struct virtio *d, struct err *e)
 {
 	struct machine_virtio v = { .d = d };
 	int ret = devices_add_transport(vm, &v, e);
 
-	/* Until all of the machine is restored. */
+	/* It is released when the whole machine is restored. */
 	if (vm->setup->snapshot)
 		virtio_hold(d, true);
 
@@ -130,7 +134,10 @@ bool vm_net(const struct vm *vm, struct net_stats *out)
 	return vm->net != NULL;
 }
 
-/* Descriptors that the guest may make a share's process have: it needs some itself. */
+/*
+ * Returns how many descriptors the guest may keep open in a share's process, which needs some
+ * itself.
+ */
 static unsigned int files_of_share(void)
 {
 	struct rlimit l;
@@ -199,7 +206,7 @@ int devices_create(struct vm *vm, struct err *e)
 	int ret = io_log_create(vm, e);
 
 	if (vm->setup->nshares ||
-	    vm->setup->net.kind == NET_USER) /* their processes shall not have it */
+	    vm->setup->net.kind == NET_USER) /* their processes must not have guest memory */
 		gmem_alloc_dont_fork(&vm->mem);
 	if (!ret && vm->setup->virtio_console)
 		ret = add_console(vm, e);
@@ -247,7 +254,7 @@ void devices_destroy(struct vm *vm)
 	for (unsigned int i = 0; i < vm->nvirtio; i++) {
 		struct machine_virtio *v = &vm->virtio[i];
 
-		v->d->ops->destroy(v->d); /* its threads may still raise interrupts */
+		v->d->ops->destroy(v->d); /* its threads may still raise interrupts until then */
 		virtio_pci_destroy(v->pci);
 		virtio_mmio_destroy(v->mmio);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* end: why a machine stopped, and what is known of its end. */
+/* end: the reason for a machine's end, and the facts about it. */
 #ifndef KVMPROF_VMM_END_H
 #define KVMPROF_VMM_END_H
 
@@ -11,47 +11,53 @@
 
 struct vm;
 
-/* Why the machine stopped. */
+/* The reason why the machine stopped. */
 enum vm_end_reason {
 	VM_RUNNING = 0,
-	VM_END_RESET,	     /* the guest asked for a reset */
-	VM_END_POWEROFF,     /* ACPI power off */
-	VM_END_EXIT,	     /* the guest said with what: vm_result.exit_status */
-	VM_END_HALTED,	     /* every vCPU halted with interrupts off */
-	VM_END_DURATION,     /* vm_end() by the caller: time is up */
-	VM_END_INTERRUPTED,  /* vm_end() by the caller: Ctrl-C */
-	VM_END_MARKER,	     /* a stop marker was reached */
-	VM_END_SAMPLES,	     /* vm_end() by the caller: there are enough */
-	VM_END_ASKED,	     /* vm_end() by the caller: through the control socket */
-	VM_END_SAVED,	     /* vm_end() by the caller: a snapshot was what it ran for */
-	VM_END_PANIC,	     /* vm_end() by the caller: after a panic the guest does nothing more */
+	VM_END_RESET,	    /* the guest requested a reset */
+	VM_END_POWEROFF,    /* ACPI power off */
+	VM_END_EXIT,	    /* the guest exited with a status: vm_result.exit_status */
+	VM_END_HALTED,	    /* every vCPU is halted with interrupts off */
+	VM_END_DURATION,    /* vm_end() by the caller: the duration has elapsed */
+	VM_END_INTERRUPTED, /* vm_end() by the caller: Ctrl-C */
+	VM_END_MARKER,	    /* a stop marker was reached */
+	VM_END_SAMPLES,	    /* vm_end() by the caller: the number of samples is reached */
+	VM_END_ASKED,	    /* vm_end() by the caller: requested through the control socket */
+	/* vm_end() by the caller: a snapshot was saved, and that was all to do */
+	VM_END_SAVED,
+	VM_END_PANIC,	     /* vm_end() by the caller: the guest panicked and does nothing more */
 	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
-	VM_END_GONE,	     /* attached to: its process ended it */
-	VM_END_STOPPED,	     /* attached to: it was paused, moved away or ended by others */
-	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
+	VM_END_GONE,	     /* attached: the process of the machine ended it */
+	VM_END_STOPPED,	     /* attached: the machine was paused, moved away or ended by others */
+	VM_END_ERROR,	     /* KVM or the VMM could not continue; see vm_result.err */
 };
 
 struct vm_result {
 	enum vm_end_reason reason;
-	unsigned int vcpu; /* that ended it, where one did */
+	unsigned int vcpu; /* vCPU that caused the end, else 0 */
 	/*
-	 * regs are those of the vCPU at a crash, error or halt for good. false at TRIPLE_FAULT: KVM
-	 * has reset it.
+	 * regs are valid: those of the vCPU at a crash, an error or a final halt. False if KVM has
+	 * already reset the vCPU (TRIPLE_FAULT).
 	 */
 	bool have_regs;
 	struct sample_regs regs;
-	uint32_t exit_status; /* of EXIT */
-	struct err err;	      /* text for TRIPLE_FAULT and ERROR */
-	uint64_t load_ns;     /* spent writing the kernel into guest memory */
+	uint32_t exit_status; /* for EXIT */
+	struct err err;	      /* its text is set for TRIPLE_FAULT and ERROR */
+	uint64_t load_ns;     /* time spent writing the kernel into guest memory, in ns */
+	/* Time of the end on the clock of vm_now_ns(). */
 	uint64_t end_ns;
 };
 
+/* Returns a description of the reason, a static string. */
 const char *vm_end_name(enum vm_end_reason reason);
 
-/* Ask for an end; the first reason counts. Any thread. */
+/* Ends the machine; only the first reason counts. Does not wait. Any thread may call it. */
 void vm_end(struct vm *vm, enum vm_end_reason reason);
-/* Ends the machine with VM_END_EXIT: the guest has said how it went. */
+/*
+ * Ends the machine with VM_END_EXIT and the status that the guest reported. Any thread may call it.
+ */
 void vm_exit(struct vm *vm, uint32_t status);
+/* Returns the result, which is final after vm_join(). It belongs to the machine. */
 const struct vm_result *vm_result(const struct vm *vm);
 
 #endif

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Host huge pages back the guest only where host and guest addresses agree modulo 2 MiB. */
+/* Host huge pages can back the guest only if host and guest addresses are equal modulo 2 MiB. */
 #define GMEM_HOST_ALIGN (UINT64_C(2) << 20)
 
 static uint64_t huge_size(enum gmem_pages pages)
@@ -65,7 +65,7 @@ static int map_huge(const struct gmem_config *cfg, uint64_t size, uint8_t **out,
 	at = gmem_alloc_reserve(size, page);
 	if (!at)
 		return no_space(size, e);
-	/* Not MAP_NORESERVE: what is missing shall be missed now and not by a SIGBUS later. */
+	/* Without MAP_NORESERVE, so that a lack of pages fails here and not with a SIGBUS later. */
 	p = mmap(at, size, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_HUGETLB | shift << MAP_HUGE_SHIFT,
 		 -1, 0);
@@ -124,7 +124,10 @@ static int region_map(struct gmem *m, const struct gmem_config *cfg, uint64_t gp
 
 	if (r)
 		return r;
-	/* A core dump of kvmprof is about kvmprof. Advice only: failure is harmless. */
+	/*
+	 * A core dump of kvmprof should not contain the guest. This is advice only: failure is
+	 * harmless.
+	 */
 	(void)madvise(p, size, MADV_DONTDUMP);
 	m->region[m->n++] = (struct gmem_region){ .gpa = gpa, .size = size, .host = p };
 	if (!huge_size(cfg->pages) &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * io_log: what is kept of requests to disks and of packets for whoever profiles them.
+ * io_log: keeps records of disk requests and network packets for profiling.
  *
- * The queue of records has a fixed length; when nobody takes them out they are counted
- * instead. Of VM_EVENT_IO see vmm/capture/source_exit.c.
+ * The queue of records has a fixed length. When it is full, records are counted instead.
+ * vmm/capture/source_exit.c implements VM_EVENT_IO.
  */
 #include "vmm/io_log.h"
 
@@ -15,12 +15,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* 50 ms of 300,000 requests a second. */
+/* Room for 50 ms at 300,000 requests per second. */
 #define IO_LOG_LEN 16384u
 
 struct io_log {
 	pthread_mutex_t lock;
-	uint64_t added, taken; /* of record[], modulo its length */
+	uint64_t added, taken; /* indices into record[], modulo its length */
 	uint64_t lost, lost_packets;
 	struct io_record record[IO_LOG_LEN];
 };

@@ -52,7 +52,7 @@ int kvmstats_parse(struct kvmstats *s, const uint8_t *bytes, size_t len, struct 
 	int ret = 0;
 
 	cursor_init(&c, bytes, len);
-	cursor_skip(&c, 4); /* flags: none are known */
+	cursor_skip(&c, 4); /* flags: no bit is defined */
 	name_size = cursor_u32(&c);
 	n = cursor_u32(&c);
 	cursor_skip(&c, 4); /* id_offset */

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * layout: where things are in the guest, in one place.
+ * layout: the places of everything in the guest's address spaces.
  *
- * Guest-physical addresses, I/O ports and interrupt numbers that the loader
- * writes into tables and the devices answer to. A number that appears in a
- * table which the guest reads (MP, ACPI, e820) comes from here and nowhere else.
+ * It has the guest-physical addresses, I/O ports and interrupt numbers that the loader writes into
+ * tables and to which the devices respond. A number in a table that the guest reads (MP, ACPI,
+ * e820) is defined here and nowhere else.
  *
- *	0x000500  GDT (below it: real-mode vectors and BIOS data area, mostly zero)
- *	0x007000  boot_params, the "zero page"
- *	0x009000  identity page tables: PML4, PDPT, 4 page directories
- *	0x010000  setup_data: seed of the random number generator
- *	0x020000  command line
- *	0x030000  what multiboot and PVH kernels are told, and names of modules
- *	0x09fc00  e820: end of low RAM; "EBDA" and BIOS hole up to 1 MiB
- *	0x0e0000  ACPI tables
- *	0x0f0000  Intel MP floating pointer and configuration table
- *	0x100000  first byte for kernels
- *	  ...     kernel, then the initrd at the top of RAM below 2 GiB
- *	3 GiB     PCI hole, IOAPIC, local APIC
- *	4 GiB     the rest of RAM
+ * 	0x000500  GDT (below it: real-mode vectors and BIOS data area, mostly zero)
+ * 	0x007000  boot_params, the "zero page"
+ * 	0x009000  identity page tables: PML4, PDPT, 4 page directories
+ * 	0x010000  setup_data: seed of the random number generator
+ * 	0x020000  command line
+ * 	0x030000  boot information of multiboot and PVH kernels, and names of modules
+ * 	0x09fc00  e820: end of low RAM; "EBDA" and BIOS hole up to 1 MiB
+ * 	0x0e0000  ACPI tables
+ * 	0x0f0000  Intel MP floating pointer and configuration table
+ * 	0x100000  first byte for kernels
+ * 	  ...     kernel, then the initrd at the top of RAM below 2 GiB
+ * 	3 GiB     PCI hole, IOAPIC, local APIC
+ * 	4 GiB     the rest of RAM
  */
 #ifndef KVMPROF_VMM_LAYOUT_H
 #define KVMPROF_VMM_LAYOUT_H
@@ -31,14 +31,14 @@
 
 /* -- below 1 MiB ---------------------------------------------------------------- */
 
-/* BIOS data area: Linux looks here for the end of low RAM before it trusts e820. */
+/* BIOS data area: Linux reads the end of low RAM here before it uses e820. */
 #define GPA_BDA_EBDA_SEGMENT UINT64_C(0x40e) /* 16 bit: EBDA address >> 4 */
 #define GPA_BDA_LOW_KIB UINT64_C(0x413)	     /* 16 bit: KiB of low RAM */
 
 #define GPA_GDT UINT64_C(0x500)
-#define GDT_CODE 0x10u /* selectors as Linux's boot protocols want them (boot.rst) */
+#define GDT_CODE 0x10u /* selectors that Linux's boot protocols require (boot.rst) */
 #define GDT_DATA 0x18u
-#define GDT_TSS 0x20u /* 16 bytes; VMX refuses to enter a guest without a busy TSS */
+#define GDT_TSS 0x20u /* 16 bytes; VMX cannot enter a guest without a busy TSS */
 #define GDT_ENTRIES 6u
 
 #define GPA_BOOT_PARAMS UINT64_C(0x7000)
@@ -46,7 +46,7 @@
 #define BOOT_PAGE_TABLES 6u
 #define GPA_SETUP_DATA UINT64_C(0x10000) /* one page: list of setup_data records */
 #define GPA_CMDLINE UINT64_C(0x20000)
-#define GPA_CMDLINE_SIZE UINT64_C(0x10000) /* with the terminator */
+#define GPA_CMDLINE_SIZE UINT64_C(0x10000) /* including the terminator */
 
 #define GPA_BOOT_INFO UINT64_C(0x30000)
 #define GPA_BOOT_INFO_SIZE UINT64_C(0x10000)
@@ -59,14 +59,14 @@
 
 /* -- above 1 MiB ---------------------------------------------------------------- */
 
-/* initrd_addr_max of the boot protocol where the kernel does not name one. */
+/* initrd_addr_max of the boot protocol if the kernel does not state one. */
 #define GPA_INITRD_LAST UINT64_C(0x7fffffff)
 
-/* RAM goes on here, behind the hole that begins at GPA_PCI_HOLE. */
+/* RAM continues here after the hole that begins at GPA_PCI_HOLE. */
 #define GPA_HIGH_RAM UINT64_C(0x100000000)
 /*
- * In the hole: BARs that firmware has "assigned" (we have), the configuration space of
- * PCI bus 0 (MCFG), and virtio-mmio registers, a page each.
+ * In the hole: BARs, which are assigned here in place of firmware, the configuration space of PCI
+ * bus 0 (MCFG), and the virtio-mmio registers, one page each.
  */
 #define GPA_PCI_MMIO UINT64_C(0xc0000000)
 #define GPA_PCI_MMIO_SIZE UINT64_C(0x10000000)
@@ -79,8 +79,8 @@
 #define GPA_LAPIC UINT64_C(0xfee00000)
 
 /*
- * For KVM_SET_TSS_ADDR (three pages) and KVM_SET_IDENTITY_MAP_ADDR (one): real
- * mode emulation of older Intel processors wants them outside of RAM.
+ * Areas for KVM_SET_TSS_ADDR (three pages) and KVM_SET_IDENTITY_MAP_ADDR (one): the real-mode
+ * emulation of older Intel processors needs them outside of RAM.
  */
 #define GPA_KVM_IDENTITY UINT64_C(0xfffbc000)
 #define GPA_KVM_TSS UINT64_C(0xfffbd000)
@@ -88,16 +88,16 @@
 /* -- interrupts ----------------------------------------------------------------- */
 
 /*
- * Global system interrupt = IOAPIC input of the ISA timer (IRQ 0). 0 is what
- * KVM's default routing does after KVM_CREATE_IRQCHIP (GSI n goes to PIC input
- * n and IOAPIC input n), so the VMM needs no KVM_SET_GSI_ROUTING. With 2, the
- * PC convention, the tables announce the override and the VMM must route it.
+ * Global system interrupt = IOAPIC input of the ISA timer (IRQ 0). With 0, KVM's default routing
+ * after KVM_CREATE_IRQCHIP applies (GSI n goes to PIC input n and IOAPIC input n), so the VMM needs
+ * no KVM_SET_GSI_ROUTING. With 2, the PC convention, the tables would have to announce the override
+ * and the VMM would have to route it.
  */
 #define IRQ_TIMER 0u
 #define GSI_TIMER 0u
 #define IRQ_SERIAL 4u
 #define IRQ_RTC 8u
-#define IRQ_VIRTIO_MMIO 16u /* GSI of the first of them; IOAPIC inputs 16 to 23, rising edge */
+#define IRQ_VIRTIO_MMIO 16u /* GSI of the first one; IOAPIC inputs 16 to 23, rising edge */
 #define VIRTIO_MMIO_MAX 8u
 #define IRQ_SCI 9u /* ACPI; announced, never raised */
 #define ISA_IRQS 16u
@@ -105,26 +105,30 @@
 /* -- I/O ports ------------------------------------------------------------------ */
 
 #define PORT_SERIAL 0x3f8u /* COM1, 8 ports */
-/* Written to, it ends the run: platform_exit_init(). */
+/* A write to it ends the run: platform_exit_init(). */
 #define PORT_DEBUG_EXIT 0x501u
 #define PORT_DEBUG_EXIT_LEN 2u
-/* Configuration mechanism 1: address, data; with the reset register 0xcf9 in between. */
+/* Configuration mechanism 1: address and data, with the reset register 0xcf9 in between. */
 #define PORT_PCI_CONFIG 0xcf8u
 #define PORT_PCI_CONFIG_LEN 8u
-/* For BARs in I/O space: ours have none, but a bus without a window makes guests complain. */
+/*
+ * Window for BARs in I/O space. Our devices have none, but some guests report an error about a bus
+ * without a window.
+ */
 #define PORT_PCI_WINDOW 0xc000u
 #define PORT_PCI_WINDOW_LEN 0x1000u
 #define PORT_RTC 0x70u /* index, data */
 
-/* i8042 command port; writing the reset value ends the guest. Also the ACPI reset register. */
+/*
+ * i8042 command port; writing the reset value resets the guest. It is also the ACPI reset register.
+ */
 #define PORT_I8042_COMMAND 0x64u
 #define I8042_RESET 0xfeu
 
 /*
- * ACPI PM1a blocks, right behind each other: event (status, enable: 16 bit each)
- * and control. The control register is 16 bit wide and reads as SCI_EN: the
- * machine is always in ACPI mode. A write with SLP_EN set and SLP_TYP 5 means
- * power off; the _S5 object in our DSDT tells the guest so.
+ * ACPI PM1a blocks, adjacent: event (status, enable: 16 bit each) and control. The control register
+ * is 16 bit wide and reads as SCI_EN: the machine is always in ACPI mode. A write with SLP_EN set
+ * and SLP_TYP 5 is a power off, as the _S5 object in our DSDT declares.
  */
 #define PORT_PM1A_EVENT 0x600u
 #define PORT_PM1A_EVENT_LEN 4u

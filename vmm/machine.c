@@ -47,12 +47,12 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 	}
 	pthread_mutex_unlock(&vm->end_lock);
 	atomic_store(&vm->stop, true);
-	/* Wakes vCPUs that are paused, and vm_pause(). */
+	/* Wakes paused vCPUs, and vm_pause(). */
 	pthread_mutex_lock(&vm->pause.lock);
 	pthread_cond_broadcast(&vm->pause.changed);
 	pthread_mutex_unlock(&vm->pause.lock);
 	vm->ops->wake(vm);
-	/* Can only fail when the counter is full, and then it is readable already. */
+	/* Fails only if the counter is full, and then it is readable already. */
 	(void)!write(vm->end_fd, &one, sizeof(one));
 }
 
@@ -63,7 +63,7 @@ void vm_end(struct vm *vm, enum vm_end_reason reason)
 
 void vm_exit(struct vm *vm, uint32_t status)
 {
-	/* Published by end_lock. Who is too late leaves no trace: the first end counts. */
+	/* end_lock publishes it. A late call has no effect, because the first end counts. */
 	pthread_mutex_lock(&vm->end_lock);
 	if (!vm->ending)
 		vm->result.exit_status = status;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * machine: the inside of struct vm, shared by the files that make it up.
- *
- * Not for includers outside vmm/.
+ * machine: the internals of struct vm, shared by the files of vmm/. Not for includers outside of
+ * vmm/.
  */
 #ifndef KVMPROF_VMM_MACHINE_H
 #define KVMPROF_VMM_MACHINE_H
@@ -28,52 +27,58 @@
 #include <stdatomic.h>
 
 /*
- * For its thread alone (of a foreign vCPU: the thread that takes the samples), but for what is
- * atomic, the consumer's end of the ring, and stats, which others read meanwhile (vm_stats()).
+ * One vCPU. Only its thread uses it (for a vCPU of another process: the thread that takes the
+ * samples), except for atomic members, the consumer's end of the ring, and stats, which others read
+ * with vm_stats().
  */
 struct vcpu {
 	unsigned int index;
-	int fd;	      /* -1: foreign */
-	bool foreign; /* of another process, see attach/: nothing can be asked of KVM */
-	bool exact;   /* and sampled by its instructions, see exact/: it never stands at a HLT */
+	int fd;	      /* -1: the vCPU belongs to another process */
+	bool foreign; /* belongs to another process (attach/): KVM cannot be called for it */
+	bool exact;   /* also sampled by its instructions (exact/), and never waits at a HLT */
 	struct kvm_run *run;
-	bool regs_kept; /* run->s.regs holds the registers after each KVM_RUN; else once fetched */
+	/* run->s.regs holds the registers after each KVM_RUN; else vcpu_fetch_regs() reads them */
+	bool regs_kept;
 	struct vm *vm;
 	pthread_t thread;
 	bool started;
-	atomic_int tid; /* 0 until the thread runs and after it ended */
+	atomic_int tid; /* 0 until the thread runs and after it has ended */
 	struct source source[VM_MAX_EVENTS];
-	struct trigger watch; /* source.c: looks whether it is dead, when nothing else does */
+	struct trigger watch; /* source.c: checks whether the vCPU is dead when no event does */
 	volatile sig_atomic_t watch_due;
-	uint32_t stack_max;	      /* bytes of one stack that are copied now */
-	unsigned int control_seen;    /* vm->control.changes when it was last followed */
-	volatile sig_atomic_t device; /* what its thread works at: 1 + index, 0: none */
-	bool exit_noted;	      /* an exit is worked for that has a sample */
-	uint64_t exit_stopped;	      /* ns that samples took within it */
+	uint32_t stack_max;	      /* maximum bytes of one stack that are copied now */
+	unsigned int control_seen;    /* value of vm->control.changes when it was last applied */
+	volatile sig_atomic_t device; /* device that its thread works for: 1 + index; 0: none */
+	bool exit_noted;	      /* the exit being handled has a sample */
+	uint64_t exit_stopped;	      /* ns spent on samples during that exit */
 	struct ring ring;
 	struct vcpu_stats stats;
-	/* The statistics of a vCPU that another process of ours samples; NULL: `stats`. */
+	/* Statistics of a vCPU that another process of ours samples; NULL: `stats`. */
 	const struct vcpu_stats *shown;
-	struct account account; /* of its thread; account_seq is odd while it changes */
+	/* Time account of its thread; account_seq is odd while it changes. */
+	struct account account;
 	atomic_uint account_seq;
 	int account_fd;
 	int stat_fd; /* /proc/.../stat of vCPU 0's thread, for vmm/pvm/ops.c; -1: not open */
-	int halt_fd; /* KVM's statistics of it, with halt_wait_ns at halt_at; -1: none */
+	int halt_fd; /* KVM's statistics, with halt_wait_ns at offset halt_at; -1: none */
 	uint64_t halt_at;
 	struct debugreg debug;
 	struct pvm_vcpu pvm_state;
-	uint64_t lstar;	    /* once the kernel has set it */
-	uint64_t kernel_gs; /* as last seen, 0: never; it stays the same once it is set up */
-	/* MSR_KERNEL_GS_BASE as it was while a program ran, and when (CLOCK_MONOTONIC); 0: not known. */
+	uint64_t lstar; /* MSR_LSTAR, once the kernel has set it */
+	/* Kernel GS base as last seen; constant once the kernel has set it up. */
+	uint64_t kernel_gs;
+	/* MSR_KERNEL_GS_BASE while a program ran, and the time of reading it (CLOCK_MONOTONIC). */
 	uint64_t swapped_gs, swapped_ns;
 	atomic_bool collect;
-	/* Looks in a row that found it halted with interrupts off (or never started). */
+	/*
+	 * Number of consecutive checks that found it halted with interrupts off (or never started).
+	 */
 	atomic_uint dead_looks;
 };
 
 #define VM_LATE_TASK_PLANS 64u
 
-/* A virtio device and its transport, one of the two. */
+/* A virtio device and its transport, which is one of the two. */
 #define VM_MAX_VIRTIO 20u
 struct machine_virtio {
 	struct virtio *d;
@@ -89,7 +94,10 @@ struct pvm_ops;
 struct quirks;
 struct vm_config;
 
-/* The settings that samples depend on, of a machine of our own as of another process's. As in struct vm_config. */
+/*
+ * The settings that sampling depends on, for machines of our own and of other processes. As in
+ * struct vm_config.
+ */
 struct vm_sampling {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
@@ -107,14 +115,15 @@ struct vm_sampling {
 
 struct vm {
 	struct vm_sampling cfg;
-	struct vm_config *setup; /* what it was made from; owned; NULL: it is foreign */
+	/* The settings it was made from; owned; NULL: belongs to another process. */
+	struct vm_config *setup;
 	const struct machine_ops *ops;
 	void *attached;		   /* for ops: a struct attach or struct gdb; NULL: it is our own */
-	const struct pvm_ops *pvm; /* pvm.h; NULL: the host needs none of it */
+	const struct pvm_ops *pvm; /* pvm.h; NULL: the host needs no work-arounds */
 	struct pvm_vm pvm_state;
 	int fd, end_fd;
 	struct gmem mem;
-	uint64_t boot_low, boot_high; /* where what runs first was put */
+	uint64_t boot_low, boot_high; /* guest-physical range of the code that runs first */
 	struct vm_control control;
 	struct pause pause;
 	struct bus bus;
@@ -122,57 +131,73 @@ struct vm {
 	struct platform platform;
 	struct platform_exit debug_exit;
 	struct pci pci;
-	struct machine_virtio virtio[VM_MAX_VIRTIO]; /* devices.c */
+	struct machine_virtio virtio[VM_MAX_VIRTIO]; /* see devices.c */
 	unsigned int nvirtio;
-	struct virtio *hvc; /* the virtio-console of them, NULL: none */
+	struct virtio *hvc; /* the virtio console in virtio[]; NULL: none */
 	struct virtio *disk[VM_MAX_VIRTIO];
 	struct virtio *net;    /* NULL: none */
-	struct io_log *io_log; /* io_log.c; NULL: no records of requests or packets are kept */
+	struct io_log *io_log; /* io_log.c; NULL: requests and packets are not recorded */
 	struct pit pit;
 	bool have_pit;
 	atomic_bool stop;
-	struct snapshot_boot
-		*boot;	       /* the machine before its first instruction; NULL: a reset ends it */
-	atomic_bool reset_due; /* the guest has reset itself, and vm_boot_again() follows */
-	atomic_uint_fast64_t slide; /* of the kernel; valid when slide_known */
+	/* State before the first instruction, owned; NULL: a reset ends the machine. */
+	struct snapshot_boot *boot;
+	atomic_bool reset_due; /* the guest has reset itself, and vm_boot_again() must follow */
+	atomic_uint_fast64_t slide; /* slide of the kernel; valid if slide_known */
 	atomic_bool slide_known;
-	struct capture_task_plan
-		late_task[VM_LATE_TASK_PLANS]; /* each written once, then counted */
+	/* Each is written once, then counted in late_tasks. */
+	struct capture_task_plan late_task[VM_LATE_TASK_PLANS];
 	atomic_uint late_tasks;
-	_Atomic(struct capture_python *) python; /* capture_python.c; NULL: nobody asks */
+	_Atomic(struct capture_python *) python; /* capture_python.c; NULL: Python is not sampled */
 	atomic_uint_fast64_t first_entry_ns;
 	atomic_uint_fast64_t reached_ns[VM_MAX_BREAKPOINTS];
-	bool tsc_set;		    /* the snapshot's counters are those of the vCPUs already */
-	int64_t tsc_jump;	    /* cycles: of a snapshot's TSC that could not be set, else 0 */
-	unsigned int step_flags;    /* KVM_GUESTDBG_* for a single step, as this KVM has them */
-	bool nested_flag;	    /* of the host: kvm_run says when a nested guest runs */
+	bool tsc_set; /* the vCPUs have the snapshot's TSC already */
+	/* Cycles by which a snapshot's TSC that could not be set is off; else 0. */
+	int64_t tsc_jump;
+	/* KVM_GUESTDBG_* flags for a single step that this KVM supports */
+	unsigned int step_flags;
+	bool nested_flag;	    /* kvm_run reports when a nested guest runs */
 	pthread_mutex_t start_lock; /* held by vm_start() until vCPUs may run */
 	pthread_mutex_t end_lock;
-	struct vm_result result; /* under end_lock until joined */
+	struct vm_result result; /* protected by end_lock until vm_join() */
 	bool ending;		 /* result.reason is final */
 	unsigned int nvcpus;
 	struct vcpu vcpu[];
 };
 
+/* The operations of a machine of this process. */
 extern const struct machine_ops machine_own;
 
-/* Records the end; regs (may be NULL) are copied. The first caller wins. */
+/*
+ * Ends the machine with this reason, and copies *regs and *err if they are not NULL. Only the first
+ * call counts. v is the vCPU that caused it, or NULL. Any thread may call it.
+ */
 void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 		 const struct sample_regs *regs, const struct err *err);
 
+/*
+ * Reports a changed setting to the process that takes the samples, if that is another one. Any
+ * thread may call it.
+ */
 static inline void machine_changed(struct vm *vm, enum vm_change what, const void *how)
 {
 	if (vm->ops->changed)
 		vm->ops->changed(vm, what, how);
 }
 
-/* Returns the time on the clock of the machine's samples: CLOCK_MONOTONIC, or its own. Any thread. */
+/*
+ * Returns the time on the clock of the machine's samples: CLOCK_MONOTONIC in ns, or its own clock.
+ * Any thread may call it.
+ */
 static inline uint64_t machine_now_ns(const struct vm *vm)
 {
 	return vm->ops->now ? vm->ops->now(vm) : clock_mono_ns();
 }
 
-/* Frees what all machines have in common, and the struct vm. */
+/*
+ * Frees the parts that all machines have, and the struct vm. Called by ops->destroy's caller after
+ * it.
+ */
 void machine_free(struct vm *vm);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* machine_ops: what a struct vm is: a machine of our own, or one that another process runs. */
+/*
+ * machine_ops: the operations that differ between a machine of our own and one that another process
+ * runs.
+ */
 #ifndef KVMPROF_VMM_MACHINE_OPS_H
 #define KVMPROF_VMM_MACHINE_OPS_H
 
@@ -12,9 +15,12 @@
 struct gmem;
 struct vm;
 
-/* Settings that samples depend on, and what machine_ops.changed gets with each. */
+/*
+ * The settings that samples depend on; the comment is the type of the argument of
+ * machine_ops.changed.
+ */
 enum vm_change {
-	VM_CHANGED_CONTROL, /* NULL; struct vm_control, and vcpu.collect */
+	VM_CHANGED_CONTROL, /* NULL; the new values are in struct vm_control and vcpu.collect */
 	VM_CHANGED_SLIDE,   /* uint64_t */
 	VM_CHANGED_TASK,    /* struct capture_task_plan */
 	VM_CHANGED_LAYOUT,  /* struct capture_python_layout */
@@ -22,31 +28,40 @@ enum vm_change {
 };
 
 /*
- * What a struct vm is: a machine of our own, or one that another process runs (attach/). Chosen
- * when it is made.
+ * The operations of a machine, chosen when it is created: one of our own, or one that another
+ * process runs (attach/). The machine's creating thread calls them, unless stated otherwise.
  */
 struct attach_facts;
 struct machine_ops {
-	/* 0, or a negative error: then nothing runs. */
+	/* Starts the machine. Returns 0, or -errno with *e recorded; then nothing runs. */
 	int (*start)(struct vm *vm, struct err *e);
-	/* Have those that take samples look at vm->control and vm->stop. Any thread. */
+	/* Makes the threads that take samples check vm->control and vm->stop. Any thread. */
 	void (*wake)(struct vm *vm);
-	/* Until no more samples are taken. Also where it was not started. */
+	/* Waits until no more samples are taken. Also called if the machine was not started. */
 	void (*join)(struct vm *vm);
-	/* All but what machine_free() frees; started or not, also half made. */
+	/*
+	 * Frees everything that machine_free() does not free. Called for started, unstarted and
+	 * partly created machines.
+	 */
 	void (*destroy)(struct vm *vm);
-	/* The consumer's view of memory: its own, as it reads while vCPUs are sampled. */
+	/*
+	 * Returns the consumer's own view of guest memory, which it reads while vCPUs are sampled.
+	 */
 	const struct gmem *(*memory)(const struct vm *vm);
-	/* vm_vcpu_tid() of a machine that another process runs; NULL: its threads are ours. */
+	/* Implements vm_vcpu_tid() for a machine of another process; NULL: the threads are ours. */
 	pid_t (*vcpu_tid)(const struct vm *vm, unsigned int vcpu);
-	/* vm_rest() and vm_now_ns(); NULL: the one sleeps, the other is CLOCK_MONOTONIC. */
+	/* Implement vm_rest() and vm_now_ns(); NULL: sleep, and CLOCK_MONOTONIC. */
 	void (*wait)(struct vm *vm, uint64_t ns);
-	void (*wait_is_over)(struct vm *vm); /* vm_rests_no_more(); NULL: nobody has to know */
+	/* Implements vm_rests_no_more(); NULL: nothing to do. */
+	void (*wait_is_over)(struct vm *vm);
 	uint64_t (*now)(const struct vm *vm);
-	/* Only of a machine that another process runs, which vm_pause() can not stop; else NULL. */
-	void (*rest)(struct vm *vm);   /* foreign_rest() */
-	void (*resume)(struct vm *vm); /* foreign_resume() */
-	/* Passes on what samples depend on; NULL: they are taken in this process. Any thread. */
+	/* For a machine of another process only, which vm_pause() cannot stop; else NULL. */
+	void (*rest)(struct vm *vm);   /* implements foreign_rest() */
+	void (*resume)(struct vm *vm); /* implements foreign_resume() */
+	/*
+	 * Passes a changed setting to the process that takes the samples; NULL: samples are taken
+	 * in this process. Any thread.
+	 */
 	void (*changed)(struct vm *vm, enum vm_change what, const void *how);
 	void (*facts)(const struct vm *vm, struct attach_facts *out);
 };

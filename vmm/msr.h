@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* msr: one MSR of a vCPU, by its descriptor in KVM. On the vCPU's thread, or while it does not run. */
+/*
+ * msr: reads and writes one MSR of a vCPU through its KVM descriptor. Called on the vCPU's thread,
+ * or while the vCPU does not run.
+ */
 #ifndef KVMPROF_VMM_MSR_H
 #define KVMPROF_VMM_MSR_H
 
@@ -14,7 +17,9 @@
 #define MSR_KERNEL_GS_BASE 0xc0000102u
 #define MSR_TSC_AUX 0xc0000103u
 
-/* m->index into m->data; false: KVM does not tell, m->data is as before. */
+/*
+ * Reads the MSR m->index into m->data. Returns false, with *m unchanged, if KVM does not have it.
+ */
 static inline bool msr_read(int fd, struct kvm_msr_entry *m)
 {
 	struct {
@@ -28,7 +33,7 @@ static inline bool msr_read(int fd, struct kvm_msr_entry *m)
 	return true;
 }
 
-/* false: KVM does not take it. */
+/* Writes m->data to the MSR m->index. Returns false if KVM refuses. */
 static inline bool msr_write(int fd, const struct kvm_msr_entry *m)
 {
 	struct {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pvm: what a machine needs of us on a host whose KVM interprets ring 0 (quirks.h).
+ * pvm: the work-arounds for a host whose KVM interprets ring 0 (quirks.h).
  *
- * The folder pvm/ has all of it, behind the tables here. They are NULL on hosts with VMX or SVM
- * and in a build without the folder (make PVM=0). The functions below do nothing then, so that
- * their callers read as on such a host. What the work-arounds are: docs/hosts.md.
+ * The folder pvm/ implements them behind the tables here. The tables are NULL on hosts with VMX or
+ * SVM and in a build without the folder (make PVM=0). Then the functions below do nothing, so their
+ * callers read as for such a host. docs/hosts.md describes the work-arounds.
  */
 #ifndef KVMPROF_VMM_PVM_H
 #define KVMPROF_VMM_PVM_H
@@ -21,48 +21,58 @@ struct quirks;
 
 struct vcpu_state;
 
-/* Each function looks by itself which of the quirks the host has. */
+/* The work-arounds. Each function checks itself which of the quirks the host has. */
 struct pvm_ops {
-	/* -- the thread that makes the machine ------------------------------------------------ */
-	/* The VM is there, its vCPUs are not. 0, or a negative error. */
+	/* -- called by the thread that creates the machine ------------------------------------- */
+	/* Called when the VM exists and its vCPUs do not. Returns 0, or -errno with *e recorded. */
 	int (*create)(struct vm *vm, struct err *e);
-	/* Take out of *c what a guest must not use on this host. */
+	/* Removes from *c what a guest must not use on this host. */
 	void (*mask_cpuid)(const struct vm *vm, struct kvm_cpuid2 *c);
-	/* The last thing before the vCPUs run. 0, or a negative error. */
+	/* Called last before the vCPUs run. Returns 0, or -errno with *e recorded. */
 	int (*start)(struct vm *vm, struct err *e);
-	/* Before the VM is closed; after start or without it. */
+	/* Called before the VM is closed, after start() or without it. */
 	void (*stop)(struct vm *vm);
-	/* pit_load.runs, with the struct vm as ctx: of the vCPU that gets the PIT's interrupts. */
+	/*
+	 * Implements pit_load.runs; `vm` is a struct vm. Reports on the vCPU that gets the PIT's
+	 * interrupts.
+	 */
 	bool (*vcpu_runs)(void *vm, uint64_t *cpu_ns);
 
-	/* -- a vCPU's thread ------------------------------------------------------------------ */
-	/* Before each KVM_RUN. */
+	/* -- called by a vCPU's thread ------------------------------------------------------- */
+	/* Called before each KVM_RUN. */
 	void (*enter)(struct vcpu *v);
-	/* After a KVM_RUN that was interrupted. */
+	/* Called after a KVM_RUN that was interrupted. */
 	void (*interrupted)(struct vcpu *v);
-	/* KVM_EXIT_X86_WRMSR. true: the access is ours, and done. */
+	/* Handles KVM_EXIT_X86_WRMSR. Returns true if the access was one of ours and is done. */
 	bool (*wrmsr)(struct vcpu *v);
 	/*
-	 * KVM refused to emulate an instruction: carry it out. -ENOSYS: that is no quirk of this
-	 * host, *e is not set. Other errors: it can't be done, *e names the instruction.
+	 * Executes an instruction that KVM refused to emulate. Returns 0; -ENOSYS, with *e unset,
+	 * if it is no quirk of this host; or another -errno, with the instruction named in *e, if
+	 * it cannot be executed.
 	 */
 	int (*complete)(struct vcpu *v, struct err *e);
-	/* KVM_EXIT_DEBUG, as breakpoint_debug(). */
+	/* Handles KVM_EXIT_DEBUG, as breakpoint_debug(). */
 	int (*debug)(struct vcpu *v, struct err *e);
-	/* Does a vCPU at CPL 3 stand where its SYSCALL leads? Then it is in the kernel. */
+	/*
+	 * Returns whether a vCPU at CPL 3 is at its SYSCALL entry, so that it is in the kernel in
+	 * fact.
+	 */
 	bool (*is_in_syscall)(const struct vcpu *v, uint64_t rip);
 
-	/* -- a vCPU that stands still ----------------------------------------------------------- */
-	/* Add what a snapshot needs to *s, which has KVM's part already. */
+	/* -- called while the vCPU is stopped ------------------------------------------------ */
+	/* Adds what a snapshot needs to *s, which has KVM's part already. */
 	void (*save)(const struct vcpu *v, struct vcpu_state *s);
-	/* Before the first KVM_RUN, when KVM has its part. 0, or a negative error. */
+	/*
+	 * Restores that part. Called before the first KVM_RUN, after KVM's part. Returns 0, or
+	 * -errno with *e recorded.
+	 */
 	int (*restore)(struct vcpu *v, const struct vcpu_state *s, struct err *e);
 };
 
-/* NULL: the host needs none of it, or this is a build without it. */
+/* Returns the work-arounds for these quirks; NULL: the host needs none, or this build has none. */
 const struct pvm_ops *pvm_ops_for(const struct quirks *q);
 
-/* -- for the callers ------------------------------------------------------------------------- */
+/* -- call the function of the table, if there is one ----------------------------------------- */
 
 static inline void pvm_enter(struct vcpu *v)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * pvm_none: in place of pvm/ in a build without it (make PVM=0), for hosts with VMX or SVM.
- */
+/* pvm_none: replaces pvm/ in a build without it (make PVM=0), for hosts with VMX or SVM. */
 #include "vmm/pvm.h"
 
 #include "vmm/kvm.h"
@@ -13,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-/* A machine that never runs: KVM tells a TSC's rate to a vCPU alone. */
+/* A machine that never runs: KVM reports the TSC frequency only for a vCPU. */
 struct probe {
 	struct kvm_closer fd;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pvm_peek_ops: another process's vCPUs where KVM interprets ring 0, seen by BPF without a stop (attach/).
+ * pvm_peek_ops: samples vCPUs of another process without stopping them, by BPF, on hosts where KVM
+ * interprets ring 0 (attach/).
  */
 #ifndef KVMPROF_VMM_PVM_PEEK_OPS_H
 #define KVMPROF_VMM_PVM_PEEK_OPS_H
@@ -17,43 +18,59 @@ struct capture_cause;
 struct attach_facts;
 struct peek_capture;
 
-/* A vCPU: its thread, its descriptor in that process, its number in KVM. */
+/* A vCPU: its thread, its descriptor in that process, and its number in KVM. */
 struct pvm_peek_target {
 	pid_t tid;
 	unsigned int fd, id;
 };
 
+/* The process and the vCPUs to sample. */
 struct pvm_peek_aim {
 	pid_t pid;
 	const struct gmem *mem; /* copied */
 	const struct pvm_peek_target *target;
-	unsigned int n; /* vCPUs: those of the first n indices */
+	unsigned int n; /* number of vCPUs in target[]; their indices are 0 to n - 1 */
 };
 
-/* All calls by the thread that takes the samples. */
+/* The operations. The thread that takes the samples makes all calls. */
 struct pvm_peek_ops {
 	/*
-	 * Load what it needs: before a thread is seized, as that takes its time. *out is for close.
-	 * -EPERM, -ENOTSUP and others: it can't be, for the reason that *e gives.
+	 * Loads the BPF programs, before a thread is seized because that takes time. Stores a new
+	 * object in *out, which close() frees. Returns 0, or -errno (-EPERM, -ENOTSUP, ...) with
+	 * the reason in *e.
 	 */
 	int (*open)(struct peek_capture **out, const struct vm_sampling *vm, struct err *e);
-	/* Once the threads and the memory are known; before all that follows. */
+	/*
+	 * Sets the threads and the memory, before all calls below. Returns 0, or -errno with *e
+	 * recorded.
+	 */
 	int (*aim)(struct peek_capture *c, const struct pvm_peek_aim *at, struct err *e);
 	void (*close)(struct peek_capture *c);
-	/* Never seen to disagree with KVM. */
+	/* Returns whether the records have agreed with KVM so far. */
 	bool (*is_usable)(const struct peek_capture *c);
-	/* Make a record of v: PEEK_TAKEN, and *taken_ns is how long that took. Else why not. */
+	/*
+	 * Makes a record of v. Returns PEEK_TAKEN and stores the time that it took in *taken_ns, or
+	 * returns why it failed.
+	 */
 	enum peek_status (*take)(struct peek_capture *c, const struct vcpu *v, uint64_t *taken_ns);
-	/* The record into v's ring; false: the record lacks something, and nothing was done. */
+	/*
+	 * Writes the record as a sample into v's ring. Returns false, with nothing done, if the
+	 * record is incomplete.
+	 */
 	bool (*sample)(struct peek_capture *c, struct vcpu *v, const struct capture_cause *cause);
-	/* A vCPU's thread is held in KVM_RUN, and KVM has stored its registers in *run: does memory
-	 * say the same? */
+	/*
+	 * Compares memory with the registers in *run, which KVM has stored while the vCPU's thread
+	 * was stopped in KVM_RUN.
+	 */
 	void (*compare)(struct peek_capture *c, unsigned int vcpu, const struct kvm_run *run);
-	/* Fill in what was seen of BPF. */
+	/* Fills in the facts about BPF. */
 	void (*facts)(const struct peek_capture *c, struct attach_facts *out);
 };
 
-/* NULL: this is a build without it. Whether the host has it is for open to find out. */
+/*
+ * Returns the operations; NULL: this build has none. open() finds out whether the host supports
+ * them.
+ */
 const struct pvm_peek_ops *pvm_peek_ops(void);
 
 #endif

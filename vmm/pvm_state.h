@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * pvm_state: what vmm/pvm/ keeps in struct vm and struct vcpu. Nobody else reads or writes it.
- */
+/* pvm_state: the state that vmm/pvm/ keeps in struct vm and struct vcpu. Only vmm/pvm/ uses it. */
 #ifndef KVMPROF_VMM_PVM_STATE_H
 #define KVMPROF_VMM_PVM_STATE_H
 
@@ -12,34 +10,37 @@
 
 struct simd_place;
 
-/* What the SYSCALL work-around has learnt of a vCPU (pvm/syscall_assist.h). */
+/* State of the SYSCALL work-around on one vCPU (pvm/syscall_assist.h). */
 struct pvm_syscall {
 	uint64_t lstar, fmask; /* as last written by the guest */
-	uint64_t pf_handler;   /* breakpoint address, 0: not armed */
+	uint64_t pf_handler;   /* breakpoint address; 0: not armed */
 	bool know_lstar, know_fmask;
 };
 
-/* The way past a breakpoint by a single step (pvm/step.h). */
+/* State of passing a breakpoint by a single step (pvm/step.h). */
 struct pvm_step {
-	/* An exception came between the instruction and its step: it will be reached again. */
+	/*
+	 * An exception came between the instruction and its step, so the instruction will be
+	 * reached again.
+	 */
 	bool again;
 	unsigned int again_index;
 	uint64_t again_rsp, again_cr3;
-	bool trap_flag; /* the guest single-steps the instruction that is stepped over */
+	bool trap_flag; /* the guest single-steps the instruction that is passed */
 	uint64_t from;	/* address of that instruction */
 };
 
-/* Of one vCPU; on its thread. All zero in the beginning. */
+/* State of one vCPU, used by its thread. All zero at first. */
 struct pvm_vcpu {
 	struct pvm_syscall syscall;
-	bool asked; /* the MSRs were read once, in case they were written early */
+	bool asked; /* the MSRs were read once, in case they had been written before */
 	struct pvm_step step;
-	unsigned int again; /* how often in a row an instruction began again (pvm/complete.c) */
-	struct simd_place
-		*simd; /* pvm/simd_run.h, one for all; NULL: SIMD instructions stay unfinished */
+	unsigned int again; /* how often in a row an instruction started again (pvm/complete.c) */
+	/* pvm/simd_run.h, one for all vCPUs; NULL: SIMD instructions are not completed */
+	struct simd_place *simd;
 };
 
-/* Of the machine. All zero in the beginning. */
+/* State of the machine. All zero at first. */
 struct pvm_vm {
 	pthread_t filter_thread; /* sets the MSR filter */
 	bool filter_started;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vcpu: the thread that runs one virtual CPU, and every reason to leave KVM_RUN.
+ * vcpu: the thread that runs one virtual CPU, and the handling of all exits from KVM_RUN.
  *
- * The kick: the signal handler notes what is due and sets immediate_exit. A
- * signal during KVM_RUN makes it return EINTR; one that lands just before it is
- * not lost, because immediate_exit makes the next KVM_RUN return at once. A
- * sample is taken only on EINTR: after an I/O or MMIO exit the registers are
- * complete only once KVM_RUN was entered again, and that entry then returns
- * EINTR by itself.
+ * How a thread leaves KVM_RUN: the signal handler notes what is due and sets immediate_exit. A
+ * signal during KVM_RUN makes it return EINTR. A signal just before KVM_RUN is not lost, because
+ * immediate_exit makes the next KVM_RUN return at once. A sample is taken only on EINTR: after an
+ * I/O or MMIO exit the registers are complete only once KVM_RUN was entered again, and that entry
+ * then returns EINTR by itself.
  */
 #include "vmm/vcpu.h"
 
@@ -31,7 +30,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Looks in a row at which all vCPUs are halted with interrupts off: ~0.25 s at 997 Hz. */
+/* The number of consecutive checks with all vCPUs halted with interrupts off: ~0.25 s at 997 Hz. */
 #define DEAD_LOOKS 256
 
 /* kvm_run.emulation_failure: flags, and two words with the instruction's bytes. */
@@ -69,9 +68,9 @@ static void vcpu_end(struct vcpu *v, enum vm_end_reason reason, struct err *e)
 }
 
 /*
- * On SVM the processor may have left anything in the VMCB, so kvm_amd resets the vCPU before
- * it tells of the fault (shutdown_interception(), arch/x86/kvm/svm/svm.c): then neither its
- * registers nor its stack are those of the fault, and there is no sample to be made of them.
+ * Handles a triple fault. On SVM the processor may have left anything in the VMCB, so kvm_amd
+ * resets the vCPU before it reports the fault (shutdown_interception(), arch/x86/kvm/svm/svm.c).
+ * Then neither the registers nor the stack are those of the fault, and no sample can be made.
  */
 static void exit_shutdown(struct vcpu *v)
 {
@@ -92,7 +91,10 @@ static void exit_shutdown(struct vcpu *v)
 	vcpu_end(v, VM_END_TRIPLE_FAULT, &e);
 }
 
-/* "bytes 48 0f ae 23": the instruction that KVM could not emulate, as far as it has said so. */
+/*
+ * Formats the bytes of the instruction that KVM could not emulate, ", bytes 48 0f ae 23", as far as
+ * KVM reported them.
+ */
 static const char *internal_bytes(const struct kvm_run *run, char *out, size_t size)
 {
 	const char *sep = ", bytes";
@@ -139,10 +141,10 @@ static void exit_msr(struct vcpu *v, bool write)
 {
 	struct kvm_run *run = v->run;
 
-	/* Only what we filtered, or MSRs that KVM does not know, come here. */
+	/* Only MSRs that we filter, or that KVM does not know, cause such an exit. */
 	if (write && pvm_wrmsr(v))
 		return;
-	run->msr.error = 1; /* #GP, as KVM itself would do */
+	run->msr.error = 1; /* inject #GP, as KVM itself would */
 	if (!write)
 		run->msr.data = 0;
 }
@@ -207,7 +209,10 @@ static void vcpu_handle_exit(struct vcpu *v)
 	vcpu_end(v, VM_END_ERROR, &e);
 }
 
-/* Every vCPU sits in HLT with interrupts off (or was never started): nothing can go on. */
+/*
+ * Returns whether every vCPU is in HLT with interrupts off (or was never started): then nothing can
+ * continue.
+ */
 static bool all_dead(const struct vm *vm)
 {
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
@@ -217,7 +222,10 @@ static bool all_dead(const struct vm *vm)
 	return true;
 }
 
-/* KVM_RUN was interrupted: the registers are complete. */
+/*
+ * Takes due samples and applies changed settings after an interrupted KVM_RUN, when the registers
+ * are complete.
+ */
 static void vcpu_interrupted(struct vcpu *v)
 {
 	v->run->immediate_exit = 0;
@@ -234,11 +242,11 @@ static void vcpu_interrupted(struct vcpu *v)
 }
 
 /*
- * KVM copies the registers out at each exit that asks for it, which is a good part of the
- * exit's own cost (1.5 of 9 us in an emulated SVM; on VMX some 30 VMREADs, and exits of their
- * own in a nested guest). Nothing looks at them after an access to a device, and devices are
- * what exits are for. Breakpoints write them back, and pvm/ needs them at most exits; where ring 0
- * is interpreted the copy is cheap, too, and asking for the registers is not.
+ * Returns the registers that KVM copies out at each exit. The copy is a good part of an exit's cost
+ * (1.5 of 9 us in an emulated SVM; on VMX some 30 VMREADs, and exits of their own in a nested
+ * guest). The registers are not needed after an access to a device, and most exits are such
+ * accesses. Breakpoints write them back, and pvm/ needs them at most exits; where ring 0 is
+ * interpreted, the copy is cheap and reading the registers with ioctls is not.
  */
 static uint64_t regs_at_exits(const struct vm *vm)
 {
@@ -257,7 +265,7 @@ static void vcpu_run_loop(struct vcpu *v)
 		vcpu_account(v, ACCOUNT_RUN, now);
 		ret = ioctl(v->fd, KVM_RUN, 0) < 0 ? errno : 0;
 		now = clock_mono_ns();
-		/* What interrupts it is our own: a sample that is due, or the end. */
+		/* Only we interrupt it: a sample is due, or the machine ends. */
 		vcpu_account(v, ret == EINTR ? ACCOUNT_STOPPED : ACCOUNT_VMM, now);
 		if (ret == 0) {
 			unsigned int kind = v->run->exit_reason;
@@ -327,7 +335,7 @@ void *vcpu_main(void *arg)
 	sigfillset(&mask);
 	sigdelset(&mask, VCPU_KICK_SIGNAL);
 	sigdelset(&mask, SIGIO);
-	/* Faults of this thread itself: a blocked one kills without a word. */
+	/* Faults of this thread: a blocked one would kill the process without a message. */
 	sigdelset(&mask, SIGILL);
 	sigdelset(&mask, SIGSEGV);
 	sigdelset(&mask, SIGFPE);

@@ -28,14 +28,17 @@ void vcpu_kick(struct vcpu *v)
 {
 	int tid = atomic_load(&v->tid);
 
-	/* The thread clears tid before it ends, and is joined after; it can't be another's. */
+	/*
+	 * The thread clears tid before it ends and is joined afterwards, so the id cannot belong to
+	 * another thread.
+	 */
 	if (tid)
 		syscall(SYS_tgkill, getpid(), tid, VCPU_KICK_SIGNAL);
 }
 
 /*
- * Not by kvm_valid_regs: where we leave that alone a kvmprof that is attached to us has it
- * (attach/regs_page.h), and begins and ends with it at any time.
+ * Does not use kvm_valid_regs: where we do not set it, a kvmprof that is attached to this one uses
+ * it (attach/regs_page.h), and may start and stop doing so at any time.
  */
 void vcpu_fetch_regs(struct vcpu *v)
 {
@@ -49,7 +52,10 @@ void vcpu_fetch_regs(struct vcpu *v)
 	machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 }
 
-/* Readers take a copy that was whole: the count is odd while it changes (vm_account()). */
+/*
+ * Mark a change, so that readers get a consistent copy: the count is odd during the change
+ * (vm_account()).
+ */
 static void change_begins(struct vcpu *v)
 {
 	atomic_store_explicit(&v->account_seq,
@@ -68,7 +74,7 @@ static void change_ends(struct vcpu *v)
 void vcpu_account_open(struct vcpu *v)
 {
 	v->account_fd = account_open();
-	/* The slow tick queries the state of this one (vmm/pvm/ops.c). */
+	/* The slow tick reads the state of this thread (vmm/pvm/ops.c). */
 	if (v->index == 0 && v->vm->pvm)
 		v->stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vcpu_thread: what is asked of a vCPU's thread: which it is, that it leaves KVM_RUN, its registers, and where its time
- * went (base/account.h).
+ * vcpu_thread: services of a vCPU's thread: its identity, leaving KVM_RUN, its registers, and the
+ * account of its time (base/account.h).
  */
 #ifndef KVMPROF_VMM_VCPU_THREAD_H
 #define KVMPROF_VMM_VCPU_THREAD_H
@@ -14,29 +14,37 @@
 struct vcpu;
 struct vm;
 
-/* The signal that makes KVM_RUN return: from the vCPU's own timer, or to stop it. */
+/* The signal that makes KVM_RUN return: sent by the vCPU's own timer, or to stop it. */
 #define VCPU_KICK_SIGNAL SIGRTMIN
 
-/* Returns the vCPU whose thread this is; NULL: none. */
+/* Returns the vCPU that the calling thread runs; NULL: none. Async-signal-safe. */
 struct vcpu *vcpu_current(void);
-/* Makes this thread that of v. */
+/* Makes the calling thread that of v. */
 void vcpu_set_current(struct vcpu *v);
-/* Makes KVM_RUN return. Any thread. */
+/* Makes KVM_RUN of v return. Any thread may call it. */
 void vcpu_kick(struct vcpu *v);
-/* On its thread, after KVM_RUN: have run->s.regs filled. Ends the machine where KVM refuses. */
+/*
+ * Fills run->s.regs after KVM_RUN, if KVM has not done so. Ends the machine if KVM refuses. Called
+ * by the vCPU's thread.
+ */
 void vcpu_fetch_regs(struct vcpu *v);
 
 /*
- * On the vCPU's thread: where its time goes from now_ns on, a moment that has just been.
+ * Account for the time of the vCPU's thread, which calls these functions. vcpu_account_open() opens
+ * its files, vcpu_account_begin() starts, vcpu_account() begins the span `next` at now_ns
+ * (CLOCK_MONOTONIC, the present), and vcpu_account_end() closes the schedstat file.
  */
 void vcpu_account_open(struct vcpu *v);
 void vcpu_account_begin(struct vcpu *v, uint64_t now_ns);
 void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns);
 void vcpu_account_end(struct vcpu *v);
-/* Notes what it had of a processor up to now_ns; the span goes on. */
+/* Updates the account with the processor time up to now_ns, without ending the span. */
 void vcpu_account_look(struct vcpu *v, uint64_t now_ns);
 
-/* Where its thread's time went (account.h), of one moment: as of its last exit. Of our own machine. */
+/*
+ * Copies the consistent account of a vCPU's thread, as of its last update. For machines of our own.
+ * Any thread may call it.
+ */
 void vm_account(const struct vm *vm, unsigned int vcpu, struct account *out);
 
 #endif

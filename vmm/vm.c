@@ -32,8 +32,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Shortest period of the guest's tick on hosts that interpret ring 0: it costs about 20 ms of
- * interpreted handler work at 100 Hz and more; measured in docs/hosts.md. */
+/*
+ * The shortest period of the guest's tick on hosts that interpret ring 0: a tick costs about 20 ms
+ * of interpreted handler work at 100 Hz and above; measured in docs/hosts.md.
+ */
 #define SLOW_TICK_NS 50000000ull
 
 static void power_end(void *ctx, enum dev_end how)
@@ -70,8 +72,8 @@ static int add_memory(struct vm *vm, struct err *e)
 }
 
 /*
- * KVM's timer. Ticks that the guest did not take in time are lost, as on hardware: as long as KVM
- * makes up for them it does not let AVIC deliver the guest's interrupts.
+ * Creates KVM's timer. Ticks that the guest did not take in time are lost, as on hardware: while
+ * KVM reinjects them, it does not let AVIC deliver the guest's interrupts.
  */
 static int create_pit2(struct vm *vm, struct err *e)
 {
@@ -80,7 +82,7 @@ static int create_pit2(struct vm *vm, struct err *e)
 
 	if (ioctl(vm->fd, KVM_CREATE_PIT2, &pit) < 0)
 		return err_set(e, errno, "KVM_CREATE_PIT2: %s", strerror(errno));
-	/* Without this control the ticks are made up for, which does no harm. */
+	/* Without this control, ticks are reinjected, which does no harm. */
 	(void)ioctl(vm->fd, KVM_REINJECT_CONTROL, &lost);
 	return 0;
 }
@@ -134,13 +136,13 @@ static int create_kvm_vm(struct vm *vm, struct err *e)
 		(void)ioctl(vm->fd, KVM_SET_IDENTITY_MAP_ADDR, &identity);
 		(void)ioctl(vm->fd, KVM_SET_TSS_ADDR, GPA_KVM_TSS);
 	}
-	/* Memory before devices: of the grace periods that both wait for, the first is cheap. */
+	/* Memory comes before devices: both wait for grace periods, and the first wait is cheap. */
 	ret = add_memory(vm, e);
 	if (ret)
 		return ret;
 	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
 		return err_set(e, errno, "KVM_CREATE_IRQCHIP: %s", strerror(errno));
-	/* An interrupt between a breakpoint and its step would be taken for the step. */
+	/* An interrupt between a breakpoint and its step would be mistaken for the step. */
 	ret = ioctl(vm->cfg.host->fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG2);
 	vm->step_flags = ret > 0 ? (unsigned int)ret & KVM_GUESTDBG_BLOCKIRQ : 0;
 	return pvm_create(vm, e);
@@ -202,7 +204,7 @@ static int load_kernel(struct vm *vm, struct err *e)
 	buf_init(&cmdline);
 	if (vm->setup->transport == VM_VIRTIO_MMIO)
 		boot.virtio_mmio = vm->nvirtio;
-	/* In front: what follows a -- is for init. */
+	/* They go in front, because what follows a -- is for init. */
 	if (boot.virtio_mmio && vm->setup->image->is_linux) {
 		virtio_mmio_cmdline(vm->nvirtio, &cmdline);
 		buf_add(&cmdline, boot.cmdline, strlen(boot.cmdline) + 1);
@@ -236,7 +238,10 @@ static int alloc_memory(struct vm *vm, struct err *e)
 	return gmem_alloc(&vm->mem, &cfg, e);
 }
 
-/* A file's pages are neither huge nor on a chosen node: where that was asked for, copy them. */
+/*
+ * Loads the snapshot's RAM. File pages are neither huge nor on a chosen node: if that was
+ * requested, the RAM is copied.
+ */
 static int restore_memory(struct vm *vm, struct err *e)
 {
 	return vm->setup->pages > GMEM_PAGES_SMALL || vm->setup->bind_memory
@@ -287,7 +292,7 @@ static void own_join(struct vm *vm)
 			pthread_join(v->thread, NULL);
 		v->started = false;
 	}
-	/* No guest is there any more: its packets and the records of them are complete. */
+	/* The guest is gone, so its packets and their records are complete. */
 	if (vm->net)
 		virtio_net_end(vm->net);
 }
@@ -304,7 +309,7 @@ static int own_start(struct vm *vm, struct err *e)
 	ret = pvm_start(vm, e);
 	if (ret)
 		return ret;
-	/* vCPUs wait for it before their first instruction. */
+	/* vCPUs wait for this lock before their first instruction. */
 	pthread_mutex_lock(&vm->start_lock);
 	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++) {
 		ret = thread_start_early(&vm->vcpu[i].thread, THREAD_VCPU, vcpu_early, vcpu_main,
@@ -364,7 +369,7 @@ static struct vm_sampling sampling_of(const struct vm_config *cfg)
 	return s;
 }
 
-/* Makes the parts of a machine. vm_destroy() frees what there is when this fails. */
+/* Creates the parts of a machine. After an error the caller's vm_destroy() frees what exists. */
 static int create_parts(struct vm *vm, struct err *e)
 {
 	const struct vm_config *cfg = vm->setup;
@@ -443,7 +448,7 @@ bool vm_reset_is_due(const struct vm *vm)
 	return atomic_load(&((struct vm *)vm)->reset_due);
 }
 
-/* Forgets what is remembered of a vCPU's registers, which is of the kernel before. */
+/* Forgets cached values of a vCPU's registers, which belong to the previous kernel. */
 static void forget_registers(struct vcpu *v)
 {
 	v->kernel_gs = v->swapped_gs = v->swapped_ns = v->lstar = 0;
@@ -461,7 +466,7 @@ int vm_boot_again(struct vm *vm, struct err *e)
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
 		forget_registers(&vm->vcpu[i]);
 	atomic_store(&vm->reset_due, false);
-	/* Else they stand until the end. */
+	/* After an error the vCPUs stay stopped until the end. */
 	if (!ret)
 		vm_resume(vm);
 	return ret;
@@ -565,7 +570,7 @@ void vm_set_slide(struct vm *vm, uint64_t slide)
 	atomic_store(&vm->slide, slide);
 	atomic_store(&vm->slide_known, true);
 	machine_changed(vm, VM_CHANGED_SLIDE, &slide);
-	/* Breakpoints wait for it. */
+	/* Breakpoints wait for the slide. */
 	if (vm->cfg.nbreakpoints)
 		vm_control_tell(vm);
 }
@@ -582,7 +587,7 @@ void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
 {
 	unsigned int n = atomic_load(&vm->late_tasks);
 
-	/* vCPUs may be reading the one before: it is left alone. */
+	/* vCPUs may be reading the previous plan, so it is left unchanged. */
 	if (n == VM_LATE_TASK_PLANS)
 		return;
 	vm->late_task[n] = *plan;
