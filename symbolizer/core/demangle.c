@@ -14,9 +14,9 @@ struct demangle_result {
 };
 
 /*
- * The callback cannot fail, and a hostile name of a kilobyte may print for years;
- * so the way out is a jump. libiberty keeps its state on the stack while it
- * prints; what may be lost is one identifier of a Rust name in punycode.
+ * Appends printed text. The callback cannot report an error, and a hostile name of a kilobyte may
+ * print for years, so it leaves by longjmp(). libiberty keeps its state on the stack while it
+ * prints; at most one identifier of a Rust name in punycode is leaked.
  */
 static void demangle_append(const char *s, size_t n, void *ctx)
 {
@@ -30,7 +30,7 @@ static void demangle_append(const char *s, size_t n, void *ctx)
 	r->len += n;
 }
 
-/* A Rust name of the old form is a valid C++ name too, so Rust is asked first. */
+/* Prints the demangled name. A legacy Rust name is a valid C++ name too, so Rust is tried first. */
 static bool print(const char *mangled, struct demangle_result *r)
 {
 	if (setjmp(r->too_long))
@@ -41,7 +41,10 @@ static bool print(const char *mangled, struct demangle_result *r)
 	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, demangle_append, r);
 }
 
-/* Could it be one? Everything that libiberty takes begins so; most names don't. */
+/*
+ * Returns whether the name can be mangled. Everything that libiberty accepts begins like this;
+ * most names do not.
+ */
 static bool may_be_mangled(const char *name)
 {
 	name += strspn(name, "_");
@@ -76,7 +79,7 @@ char *demangle(const char *name)
 	return out;
 }
 
-/* -- what people are shown --------------------------------------------------------------- */
+/* -- display names -------------------------------------------------------------------------- */
 
 struct display_entry {
 	const struct symbol *symbol;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * demangle: names of C++ (Itanium ABI) and Rust (legacy and v0) as people write them.
+ * demangle: converts mangled names of C++ (Itanium ABI) and Rust (legacy and v0) to their source
+ * form.
  *
- * libiberty does it, with the options that perf uses (demangle_sym in
- * tools/perf/util/symbol-elf.c, Linux 6.1): no parameters, no return types, and
- * what follows a dot (".cold", ".isra.0") goes away. "@plt" stays, as in perf.
+ * It uses libiberty with the options of perf (demangle_sym in tools/perf/util/symbol-elf.c, Linux
+ * 6.1): no parameters, no return types, and a suffix after a dot (".cold", ".isra.0") is removed.
+ * "@plt" is kept, as in perf.
  *
- * Names come from guests: libiberty's limit on recursion is left on, and a name
- * that is longer, or would become longer, than the caps below is left as it is.
- * Any thread.
+ * Names come from guests: libiberty's recursion limit stays enabled, and a name that is longer
+ * than the limits below, or would become longer, is not demangled. Any thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_CORE_DEMANGLE_H
 #define KVMPROF_SYMBOLIZER_CORE_DEMANGLE_H
@@ -17,28 +17,37 @@
 #include "symbolizer/core/symtab.h"
 #include <stdbool.h>
 
-#define DEMANGLE_MAX_NAME 4096u
-/* Few bytes can mean many: each may repeat all that came before. */
+#define DEMANGLE_MAX_NAME 4096u /* bytes */
+/*
+ * Limit for the result in bytes. A short name can expand without bound, because each part may
+ * repeat everything before it.
+ */
 #define DEMANGLE_MAX_RESULT (64u << 10)
 
-/* The demangled name, malloc'd; NULL: it is not mangled, or no memory. */
+/*
+ * Returns the demangled name, which the caller frees with free(), or NULL if it is not mangled,
+ * too long, or out of memory.
+ */
 char *demangle(const char *name);
 
 /*
- * Names of symbols as people are shown them.
+ * The names of symbols as they are displayed.
  *
- * Demangles each symbol once. A symbol is known by its address in memory, so the
- * tables must not be freed before the names are. Kernel names are not demangled,
- * as in perf, unless that is asked for. The ".llvm.NUMBER" of local symbols that
- * clang's ThinLTO made global goes away, as in the kernel's own messages: with it
- * a function would have another name in each build. One thread.
+ * Each symbol is demangled once. A symbol is identified by its address in memory, so the symbol
+ * tables must outlive the names. Kernel names are demangled only on request, as in perf. The
+ * ".llvm.NUMBER" of local symbols that clang's ThinLTO made global is removed, as in the kernel's
+ * own messages: with it, a function would have another name in each build. Not thread-safe: one
+ * thread per object.
  */
 
-/* The owner of the code that a name or an address is of. The values are those of a bool `kernel`. */
+/*
+ * The owner of the code to which a name or an address belongs. The values are those of a bool
+ * `kernel`.
+ */
 enum names_of { NAMES_PROGRAM = false, NAMES_KERNEL = true };
 
 enum demangle_which {
-	DEMANGLE_NONE,	   /* --no-demangle: names as they are in the symbol table */
+	DEMANGLE_NONE,	   /* --no-demangle: names as in the symbol table */
 	DEMANGLE_PROGRAMS, /* perf's default */
 	DEMANGLE_ALL,	   /* perf's --demangle-kernel */
 };
@@ -48,12 +57,15 @@ struct display_names {
 	struct table entries; /* struct display_entry */
 };
 
+/* Initialises *d, empty. */
 void demangle_names_init(struct display_names *d, enum demangle_which which);
+/* Frees all names of d. */
 void demangle_names_deinit(struct display_names *d);
 
 /*
- * Never NULL. Valid until deinit and as long as the symbol is. Without memory, and
- * where d is NULL, it is the symbol's own name.
+ * Returns the display name of s, which is never NULL and belongs to d or s: valid until
+ * demangle_names_deinit() and as long as s. If out of memory, or if d is NULL, it is the symbol's
+ * own name.
  */
 const char *demangle_shown(struct display_names *d, const struct symbol *s, enum names_of whose);
 

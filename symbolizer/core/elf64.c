@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Notes looked at per section or segment; a kernel has about ten. */
+/* Limit for the notes of one section or segment; a kernel has about ten. */
 #define MAX_NOTES 1024
 
 Elf64_Phdr elf64_phdr(const struct elf64 *f, uint32_t i)
@@ -25,7 +25,7 @@ Elf64_Shdr elf64_shdr(const struct elf64 *f, uint32_t i)
 	return cursor_shdr(&c);
 }
 
-/* Are n entries of size bytes at off inside the file? */
+/* Returns whether n entries of `size` bytes at off are inside the file. */
 static bool table_fits(const struct elf64 *f, uint64_t off, uint64_t n, uint64_t size)
 {
 	struct cursor w = cursor_window(&f->file, off, n * size);
@@ -75,7 +75,7 @@ int elf64_open(struct elf64 *f, const char *name, const uint8_t *data, size_t le
 			       "%s: section headers (%u of %u bytes at offset %llu) are "
 			       "not inside the file",
 			       name, h.e_shnum, h.e_shentsize, (unsigned long long)x.shoff);
-	/* Numbers that do not fit 16 bits live in section 0 (System V ABI, "ELF Header"). */
+	/* Numbers that do not fit in 16 bits are in section 0 (System V ABI, "ELF Header"). */
 	x.shnum = h.e_shnum;
 	shstrndx = h.e_shstrndx;
 	if (h.e_shnum == 0 && elf64_shdr(&x, 0).sh_size <= ELF64_MAX_SHDRS)
@@ -104,7 +104,9 @@ const char *elf64_section_name(const struct elf64 *f, const Elf64_Shdr *s)
 	struct cursor names = cursor_window(&f->file, f->shstr_off, f->shstr_len);
 	struct cursor one;
 
-	/* The names that we look for are short; a longer one need not be scanned. */
+	/*
+	 * The names that callers compare with are short; a longer one need not be read completely.
+	 */
 	if (s->sh_name >= names.len)
 		return "";
 	one = cursor_window(&names, s->sh_name,

@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-/* What follows an opcode byte. */
+/* The bytes that follow an opcode byte. */
 enum {
 	M = 1,	 /* ModRM */
 	B = 2,	 /* 1 immediate byte */
 	Z = 4,	 /* 4 immediate bytes, 2 with an operand size prefix */
 	W = 8,	 /* 2 immediate bytes */
-	V = 16,	 /* as Z, but 8 with REX.W (mov imm64) */
+	V = 16,	 /* like Z, but 8 with REX.W (mov imm64) */
 	O = 32,	 /* a memory offset of the address size (8 or 4) */
 	G = 64,	 /* group 3: immediate only for /0 and /1 */
 	X = 128, /* not an instruction in 64-bit mode */
 };
 
-/* Sixteen opcodes a line, as the maps of the SDM have them. */
+/* Sixteen opcodes per line, like the maps in the SDM. */
 /* clang-format off */
 static const uint8_t map_one[256] = {
 #define ALU M, M, M, M, B, Z, X, X
@@ -36,7 +36,7 @@ static const uint8_t map_one[256] = {
 };
 /* clang-format on */
 
-/* Sixteen opcodes a line, as the maps of the SDM have them. */
+/* Sixteen opcodes per line, like the maps in the SDM. */
 /* clang-format off */
 static const uint8_t map_two[256] = {
 	/* 00 */ M, M, M, M, X, 0, 0, 0, 0, 0, X, 0, X, M, 0, M | B,
@@ -79,7 +79,7 @@ static int32_t le32(const uint8_t *p)
 	return v;
 }
 
-/* The parts of one instruction that classification looks at. */
+/* The parts of one instruction that the classification uses. */
 struct insn_parts {
 	unsigned int map; /* 1: one byte, 2: 0f, 3: 0f 38, 4: 0f 3a, 5: VEX or EVEX */
 	uint8_t op, rex, modrm;
@@ -87,7 +87,7 @@ struct insn_parts {
 	unsigned int disp_len, imm_len, imm_pos, modrm_pos;
 };
 
-/* Displacement bytes after ModRM, and SIB, are skipped. */
+/* Skips SIB and the displacement bytes after ModRM. */
 static bool skip_modrm(struct insn_bytes *b, struct insn_parts *x)
 {
 	uint8_t sib = 0, mod;
@@ -120,7 +120,7 @@ static unsigned int imm_len(const struct insn_parts *x, unsigned int f)
 		n += 1;
 	if (f & W)
 		n += 2;
-	/* REX.W overrules the operand size prefix. */
+	/* REX.W overrides the operand size prefix. */
 	if (f & Z)
 		n += x->opsize && !(x->rex & 8) ? 2 : 4;
 	if (f & V)
@@ -149,7 +149,7 @@ static bool split_vex(struct insn_bytes *b, struct insn_parts *x, unsigned int *
 	switch (map) {
 	case 1:
 		*f = map_two[x->op];
-		if (*f & Z) /* mask register operations sit where 0f has its jumps */
+		if (*f & Z) /* mask register operations are where map 0f has its jumps */
 			*f = M;
 		return true;
 	case 2:
@@ -211,7 +211,7 @@ static bool insn_split(struct insn_bytes *b, struct insn_parts *x)
 		return false;
 	if ((f & M) && !skip_modrm(b, x))
 		return false;
-	/* Near branches have 32-bit displacements whatever the operand size prefix says. */
+	/* Near branches have 32-bit displacements, regardless of the operand size prefix. */
 	if ((x->map == 1 && (v == 0xe8 || v == 0xe9)) || (x->map == 2 && (x->op & 0xf0) == 0x80))
 		x->opsize = false;
 	x->imm_pos = b->pos;
@@ -220,7 +220,7 @@ static bool insn_split(struct insn_bytes *b, struct insn_parts *x)
 	return b->pos <= b->avail;
 }
 
-/* Register numbers of ModRM with REX; rm only means a register when mod is 3. */
+/* Return register numbers of ModRM with REX; rm is a register only if mod is 3. */
 static unsigned int modrm_reg(const struct insn_parts *x)
 {
 	return ((x->modrm >> 3) & 7) | ((x->rex & 4) << 1);
@@ -239,7 +239,7 @@ static void rsp_add(struct insn *i, int64_t v)
 	i->value = v;
 }
 
-/* A mov between registers, destination and source. */
+/* Classifies a mov between registers. */
 static void classify_mov(struct insn *i, const struct insn_parts *x, unsigned int dst,
 			 unsigned int src)
 {
@@ -255,7 +255,7 @@ static void classify_lea(struct insn *i, const struct insn_parts *x, const uint8
 {
 	uint8_t mod = x->modrm >> 6, sib = 0;
 	unsigned int at = x->modrm_pos + 1;
-	bool has_sib = mod != 3 && (x->modrm & 7) == 4; /* else nothing may follow ModRM */
+	bool has_sib = mod != 3 && (x->modrm & 7) == 4; /* otherwise nothing may follow ModRM */
 	int64_t disp = 0;
 
 	if (has_sib)
@@ -272,7 +272,7 @@ static void classify_lea(struct insn *i, const struct insn_parts *x, const uint8
 		return;
 	if ((x->modrm & 7) == 4) {
 		at++;
-		if (sib != 0x24 || (x->rex & 3)) /* anything but plain (%rsp) */
+		if (sib != 0x24 || (x->rex & 3)) /* only plain (%rsp) is supported */
 			return;
 	}
 	disp = mod == 1 ? (int8_t)p[at] : le32(p + at);
@@ -284,20 +284,20 @@ static void classify_lea(struct insn *i, const struct insn_parts *x, const uint8
 		i->kind = INSN_RSP_FROM_R10;
 }
 
-/* What an opcode of the one-byte map does to rsp, rbp and the flow of control. */
+/* The effect of an opcode of the one-byte map on rsp, rbp and the control flow. */
 enum rule {
 	RULE_NONE,
-	RULE_ARITHMETIC, /* add, sub and so on: a register is the target of half of them */
+	RULE_ARITHMETIC, /* add, sub and so on: half of them write a register */
 	RULE_PUSH_REG,
 	RULE_POP_REG,
 	RULE_PUSH,
 	RULE_POP,
 	RULE_POP_RM,
 	RULE_TO_REG, /* writes the register of ModRM */
-	RULE_TO_RM,  /* writes what ModRM says, a register or memory */
+	RULE_TO_RM,  /* writes ModRM's r/m operand, a register or memory */
 	RULE_ADD_IMM,
 	RULE_XCHG,
-	RULE_XCHG_RSP, /* of rsp, or of r12 with REX.B; mov to it likewise */
+	RULE_XCHG_RSP, /* exchanges or moves to rsp, or r12 with REX.B */
 	RULE_ENTER,
 	RULE_MOV_TO_RM,
 	RULE_MOV_TO_REG,
@@ -420,7 +420,7 @@ static void classify_group_5(struct insn *i, const struct insn_parts *x, const u
 		i->kind = INSN_PUSH_R10_M8;
 }
 
-/* Instructions that move rsp. */
+/* Classifies instructions that change rsp. */
 static void classify_stack(struct insn *i, const struct insn_parts *x, enum rule rule,
 			   const uint8_t *p)
 {
@@ -589,7 +589,7 @@ unsigned int insn_standard_prologue(const uint8_t *p, size_t avail)
 	return 0;
 }
 
-/* Length of an indirect near call at p, or 0. */
+/* Returns the length of an indirect near call at p, or 0. */
 static size_t indirect_call_len(const uint8_t *p, size_t n)
 {
 	size_t at = 0;

@@ -10,7 +10,7 @@
 
 #define KERNEL_HALF (1ull << 63)
 #define PAGE 4096ull
-/* "Linux version " may occur in other strings; this many are looked at. */
+/* Limit for occurrences of "Linux version " that are examined; other strings may contain it. */
 #define MAX_BANNER_TRIES 64
 #define BANNER_PREFIX "Linux version "
 
@@ -47,7 +47,7 @@ static int parse_segments(struct kimage *k, const struct elf64 *f, struct err *e
 		*s = (struct kimage_segment){
 			.va = p.p_vaddr,
 			.pa = p.p_paddr,
-			/* An offset without bytes may be anything: not one to do sums with. */
+			/* An offset without bytes may have any value, so it is not used in sums. */
 			.file_off = p.p_filesz ? p.p_offset : 0,
 			.file_len = p.p_filesz,
 			.mem_len = p.p_memsz,
@@ -60,13 +60,13 @@ static int parse_segments(struct kimage *k, const struct elf64 *f, struct err *e
 	return 0;
 }
 
-/* Does this address count? Per-CPU templates and user parts sit in the low half. */
+/* Returns whether this address counts. Per-CPU templates and user parts are in the low half. */
 static bool in_half(uint64_t va, uint64_t half)
 {
 	return (va & KERNEL_HALF) == half;
 }
 
-/* The number after a byte range, without wrapping past the top of the address space. */
+/* Returns the end of a byte range, limited to the top of the address space. */
 static uint64_t range_end(uint64_t va, uint64_t len)
 {
 	return len > UINT64_MAX - va ? UINT64_MAX : va + len;
@@ -140,7 +140,7 @@ static void find_build_id(struct kimage *k, const struct elf64 *f)
 	}
 }
 
-/* Copies a banner that begins at p: printable, closed by a newline or NUL, with a version number. */
+/* Copies a banner that begins at p: printable, ended by a newline or NUL, with a version number. */
 static bool take_banner(struct kimage *k, const uint8_t *p, size_t left)
 {
 	size_t n = strlen(BANNER_PREFIX);
@@ -257,7 +257,7 @@ bool kimage_section(const struct kimage *k, const char *name, uint64_t *va, uint
 	return false;
 }
 
-/* The letter that nm would print. */
+/* Returns the letter that nm prints. */
 static char symbol_type(const struct elf64 *f, uint16_t shndx, uint8_t info)
 {
 	unsigned int bind = ELF64_ST_BIND(info);
@@ -314,18 +314,24 @@ static int add_elf_symbols(const struct elf64 *f, const Elf64_Shdr *symtab, stru
 		if (shndx == SHN_UNDEF || shndx == SHN_COMMON ||
 		    ELF64_ST_TYPE(info) == STT_SECTION || ELF64_ST_TYPE(info) == STT_TLS)
 			continue;
-		/* Global symbols follow all local ones, and are of no file. A new file's name may be one that cannot be read. */
+		/*
+		 * Global symbols come after all local ones and belong to no file. The name of a
+		 * new file may be unreadable.
+		 */
 		if (ELF64_ST_BIND(info) != STB_LOCAL || ELF64_ST_TYPE(info) == STT_FILE)
 			(void)symtab_set_file(t, NULL);
 		if (name >= names.len)
 			continue;
-		/* Only as far as a name may reach: names overlap in a hostile table. */
+		/* Only as many bytes as a name may have: names overlap in a hostile table. */
 		one = cursor_window(&names, name,
 				    names.len - name < SYMTAB_MAX_NAME + 1 ? names.len - name
 									   : SYMTAB_MAX_NAME + 1);
 		if (!cursor_str_at(&one, 0))
 			continue;
-		/* The local symbols that follow are of this file (System V ABI, "Symbol Table"). One that cannot be kept is not known. */
+		/*
+		 * The local symbols that follow belong to this file (System V ABI, "Symbol
+		 * Table"). A file name that cannot be stored counts as unknown.
+		 */
 		if (ELF64_ST_TYPE(info) == STT_FILE)
 			(void)symtab_set_file(t, (const char *)one.base);
 		else if (one.base[0])
@@ -368,17 +374,19 @@ int kimage_symbols(const struct kimage *k, struct symtab **out, struct err *e)
 	return err_set(e, ENOENT, "the kernel image has no symbols (.symtab)");
 }
 
-/* -- whether the code keeps frame pointers, told from its functions' first instructions -- */
+/* -- whether the code keeps frame pointers, judged by its functions' first instructions -------- */
 
-/* Functions looked at, spread over the image. */
+/* Number of functions that are examined, spread over the image. */
 #define MAX_FUNCTIONS 1024u
-/* At most this much of each function is looked at: a call comes early or the function matters little. */
+/* Bytes of each function that are examined: a call comes early, or the function matters little. */
 #define MAX_FUNCTION_BYTES 512u
-/* Without symbols: call targets collected, and bytes of text searched for them. */
+/*
+ * Without symbols: number of call targets that are collected, and bytes of text searched for them.
+ */
 #define MAX_TARGETS 8192u
 #define MAX_SEARCH (4u << 20)
 
-/* 32-bit code: what is too short for a frame says nothing. */
+/* 32-bit code: shorter functions need no frame, and are not counted. */
 #define MIN_FUNCTION32 24u
 
 struct kimage_fp_verdict {
@@ -386,9 +394,9 @@ struct kimage_fp_verdict {
 };
 
 /*
- * Decode a function in address order up to its first call. push %rbp and
- * mov %rsp,%rbp may be apart: the compiler schedules other work between them,
- * and moves the prologue behind an early way out.
+ * Decodes a function in address order up to its first call. push %rbp and mov %rsp,%rbp may be
+ * apart: the compiler schedules other instructions between them, and moves the prologue after an
+ * early return.
  */
 static void look_at_function(const struct kimage *k, uint64_t va, uint64_t len,
 			     struct kimage_fp_verdict *v)
@@ -441,7 +449,10 @@ static int cmp_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Call targets found by decoding text in address order; returns their number, sorted, unique. */
+/*
+ * Collects call targets by decoding text in address order. Returns their number; they are sorted
+ * and unique.
+ */
 static size_t collect_targets(const struct kimage *k, uint64_t *target)
 {
 	size_t avail, at = 0, n = 0, out = 0;
@@ -519,6 +530,6 @@ bool kimage_keeps_frame_pointers32(const struct kimage *k, const struct symtab *
 		v.framed +=
 			insn_prologue32(p, avail < s->size ? avail : (size_t)s->size, &push, &mov);
 	}
-	/* Labels in assembly count as functions, and small kernels have a lot of it. */
+	/* Labels in assembly count as functions, and small kernels have many of them. */
 	return v.calling && v.framed * 4ull >= v.calling * 3ull;
 }

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A program's hot code has fewer instructions that access memory; others share a place. */
+/*
+ * Cached instructions. A program's hot code has fewer that access memory; collisions replace each
+ * other.
+ */
 #define CACHE_SLOTS 4096u
 
 struct cached {
@@ -56,7 +59,7 @@ const char *memop_why_text(enum memop_why why)
 
 /* -- registers ------------------------------------------------------------------------- */
 
-/* 64-bit and 32-bit general registers by their number in instructions; others: MEMOP_NO_REG. */
+/* Returns the enum sample_gpr of a 64-bit or 32-bit general register; MEMOP_NO_REG for others. */
 static uint8_t gpr_of(unsigned int reg, bool *is32)
 {
 	static const uint16_t wide[GPR_COUNT] = {
@@ -81,7 +84,7 @@ static uint8_t gpr_of(unsigned int reg, bool *is32)
 	return MEMOP_NO_REG;
 }
 
-/* The same of a bit offset, which can have 16 bits. */
+/* Does the same for the register of a bit offset, which can have 16 bits. */
 static uint8_t bit_gpr_of(unsigned int reg)
 {
 	static const uint16_t low[GPR_COUNT] = {
@@ -97,7 +100,10 @@ static uint8_t bit_gpr_of(unsigned int reg)
 	return gpr_of(reg, &ignored);
 }
 
-/* capstone 4 takes the index of a scatter for a general register: the name tells. */
+/*
+ * Returns whether the index is a vector register. capstone 4 reports a scatter's index as a
+ * general register, so the name decides.
+ */
 static bool has_vector_index(const cs_insn *in, unsigned int reg)
 {
 	return strstr(in->mnemonic, "gather") || strstr(in->mnemonic, "scatter") ||
@@ -106,9 +112,9 @@ static bool has_vector_index(const cs_insn *in, unsigned int reg)
 	       (reg >= X86_REG_ZMM0 && reg <= X86_REG_ZMM31);
 }
 
-/* -- what capstone does not tell ---------------------------------------------------------- */
+/* -- facts that capstone does not report --------------------------------------------------- */
 
-/* A memory operand that is not accessed. */
+/* Returns whether the instruction has a memory operand that it does not access. */
 static bool takes_address_only(unsigned int id)
 {
 	switch (id) {
@@ -121,7 +127,9 @@ static bool takes_address_only(unsigned int id)
 	}
 }
 
-/* Areas whose size capstone doesn't say; XSAVE's is not in the instruction: 0. */
+/*
+ * Returns the size of areas for which capstone reports none. XSAVE's is not in the instruction: 0.
+ */
 static unsigned int size_of(unsigned int id, unsigned int size)
 {
 	switch (id) {
@@ -157,8 +165,8 @@ static bool is_bit_string(unsigned int id)
 #define W MEMOP_WRITE
 #define RW (MEMOP_READ | MEMOP_WRITE)
 /*
- * What capstone 4 leaves out or has wrong of memory operands; 0: as it says. CLFLUSH and its like
- * are ordered as loads, and fault as one.
+ * Corrections of what capstone 4 reports for memory operands; 0: as reported. CLFLUSH and the like
+ * are ordered and fault as loads.
  */
 static const uint8_t access_table[X86_INS_ENDING] = {
 	[X86_INS_CMP] = R,	   [X86_INS_TEST] = R,	     [X86_INS_BT] = R,
@@ -215,7 +223,7 @@ static uint8_t access_of(unsigned int id)
 	return id < X86_INS_ENDING ? access_table[id] : 0;
 }
 
-/* Moves and arithmetic that write where they have memory as their first operand. */
+/* Returns whether this instruction writes its first operand if that is memory. */
 static bool stores_first(unsigned int id)
 {
 	switch (id) {
@@ -304,7 +312,10 @@ static void add_stack(struct memop_insn *i, uint8_t base, int64_t disp, unsigned
 				     .implicit = true });
 }
 
-/* Push and pop have 64 bits, or 16 with 66h; capstone tells by an operand or the prefix. */
+/*
+ * Returns the width of push and pop: 64 bits, or 16 with 66h; capstone shows it in an operand or
+ * the prefix.
+ */
 static unsigned int stack_width(const cs_x86 *x)
 {
 	return x->prefix[2] == 0x66 && !(x->rex & 8) ? 2 : 8;
@@ -334,7 +345,7 @@ static void add_implicit(struct memop_insn *i, const cs_insn *in)
 		add_push(i, width);
 		break;
 	case X86_INS_POP:
-		/* An address counted from rsp is of the rsp behind the pop (SDM vol. 2, POP). */
+		/* An address relative to rsp uses the value after the pop (SDM vol. 2, POP). */
 		for (unsigned int k = 0; k < i->n; k++)
 			if (i->op[k].base == GPR_RSP)
 				i->op[k].disp += width;
@@ -344,7 +355,7 @@ static void add_implicit(struct memop_insn *i, const cs_insn *in)
 	case X86_INS_POPFQ:
 		add_stack(i, GPR_RSP, 0, width, MEMOP_READ);
 		break;
-	case X86_INS_CALL: /* near calls push 64 bits, whatever the prefixes */
+	case X86_INS_CALL: /* near calls push 64 bits, regardless of the prefixes */
 		add_push(i, 8);
 		break;
 	case X86_INS_RET:
@@ -396,8 +407,8 @@ static void add_implicit(struct memop_insn *i, const cs_insn *in)
 enum string_kind { STRING_NOT, STRING_MOVE, STRING_STORE, STRING_LOAD, STRING_BOTH };
 
 /*
- * By opcode: some of their names are those of SSE instructions too. *src and *dst say
- * what is accessed through rsi and rdi.
+ * Returns whether it is a string instruction, by opcode, because some of their names are those of
+ * SSE instructions too. *src and *dst receive the accesses through rsi and rdi.
  */
 static bool is_string(const cs_insn *in, uint8_t *src, uint8_t *dst, unsigned int *size)
 {
@@ -405,7 +416,7 @@ static bool is_string(const cs_insn *in, uint8_t *src, uint8_t *dst, unsigned in
 	uint8_t op = x->opcode[0];
 	unsigned int wide = x->rex & 8 ? 8 : x->prefix[2] == 0x66 ? 2 : 4;
 
-	/* VEX and EVEX have opcodes of other maps. */
+	/* VEX and EVEX use opcodes of other maps. */
 	if (x->encoding.modrm_offset || x->encoding.imm_offset ||
 	    (op >= 0xf0 || op == 0x0f || in->bytes[0] == 0xc4 || in->bytes[0] == 0xc5 ||
 	     in->bytes[0] == 0x62))
@@ -468,7 +479,7 @@ static uint8_t explicit_access(const cs_insn *in, const cs_x86_op *op, unsigned 
 {
 	uint8_t access = access_of(in->id);
 
-	/* Of imul and the like the memory operand is never what is written. */
+	/* The memory operand of imul and the like is never written. */
 	if (access)
 		return access;
 	if (stores_first(in->id))
@@ -477,11 +488,11 @@ static uint8_t explicit_access(const cs_insn *in, const cs_x86_op *op, unsigned 
 		return at == 0 ? MEMOP_READ | MEMOP_WRITE : MEMOP_READ;
 	access = (op->access & CS_AC_READ ? MEMOP_READ : 0) |
 		 (op->access & CS_AC_WRITE ? MEMOP_WRITE : 0);
-	/* Of what is left, a memory operand that is not the first one is a source. */
+	/* Otherwise a memory operand that is not the first one is a source. */
 	return at > 0 ? MEMOP_READ : access;
 }
 
-/* false: its address is not in general registers. */
+/* Returns false if its address is not in general registers. */
 static bool add_explicit(struct memop_insn *i, const cs_insn *in, unsigned int at)
 {
 	const cs_x86 *x = &in->detail->x86;
@@ -543,7 +554,7 @@ static void memop_take(struct memop_insn *i, const cs_insn *in)
 	add_implicit(i, in);
 }
 
-/* Could these be the beginning of a longer instruction? */
+/* Returns whether the bytes can be the beginning of a longer instruction. */
 static bool is_cut(struct memop_decoder *d, const uint8_t *bytes, size_t len)
 {
 	uint8_t whole[SAMPLE_MAX_INSN] = { 0 };
@@ -597,7 +608,10 @@ bool memop_touches(const struct memop_insn *i, const struct sample_regs *r)
 	return i->n && (!i->repeated || count);
 }
 
-/* Words of `size` bytes that a signed bit offset counts to (SDM vol. 2, BT and 3.1.1.9). */
+/*
+ * Returns the byte offset of the word of `size` bytes that contains a signed bit offset (SDM vol.
+ * 2, BT and 3.1.1.9).
+ */
 static int64_t bit_word(const struct memop *op, const struct sample_regs *r)
 {
 	uint64_t v = r->gpr[op->bit_reg];

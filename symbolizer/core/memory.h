@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * memory: guest memory as the symbolizer sees it.
+ * memory: the symbolizer's interface to guest memory.
  *
- * One callback, whose other end is a live guest, a foreign process, a snapshot
- * or a test's byte array. The guest may write while we read, and it is hostile:
- * copy a field once, check the copy, use the copy; cap every list and string.
+ * It is one callback, implemented by a live guest, a foreign process, a snapshot or a test's byte
+ * array. The guest is hostile and may write while its memory is read: copy a field once, check the
+ * copy, use the copy; limit every list and string. Called by the thread that owns the
+ * implementation, usually the consumer.
  */
 #ifndef KVMPROF_SYMBOLIZER_CORE_MEMORY_H
 #define KVMPROF_SYMBOLIZER_CORE_MEMORY_H
@@ -14,26 +15,32 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The kernel's own address space; any other value is a CR3 (paging bits as the CPU has them). */
+/*
+ * Selects the kernel's own address space; any other value is a CR3 (with paging bits as in the
+ * CPU).
+ */
 #define MEMORY_KERNEL UINT64_C(0)
 
 struct memory {
 	/*
-	 * Copy up to len bytes from guest-virtual va in `space` into dst. Returns how
-	 * many could be read from va on, 0 when none (not mapped, not canonical).
+	 * Copies up to len bytes from guest-virtual va in `space` to dst. Returns how many bytes
+	 * could be read from va on, 0 if none (not mapped, not canonical).
 	 */
 	size_t (*read)(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len);
 	void *ctx;
 };
 
-/* All len bytes or false; dst is then undefined. */
+/* Copies exactly len bytes. Returns false, with dst undefined, if not all could be read. */
 static inline bool memory_read(const struct memory *m, uint64_t space, uint64_t va, void *dst,
 			       size_t len)
 {
 	return m->read(m->ctx, space, va, dst, len) == len;
 }
 
-/* Numbers of the kernel's address space; false leaves *out alone. */
+/*
+ * Read a number from the kernel's address space. They return false, with *out unchanged, if it
+ * cannot be read.
+ */
 static inline bool memory_u64(const struct memory *m, uint64_t va, uint64_t *out)
 {
 	uint64_t v;
@@ -54,7 +61,7 @@ static inline bool memory_u32(const struct memory *m, uint64_t va, uint32_t *out
 	return true;
 }
 
-/* Numbers among bytes that were copied: the caller knows that they are there. */
+/* Return the number at offset off of copied bytes; the caller ensures that it is inside. */
 static inline uint64_t memory_word(const void *copy, size_t off)
 {
 	uint64_t v;

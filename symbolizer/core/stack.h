@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stack: the unwound call chain of one sample.
+ * stack: the unwound call chain of one sample, as a value.
  */
 #ifndef KVMPROF_SYMBOLIZER_CORE_STACK_H
 #define KVMPROF_SYMBOLIZER_CORE_STACK_H
@@ -9,47 +9,53 @@
 
 #define STACK_MAX_FRAMES 256
 
-/* How a frame was found. */
+/* The method by which a frame was found. */
 enum frame_quality {
-	FRAME_REGS = 1, /* the sampled rip itself, or one from a saved pt_regs */
-	FRAME_FP,	/* frame pointer chain, return address checked to follow a call */
-	FRAME_LEAF,	/* return address found by decoding prologue or epilogue at rip */
-	FRAME_ORC, /* where the kernel's ORC table says, return address checked to follow a call */
-	FRAME_CFI, /* where a program's call frame information says, return address checked likewise */
-	FRAME_SCAN, /* found by searching the stack: a return address after a call of the inner function */
+	FRAME_REGS = 1, /* the sampled rip, or one from a saved pt_regs */
+	FRAME_FP,	/* frame pointer chain; the return address follows a call */
+	FRAME_LEAF,	/* return address found by decoding the prologue or epilogue at rip */
+	FRAME_ORC,	/* return address from the kernel's ORC table; it follows a call */
+	FRAME_CFI, /* return address from a program's call frame information; it follows a call */
+	/* Return address found by searching the stack; it follows a call of the inner function. */
+	FRAME_SCAN,
 };
 
-/* Why the walk ended. Counted per profile; never lost. */
+/* The reason why the walk ended. Each reason is counted per profile. */
 enum stack_end {
-	STACK_END_ROOT =
-		1, /* complete: a zero frame pointer or return address at the outermost frame */
+	/* Complete: a zero frame pointer or return address at the outermost frame. */
+	STACK_END_ROOT = 1,
 	STACK_END_USER,	     /* complete: entry from user mode */
 	STACK_END_NO_FP,     /* neither frame pointers nor ORC tables, and no caller was found */
-	STACK_END_NO_TEXT,   /* no image bytes at rip: cannot say where the frame is */
+	STACK_END_NO_TEXT,   /* no image bytes at rip, so the frame cannot be located */
 	STACK_END_BAD_CHAIN, /* the chain failed a check (alignment, order, not after a call) */
-	STACK_END_CUT,	     /* the copied stack bytes end before the chain does */
+	STACK_END_CUT,	     /* the copied stack bytes end before the chain */
 	STACK_END_DEPTH,     /* STACK_MAX_FRAMES reached */
-	STACK_END_NO_ORC,    /* the ORC table knows nothing of this code, and nothing else helped */
-	STACK_END_START, /* whole but for a function of the C library that calls main() or a thread's */
-	STACK_END_SCANNED, /* a root or user entry, but part of the way there was only searched for */
+	/* The ORC table has no entry for this code, and no other method helped. */
+	STACK_END_NO_ORC,
+	/*
+	 * Complete except for a function of the C library that calls main() or a thread's start
+	 * function.
+	 */
+	STACK_END_START,
+	STACK_END_SCANNED, /* a root or user entry, but some frames were found only by searching */
 	STACK_END_COUNT
 };
 
 struct stack {
-	uint16_t n;	   /* frames, innermost first; at least 1 */
+	uint16_t n;	   /* number of frames, innermost first; at least 1 */
 	uint16_t n_kernel; /* ip[0..n_kernel) are kernel frames, the rest user frames */
-	uint8_t end; /* enum stack_end: of the kernel's part, or of a stack that is all user's */
-	uint8_t user_end; /* the same for the user frames; 0: none was looked for */
-	uint64_t
-		ip[STACK_MAX_FRAMES]; /* [0] = rip; callers: return addresses (look up at ip - 1) */
-	uint64_t sp
-		[STACK_MAX_FRAMES]; /* of user frames: rsp there; a frame reaches up to the next one's */
+	uint8_t end;	   /* enum stack_end of the kernel's part, or of a stack that is all user */
+	uint8_t user_end;  /* enum stack_end of the user frames; 0: none were searched for */
+	/* [0] = rip; callers: return addresses (look up at ip - 1). */
+	uint64_t ip[STACK_MAX_FRAMES];
+	/* User frames: rsp in the frame, which extends up to the next one's. */
+	uint64_t sp[STACK_MAX_FRAMES];
 	uint8_t quality[STACK_MAX_FRAMES];
-	/* Frames just below an interrupted one hold the interrupted ip itself: look up at ip. */
-	uint8_t exact[STACK_MAX_FRAMES]; /* 1: look up at ip, 0: at ip - 1 */
+	/* 1: look up at ip, because the frame was interrupted there; 0: look up at ip - 1. */
+	uint8_t exact[STACK_MAX_FRAMES];
 };
 
-/* Short word for messages and JSON ("root", "no-frame-pointers", ...). */
+/* Returns a short word for messages and JSON ("root", "no-frame-pointers", ...); static text. */
 static inline const char *stack_end_name(enum stack_end end)
 {
 	switch (end) {

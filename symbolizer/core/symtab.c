@@ -11,19 +11,19 @@
 #include <string.h>
 
 /*
- * All names together. An ELF string table may be shared by overlapping names,
- * so a small file could otherwise ask for a thousand times its size.
+ * Limit for all names together. Names in an ELF string table may overlap, so a small file could
+ * otherwise request a thousand times its size.
  */
 #define SYMTAB_MAX_NAME_BYTES (256u << 20)
 #define ARENA_BLOCK (64u << 10)
 #define PAGE 4096u
 #define NO_SYMBOL UINT32_MAX
-#define CUT_MARK "..." /* ends a name that was too long */
+#define CUT_MARK "..." /* ends a truncated name */
 
 struct symtab_entry {
-	struct symbol sym; /* first: a symbol that was given out is its entry */
-	uint32_t len;	   /* of the name */
-	bool sized;	   /* came with a size of its own */
+	struct symbol sym; /* must be first: a symbol that was returned is converted to its entry */
+	uint32_t len;	   /* length of the name */
+	bool sized;	   /* the symbol was added with a size */
 };
 
 struct arena_block {
@@ -45,10 +45,10 @@ struct symtab {
 	bool frozen;
 
 	/*
-	 * The address space cut into pieces that one symbol covers each, so that a
-	 * lookup is one search however symbols overlap.
+	 * The address space, divided into pieces that each belong to one symbol, so that a lookup
+	 * is one search even if symbols overlap.
 	 */
-	uint64_t *piece_start; /* a piece reaches to where the next one starts */
+	uint64_t *piece_start; /* a piece extends to the start of the next one */
 	uint32_t *piece_sym;
 	size_t npieces;
 	/* bucket[b] = first piece that starts in or after bucket b */
@@ -104,7 +104,7 @@ static char *arena_copy(struct symtab *t, const char *s, size_t len)
 	return p;
 }
 
-/* Where a ".llvm.NUMBER" at its end begins, or 0. */
+/* Returns the offset of ".llvm.NUMBER" at the end of a name, or 0. */
 static size_t promoted_at(const char *name, size_t len)
 {
 	static const char mark[] = ".llvm.";
@@ -117,13 +117,13 @@ static size_t promoted_at(const char *name, size_t len)
 	return at < len && at > n && !memcmp(name + at - n, mark, n) ? at - n : 0;
 }
 
-/* The same with and without that end. */
+/* Returns the same hash with and without that end. */
 static uint32_t name_hash(const char *name, size_t promoted)
 {
 	return hash_text32(name, promoted ? promoted : SIZE_MAX);
 }
 
-/* Returns the most bytes up to `most` that end no UTF-8 sequence in its middle. */
+/* Returns the largest length up to `most` that does not cut a UTF-8 sequence. */
 static size_t cut_at(const char *name, size_t most)
 {
 	size_t at = most;
@@ -177,7 +177,10 @@ int symtab_add_bounded(struct symtab *t, uint64_t addr, uint64_t most, char type
 	return ret;
 }
 
-/* Returns whether a linker made the name up: link-time optimization compiles several files at once. */
+/*
+ * Returns whether a linker generated the name: link-time optimisation compiles several files at
+ * once.
+ */
 static bool is_made_by_linker(const char *file)
 {
 	return !strcmp(file, "ld-temp.o") || strstr(file, ".ltrans") != NULL;
@@ -219,8 +222,9 @@ static bool ends_with(const char *name, size_t len, const char *end)
 }
 
 /*
- * Returns whether a name is a mark that a linker script sets, such as `__sched_text_start` or `_stext`: the bounds of a
- * section, no function. Source: may_be_linker_script_provide_symbol() in Linux's scripts/kallsyms.c.
+ * Returns whether a name is a mark of a linker script, such as `__sched_text_start` or `_stext`:
+ * the bound of a section instead of a function. Source: may_be_linker_script_provide_symbol() in
+ * Linux's scripts/kallsyms.c.
  */
 static bool is_mark(const char *name)
 {
@@ -238,14 +242,17 @@ static bool is_mark(const char *name)
 	       ends_with(name, len, "_end");
 }
 
-/* Returns whether another name is better known: glibc calls a function __GI_NAME for its own use, and programs call it NAME. */
+/*
+ * Returns whether another name is more common: glibc calls a function __GI_NAME internally, and
+ * programs call it NAME.
+ */
 static bool is_weak(const struct symbol *s)
 {
 	return s->type == 'w' || s->type == 'W' || s->type == 'v' || s->type == 'V' ||
 	       !strncmp(s->name, "__GI_", strlen("__GI_"));
 }
 
-/* Orders two aliases by what their names and types say: negative if a is preferred. */
+/* Compares two aliases by name and type: negative if a is preferred. */
 static int alias_cmp(const struct symbol *a, const struct symbol *b)
 {
 	bool local_a = a->type >= 'a', local_b = b->type >= 'a';
@@ -259,7 +266,7 @@ static int alias_cmp(const struct symbol *a, const struct symbol *b)
 	return c ? c : local_a - local_b;
 }
 
-/* By address, the preferred alias first. Total: equal only for exact duplicates. */
+/* Orders by address, with the preferred alias first. Only exact duplicates are equal. */
 static int entry_cmp(const void *pa, const void *pb)
 {
 	const struct symtab_entry *a = pa, *b = pb;
@@ -288,8 +295,8 @@ static int entry_cmp(const void *pa, const void *pb)
 }
 
 /*
- * Called when a duplicate of a symbol is dropped. Keeps the file whose name sorts first, so that the result does not
- * depend on the order of the input.
+ * Chooses the file when a duplicate of a symbol is dropped: the one whose name sorts first, so
+ * that the result does not depend on the order of the input.
  */
 static void keep_file(struct symbol *kept, const struct symbol *s)
 {
@@ -298,8 +305,8 @@ static void keep_file(struct symbol *kept, const struct symbol *s)
 }
 
 /*
- * Mostly symbols come by address already (kallsyms, System.map): then only
- * those at one address are left to sort.
+ * Sorts the entries. Most inputs are ordered by address already (kallsyms, System.map): then only
+ * the symbols at one address have to be sorted.
  */
 static void sort_entries(struct symtab *t)
 {
@@ -332,8 +339,8 @@ static void drop_duplicates(struct symtab *t)
 }
 
 /*
- * Unsized code symbols reach to the next address; a label inside a sized
- * function is a place in that function, not another one, and stays empty.
+ * Extends code symbols without a size to the next address. A label inside a sized function is a
+ * place in that function, and stays empty.
  */
 static void fill_sizes(struct symtab *t)
 {
@@ -355,7 +362,7 @@ static void fill_sizes(struct symtab *t)
 		}
 		if (!is_code(s) || t->e[i].sized)
 			continue;
-		most = s->size; /* as symtab_add_bounded() was told; 0: nothing was */
+		most = s->size; /* the limit of symtab_add_bounded(); 0: none */
 		if (have_next && next - s->addr <= SYMTAB_MAX_GAP)
 			s->size = next - s->addr;
 		else
@@ -391,8 +398,8 @@ static void add_piece(struct symtab *t, uint64_t start, uint32_t sym)
 }
 
 /*
- * One pass over the sorted symbols with a stack of those that are still open;
- * the one that began last is on top. Each is pushed and popped once.
+ * Divides the address space in one pass over the sorted symbols, with a stack of those that are
+ * still open; the one that began last is on top. Each is pushed and popped once.
  */
 static void cut_pieces(struct symtab *t, uint32_t *open)
 {
@@ -419,7 +426,7 @@ static void cut_pieces(struct symtab *t, uint32_t *open)
 			break;
 		while (i < t->n && t->e[i].sym.addr == addr)
 			i++;
-		/* The preferred alias goes on top. */
+		/* The preferred alias is pushed last. */
 		for (size_t j = i; j-- > group;)
 			if (is_code(&t->e[j].sym) && t->e[j].sym.size)
 				open[depth++] = (uint32_t)j;
@@ -452,9 +459,9 @@ static int build_buckets(struct symtab *t)
 }
 
 /*
- * By hash, and by index where hashes are equal: each pass keeps the order of the
- * one before, and the keys begin in the order of their indexes. A hundred
- * thousand names take a tenth of what qsort takes.
+ * Sorts by hash, and by index where hashes are equal: each pass keeps the order of the one before,
+ * and the keys start in the order of their indexes. For a hundred thousand names this takes a
+ * tenth of qsort's time.
  */
 static void sort_keys(struct name_key *key, struct name_key *tmp, size_t n)
 {
@@ -474,13 +481,13 @@ static void sort_keys(struct name_key *key, struct name_key *tmp, size_t n)
 		}
 		for (size_t i = 0; i < n; i++)
 			tmp[at[key[i].hash >> pass * BITS & (SIZE - 1)]++] = key[i];
-		/* An even number of passes: the last one ends where the first began. */
+		/* The number of passes is even, so the last one ends where the first began. */
 		key = tmp;
 		tmp = swap;
 	}
 }
 
-/* Links each function to the next one at its address. Entries keep their places from now on. */
+/* Links each function to the next one at its address. Entries must not move from now on. */
 static void link_aliases(struct symtab *t)
 {
 	for (size_t i = 0; i + 1 < t->n; i++) {
@@ -533,7 +540,7 @@ int symtab_freeze(struct symtab *t, struct err *e)
 	return 0;
 }
 
-/* What t was made from, with addresses moved: sizes that freezing filled in are left out. */
+/* Copies the symbols of t with moved addresses, without the sizes that freezing filled in. */
 static int copy_moved(struct symtab *to, const struct symtab *t, uint64_t start, uint64_t end,
 		      uint64_t slide)
 {
@@ -626,7 +633,7 @@ const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64
 
 		if (!is_code(s))
 			continue;
-		/* Of aliases the first by order is lookup's choice as well. */
+		/* Among aliases, take the preferred one, as the lookup does. */
 		while (lo > 1 && t->e[lo - 2].sym.addr == s->addr && is_code(&t->e[lo - 2].sym))
 			s = &t->e[--lo - 1].sym;
 		if (off)
@@ -636,7 +643,7 @@ const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64
 	return NULL;
 }
 
-/* Returns where by_name has this hash for the first entry from `index` on; t->n if t is not frozen. */
+/* Returns the position in by_name of this hash's first entry from `index` on; t->n if not frozen. */
 static size_t first_key(const struct symtab *t, uint32_t hash, size_t index)
 {
 	size_t lo = 0, hi = t->n;
@@ -677,7 +684,7 @@ const struct symbol *symtab_find(const struct symtab *t, const char *name)
 			n++;
 		}
 	}
-	/* Of two files' local symbols nobody can say which is meant. */
+	/* With local symbols of several files, it is unknown which one is meant. */
 	return n == 1 ? promoted : NULL;
 }
 
