@@ -8,7 +8,10 @@
 static const uint8_t cfi_kept[CFI_KEPT_REGS] = { CFI_RBX, CFI_RBP, CFI_R12,
 						 CFI_R13, CFI_R14, CFI_R15 };
 
-/* How many words below the CFA it is saved; 0: it is not, or too far below. */
+/*
+ * Returns the number of words below the CFA at which it is saved; 0 if it is not saved, or too far
+ * below.
+ */
 static uint8_t step_below(const struct cfi_rule *rule)
 {
 	return rule->how == CFI_SAVED && rule->value < 0 && rule->value >= -8 * UINT8_MAX &&
@@ -61,7 +64,7 @@ void cfi_plain_take(const struct cfi_plain *at, struct cfi_regs *g)
 		uint64_t *r = &g->r[cfi_kept[i]];
 		const void *from = at->below[i] ? (const void *)(at->top - 8 * at->below[i]) : r;
 
-		/* Without a branch: which registers a function saves is as good as chance. */
+		/* No branch here: which registers a function saves is as good as random. */
 		memmove(r, from, sizeof(*r));
 	}
 	g->known &= CFI_KEPT;
@@ -91,8 +94,9 @@ static enum cfi_step step_load(struct cfi_stack *stack, uint64_t va, uint64_t *o
 }
 
 /*
- * Saved at va. Epilogues take registers back one by one, and compilers leave the rules as they
- * were: what was saved below rsp is in its register again, and those bytes are nobody's.
+ * Reads a register that is saved at va. Epilogues restore registers one by one, and compilers
+ * leave the rules unchanged: what was saved below rsp is in its register again, and those bytes
+ * are free.
  */
 static enum cfi_step step_saved(const struct cfi_regs *g, struct cfi_stack *stack, unsigned int reg,
 				uint64_t va, uint64_t *out)
@@ -103,7 +107,7 @@ static enum cfi_step step_saved(const struct cfi_regs *g, struct cfi_stack *stac
 	return CFI_STEP_ON;
 }
 
-/* CFI_STEP_ROOT: it has no value. */
+/* Computes a register of the caller. CFI_STEP_ROOT: it has no value. */
 static enum cfi_step step_register(const struct cfi_row *row, const struct cfi_regs *g,
 				   struct cfi_stack *stack, unsigned int reg, uint64_t cfa,
 				   uint64_t *out)
@@ -144,7 +148,7 @@ static enum cfi_step step_register(const struct cfi_row *row, const struct cfi_r
 	}
 }
 
-/* What is mostly so: saved, above rsp, in the bytes that are near. false: it is not. */
+/* Handles the usual case: saved above rsp, in the near bytes. Returns false otherwise. */
 static inline bool step_near(const struct cfi_rule *rule, const struct cfi_regs *g,
 			     const struct cfi_stack *stack, uint64_t cfa, uint64_t *out)
 {
@@ -169,7 +173,7 @@ enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, stru
 	st = step_cfa(row, g, stack, &cfa);
 	if (st != CFI_STEP_ON)
 		return st;
-	/* Most registers have no rule: those that functions keep are as they are, all at once. */
+	/* Most registers have no rule: those that functions preserve are copied all at once. */
 	*out = *g;
 	out->known = g->known & CFI_KEPT & ~ruled;
 	ruled |= 1u << CFI_RIP;
@@ -189,7 +193,7 @@ enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, stru
 		else if (st == CFI_STEP_MISSING && (!missing || reg == CFI_RIP))
 			missing = stack->missing;
 	}
-	/* Any other may be unknown: few callers need it. */
+	/* Any other register may be unknown: few callers need it. */
 	if (!cfi_knows(out, CFI_RIP) || !cfi_knows(out, CFI_RSP)) {
 		stack->missing = missing;
 		return missing ? CFI_STEP_MISSING : CFI_STEP_UNKNOWN;

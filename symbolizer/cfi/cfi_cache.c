@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAYS 4u	 /* slots that an address may be in: those next to each other in a cache line */
-#define LINE 64u /* bytes: a set is one */
+#define WAYS 4u	 /* slots that an address may be in; they share a cache line */
+#define LINE 64u /* bytes of a cache line, which is one set */
 #define SETS (CFI_CACHE_SLOTS / WAYS)
 
 struct cfi_cache {
-	struct cfi_slot *slot; /* CFI_CACHE_SLOTS; within a set the last one used is first */
+	/* CFI_CACHE_SLOTS; within a set the most recently used one is first. */
+	struct cfi_slot *slot;
 	struct table rows;
 	struct cfi_cache_stats stats;
 };
@@ -58,7 +59,7 @@ static struct cfi_slot *cache_set(const struct cfi_cache *c, uint32_t file, uint
 	return c->slot + table_mix(va, file) % SETS * WAYS;
 }
 
-/* Make it the first of its set. */
+/* Moves slot i to the beginning of its set. */
 static struct cfi_slot *cache_used(struct cfi_slot *set, unsigned int i)
 {
 	struct cfi_slot s = set[i];

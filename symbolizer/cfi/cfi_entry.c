@@ -6,13 +6,13 @@
 #define EXTENDED 0xffffffffu
 #define DEBUG_CIE32 0xffffffffu
 #define MAX_AUGMENTATION 16u
-#define RETURN_ADDRESS 16u /* its number in all tables for x86-64 */
+#define RETURN_ADDRESS 16u /* number of the return address in all tables for x86-64 */
 
-/* The lower four bits of an encoding: how the number is written. */
+/* Reads the number itself; the lower four bits of the encoding are its form. */
 static uint64_t pointer_number(struct cursor *c, uint8_t encoding, bool *known)
 {
 	switch (encoding & 0x0f) {
-	case 0x00: /* of an address's size */
+	case 0x00: /* size of an address */
 	case 0x04:
 	case 0x0c:
 		return cursor_u64(c);
@@ -59,11 +59,11 @@ bool cfi_pointer(struct cursor *c, uint8_t encoding, const struct cfi_base *base
 	return true;
 }
 
-/* What all entries begin with, and their body. */
+/* The head of an entry, and its body. */
 struct body {
-	struct cursor c; /* behind the length */
-	uint64_t va;	 /* of the cursor's first byte */
-	uint64_t next;	 /* behind the entry */
+	struct cursor c; /* after the length */
+	uint64_t va;	 /* address of the cursor's first byte */
+	uint64_t next;	 /* address after the entry */
 	uint64_t id, id_va;
 	bool wide;
 };
@@ -94,7 +94,7 @@ static enum cfi_found entry_body(struct body *b, const struct cfi_place *p, uint
 	b->next = b->va + len;
 	b->id_va = b->va;
 	cursor_init(&b->c, buf, (size_t)len);
-	/* In .eh_frame it has four bytes whatever the length has. */
+	/* In .eh_frame it has four bytes, regardless of the length's form. */
 	b->id = b->wide && p->kind == CFI_DEBUG_FRAME ? cursor_u64(&b->c) : cursor_u32(&b->c);
 	return b->c.bad ? CFI_BAD : CFI_FOUND;
 }
@@ -106,7 +106,10 @@ static bool body_is_cie(const struct body *b, enum cfi_kind kind)
 	return b->id == (b->wide ? UINT64_MAX : DEBUG_CIE32);
 }
 
-/* What the letters behind 'z' announce. Unknown ones end it: the length says where it goes on. */
+/*
+ * Parses the data that the letters after 'z' describe. An unknown letter ends it: the length says
+ * where to continue.
+ */
 static bool cie_letters(struct cfi_cie *cie, struct body *b, const char *letter)
 {
 	uint64_t len = cfi_uleb(&b->c), skipped;
@@ -125,7 +128,7 @@ static bool cie_letters(struct cfi_cie *cie, struct body *b, const char *letter)
 			cursor_u8(&data);
 			break;
 		case 'P':
-			/* The personality routine: where it is, whatever it is relative to. */
+			/* The address of the personality routine is skipped, in any encoding. */
 			encoding = cursor_u8(&data);
 			if (encoding != CFI_PE_OMIT &&
 			    !cfi_pointer(&data, encoding & 0x0f, &base, &skipped))
@@ -168,7 +171,7 @@ static bool cie_parse(struct cfi_cie *cie, struct body *b)
 	return !b->c.bad;
 }
 
-/* Where the CIE of an FDE is. */
+/* Returns the address of an FDE's CIE. */
 static uint64_t cie_of(const struct body *b, enum cfi_kind kind)
 {
 	return kind == CFI_EH_FRAME ? b->id_va - b->id : b->id;

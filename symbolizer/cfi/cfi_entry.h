@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cfi_entry: one FDE with its CIE, taken apart. Formats as cfi_table.h has them. Inside of
- * the room.
+ * cfi_entry: parses one FDE with its CIE; cfi_table.h describes the formats. Only for files in
+ * this folder. No allocation; any thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_CFI_CFI_ENTRY_H
 #define KVMPROF_SYMBOLIZER_CFI_CFI_ENTRY_H
@@ -26,32 +26,36 @@ struct cfi_cie {
 	uint8_t pointer; /* encoding of addresses in FDEs */
 	bool has_data;	 /* FDEs have a length of augmentation data */
 	bool is_signal;
-	struct cursor insns; /* in `bytes` of the entry */
+	struct cursor insns; /* instructions, in entry.cie_bytes */
 };
 
 struct cfi_entry {
 	struct cfi_cie cie;
-	bool is_cie;	     /* found where an FDE was asked for; next is set alone */
-	uint64_t start, end; /* of the code that it describes */
+	bool is_cie;	     /* it is a CIE instead of an FDE; only `next` is set then */
+	uint64_t start, end; /* the code that it describes */
 	uint64_t insns_va;
 	struct cursor insns;
-	uint64_t next; /* address of what follows in the section */
+	uint64_t next; /* address of the following entry in the section */
 	uint8_t cie_bytes[CFI_MAX_CIE];
 	uint8_t bytes[CFI_MAX_ENTRY];
 };
 
-/* What is read: a section's bytes. */
+/* A section to read. */
 struct cfi_place {
 	const struct cfi_source *src;
 	enum cfi_kind kind;
 };
 
-/* The entry at va. CFI_NONE: the section's end is there. */
+/*
+ * Reads the entry at va. Returns CFI_FOUND; CFI_NONE at the section's end; CFI_HOLE if bytes are
+ * missing; or CFI_BAD. *x contains cursors to its own bytes, so it must not be copied.
+ */
 enum cfi_found cfi_entry_read(struct cfi_entry *x, const struct cfi_place *place, uint64_t va);
 
 /*
- * A pointer of an encoding at the cursor, of which byte 0 is at base_va; data_va is what
- * CFI_PE_DATAREL counts from (0: nothing does). false: of a form that is not known here.
+ * cfi_pointer() reads a pointer with this encoding at the cursor. base_va is the address of the
+ * cursor's byte 0; data_va is the base of CFI_PE_DATAREL (0: none). Returns false if the encoding
+ * is not supported.
  */
 struct cfi_base {
 	uint64_t base_va, data_va;

@@ -3,7 +3,7 @@
 
 #include "symbolizer/cfi/cfi_leb.h"
 
-/* DWARF 5, 7.7.1, table 7.9. */
+/* Operations: DWARF 5, 7.7.1, table 7.9. */
 enum {
 	OP_DEREF = 0x06,
 	OP_CONST1U = 0x08, /* const1u, const1s, const2u, ... const8s */
@@ -55,7 +55,7 @@ struct machine {
 	struct cfi_stack *stack;
 	uint64_t at[CFI_EXPR_DEPTH];
 	unsigned int n;
-	enum cfi_step st; /* not CFI_STEP_ON: it has failed */
+	enum cfi_step st; /* not CFI_STEP_ON: the evaluation has failed */
 };
 
 static uint64_t expr_fail(struct machine *m, enum cfi_step why)
@@ -78,7 +78,7 @@ static uint64_t expr_pop(struct machine *m)
 	return m->n ? m->at[--m->n] : expr_fail(m, CFI_STEP_UNKNOWN);
 }
 
-/* The nth from the top, counted from 0. */
+/* Returns the n-th value from the top, which is 0. */
 static uint64_t expr_pick(struct machine *m, unsigned int n)
 {
 	return n < m->n ? m->at[m->n - 1 - n] : expr_fail(m, CFI_STEP_UNKNOWN);
@@ -106,7 +106,7 @@ static uint64_t expr_load(struct machine *m, uint64_t va, unsigned int size)
 
 static void expr_jump(struct machine *m, int64_t by)
 {
-	/* by is of 16 bits. */
+	/* by has 16 bits. */
 	int64_t to = (int64_t)m->c.pos + by;
 
 	if (to < 0)
@@ -139,11 +139,11 @@ static uint64_t expr_divide(struct machine *m, uint64_t a, uint64_t b)
 {
 	if (b == 0)
 		return expr_fail(m, CFI_STEP_UNKNOWN);
-	/* The one quotient that does not fit. */
+	/* The only quotient that does not fit. */
 	return b == UINT64_MAX ? -a : (uint64_t)((int64_t)a / (int64_t)b);
 }
 
-/* Of two numbers, b being the one on top. */
+/* Computes an operation with two operands; b was on top. */
 static uint64_t expr_of_two(struct machine *m, unsigned int op, uint64_t a, uint64_t b)
 {
 	int64_t sa = (int64_t)a, sb = (int64_t)b;
@@ -188,7 +188,7 @@ static uint64_t expr_of_two(struct machine *m, unsigned int op, uint64_t a, uint
 	}
 }
 
-/* Those that move numbers on the stack, or take one. */
+/* Executes operations that move values on the stack, or drop one. */
 static void expr_of_stack(struct machine *m, unsigned int op)
 {
 	uint64_t a, b, c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cfi_leb: numbers of variable length (DWARF 5, 7.6). What does not fit 64 bits is bad,
- * as is what does not end inside of the cursor. Inside of the room.
+ * cfi_leb: reads numbers of variable length (DWARF 5, 7.6). A number that does not fit in 64 bits,
+ * or does not end within the cursor, sets c->bad. Only for files in this folder. Pure functions;
+ * any thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_CFI_CFI_LEB_H
 #define KVMPROF_SYMBOLIZER_CFI_CFI_LEB_H
@@ -10,6 +11,7 @@
 
 #define CFI_LEB_MAX 10u /* bytes: 64 bits by 7 each */
 
+/* Reads the bits of a number; *shift receives their count, *last the last byte. */
 static inline uint64_t cfi_leb(struct cursor *c, unsigned int *shift, uint8_t *last)
 {
 	uint64_t v = 0;
@@ -26,6 +28,7 @@ static inline uint64_t cfi_leb(struct cursor *c, unsigned int *shift, uint8_t *l
 	return 0;
 }
 
+/* Reads an unsigned number. Returns 0 with c->bad set on error. */
 static inline uint64_t cfi_uleb(struct cursor *c)
 {
 	unsigned int shift;
@@ -34,6 +37,7 @@ static inline uint64_t cfi_uleb(struct cursor *c)
 	return cfi_leb(c, &shift, &last);
 }
 
+/* Reads a signed number, in the same way. */
 static inline int64_t cfi_sleb(struct cursor *c)
 {
 	unsigned int shift;

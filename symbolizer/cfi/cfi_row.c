@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From the instructions of a CIE and an FDE to the rules of one address. Each
- * instruction takes bytes, so their number is bounded by the entry's length.
+ * Executes the instructions of a CIE and an FDE to find the rules of one address. Each instruction
+ * has at least one byte, so their number is limited by the entry's length.
  */
 #include "symbolizer/cfi/cfi_row.h"
 
 #include <string.h>
 
-/* DWARF 5, 7.24, table 7.29; the last three are GNU's. */
+/* Instructions: DWARF 5, 7.24, table 7.29; the last three are GNU's. */
 enum {
 	OP_HIGH = 0xc0,
 	OP_ADVANCE = 0x40,
@@ -42,7 +42,7 @@ enum {
 
 #define MAX_REMEMBERED 16u
 
-/* An expression while the row is made: where its bytes are. */
+/* The bytes of an expression, while the row is being computed. */
 struct cfi_row_block {
 	const uint8_t *bytes;
 	uint8_t len;
@@ -60,9 +60,9 @@ struct cfi_row_state {
 struct cfi_row_program {
 	const struct cfi_entry *x;
 	struct cursor c;
-	struct cfi_base base; /* of set_loc */
+	struct cfi_base base; /* for set_loc */
 	uint64_t loc, va;
-	struct cfi_row_state now, first; /* first: what the CIE says, for restore */
+	struct cfi_row_state now, first; /* first: the CIE's rules, for restore */
 	struct cfi_row_state remembered[MAX_REMEMBERED];
 	unsigned int nremembered;
 	bool bad;
@@ -75,7 +75,7 @@ static int32_t row_offset(struct cfi_row_program *p, int64_t v)
 	return (int32_t)v;
 }
 
-/* A factor from the table; the product is checked by row_offset(). */
+/* Multiplies by a factor from the table; row_offset() checks the product. */
 static int64_t row_scaled(struct cfi_row_program *p, int64_t v)
 {
 	int64_t out;
@@ -85,7 +85,10 @@ static int64_t row_scaled(struct cfi_row_program *p, int64_t v)
 	return p->bad ? 0 : out;
 }
 
-/* Others than those of struct cfi_regs are of vectors: nobody asks for them. */
+/*
+ * Sets a rule. Registers other than those of struct cfi_regs are vector registers, and are
+ * ignored.
+ */
 static void row_rule(struct cfi_row_program *p, uint64_t reg, enum cfi_how how, int64_t value)
 {
 	int32_t v = row_offset(p, value);
@@ -132,7 +135,7 @@ static void row_cfa(struct cfi_row_program *p, uint64_t reg, int64_t off)
 	p->now.cfa.len = 0;
 }
 
-/* A part of "register + offset" is replaced: there must be one. */
+/* Replaces the register or the offset of the CFA, which must be of that form. */
 static void row_cfa_part(struct cfi_row_program *p, uint64_t reg, int64_t off)
 {
 	if (!p->now.has_cfa || p->now.cfa.len)
@@ -140,7 +143,7 @@ static void row_cfa_part(struct cfi_row_program *p, uint64_t reg, int64_t off)
 	row_cfa(p, reg, off);
 }
 
-/* The rules behind this instruction are for what begins there. false: that is behind va. */
+/* Advances the location to which later rules apply. Returns false if that is after va. */
 static bool row_advance(struct cfi_row_program *p, uint64_t by)
 {
 	uint64_t to;
@@ -186,7 +189,7 @@ static void row_recall(struct cfi_row_program *p)
 		p->now = p->remembered[--p->nremembered];
 }
 
-/* Rules of registers. */
+/* Executes an instruction that sets a register's rule. */
 static void row_register(struct cfi_row_program *p, unsigned int op)
 {
 	uint64_t reg, of;
@@ -236,7 +239,7 @@ static void row_register(struct cfi_row_program *p, unsigned int op)
 		row_expression(p, CFI_EXPR);
 		break;
 	case OP_ARGS_SIZE:
-		/* What was pushed for a call matters to who catches exceptions alone. */
+		/* The size of pushed arguments matters only for exception handling. */
 		cfi_uleb(&p->c);
 		break;
 	default:
@@ -244,7 +247,7 @@ static void row_register(struct cfi_row_program *p, unsigned int op)
 	}
 }
 
-/* One instruction whose upper two bits are 0. false: the row is done. */
+/* Executes one instruction whose upper two bits are 0. Returns false if the row is complete. */
 static bool row_instruction(struct cfi_row_program *p, unsigned int op)
 {
 	uint64_t reg;
@@ -293,7 +296,7 @@ static bool row_instruction(struct cfi_row_program *p, unsigned int op)
 	}
 }
 
-/* false: the row is done. */
+/* Executes instructions until the row is complete. */
 static void row_run(struct cfi_row_program *p, const struct cursor *insns)
 {
 	bool on = true;
@@ -319,7 +322,7 @@ static void row_run(struct cfi_row_program *p, const struct cursor *insns)
 	}
 }
 
-/* Its place in the row's expr. */
+/* Copies an expression to the row's expr, and returns its offset. */
 static int32_t row_keep(struct cfi_row_program *p, struct cfi_row *row,
 			const struct cfi_row_block *b)
 {
@@ -363,7 +366,7 @@ enum cfi_found cfi_entry_row(const struct cfi_entry *x, uint64_t va, struct cfi_
 	struct cfi_row_program p;
 	struct cfi_row made;
 
-	/* Not an initialiser: what is remembered is only read once written. */
+	/* No initialiser: remembered states are read only after they were written. */
 	p.x = x;
 	p.bad = false;
 	p.nremembered = 0;
@@ -374,7 +377,7 @@ enum cfi_found cfi_entry_row(const struct cfi_entry *x, uint64_t va, struct cfi_
 	memset(&p.first, 0, sizeof(p.first));
 	row_run(&p, &x->cie.insns);
 	p.first = p.now;
-	/* The cursor's first byte is that of the instructions. */
+	/* The cursor's first byte is the first byte of the instructions. */
 	p.base.base_va = x->insns_va;
 	row_run(&p, &x->insns);
 	if (!p.bad)

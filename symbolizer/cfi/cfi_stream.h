@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cfi_stream: bytes of a table, one after another, which are asked for some at a time.
- *
- * Up to the first that is not there. All values, no allocation; one thread.
+ * cfi_stream: reads the bytes of a table one after another, in small blocks, up to the first byte
+ * that is missing. No allocation; one thread per object.
  */
 #ifndef KVMPROF_SYMBOLIZER_CFI_CFI_STREAM_H
 #define KVMPROF_SYMBOLIZER_CFI_CFI_STREAM_H
@@ -11,13 +10,14 @@
 
 struct cfi_stream {
 	struct cfi_source src;
-	uint64_t at, left; /* what is asked for next, and how much there may be */
+	uint64_t at, left; /* address of the next block, and the maximum number of bytes left */
 	uint8_t buf[256];
 	uint32_t n, pos;
-	enum cfi_found found; /* CFI_FOUND at first; CFI_BAD: beyond the end, CFI_HOLE: not there */
+	/* CFI_FOUND at first; CFI_BAD: beyond the end, CFI_HOLE: bytes missing. */
+	enum cfi_found found;
 };
 
-/* 0, once `found` says why. */
+/* Returns the next byte; 0 after an error, which `found` reports. */
 static inline uint8_t cfi_stream_byte(struct cfi_stream *s)
 {
 	if (s->found != CFI_FOUND)

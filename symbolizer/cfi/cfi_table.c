@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define HDR_MAX 32u	/* bytes of .eh_frame_hdr before its table */
-#define NEAR_BYTES 512u /* of the table: read at once when the search has come so near */
+#define NEAR_BYTES 512u /* bytes of the table that are read at once when the search is this close */
 
-/* Code, and where its FDE is. */
+/* A range of code, and the address of its FDE. */
 struct cfi_span {
 	uint64_t start, end, at;
 };
@@ -27,7 +27,7 @@ enum cfi_found cfi_table_by_header(struct cfi_table *t, const struct cfi_source 
 
 	*frame_va = 0;
 	/* It may be the last thing on the last page. */
-	n = src->read(src->ctx, va, bytes, n);
+	n = src->read(src->ctx, va, bytes, n); /* It may be at the end of the last page. */
 	if (n < 4)
 		return CFI_HOLE;
 	cursor_init(&c, bytes, n);
@@ -41,7 +41,7 @@ enum cfi_found cfi_table_by_header(struct cfi_table *t, const struct cfi_source 
 		return CFI_BAD;
 	if (count == CFI_PE_OMIT || list == CFI_PE_OMIT)
 		return CFI_NONE;
-	/* Relative to the header, of a fixed width: all that linkers write. */
+	/* Relative to the header and of a fixed width: linkers write no other form. */
 	if ((list != 0x3b && list != 0x33 && list != 0x3c) ||
 	    !cfi_pointer(&c, count, &base, &entries))
 		return CFI_BAD;
@@ -58,7 +58,7 @@ enum cfi_found cfi_table_by_header(struct cfi_table *t, const struct cfi_source 
 	return CFI_FOUND;
 }
 
-/* A number of the list, relative to the header. */
+/* Decodes a number of the list, which is relative to the header. */
 static uint64_t list_number(const struct cfi_table *t, const uint8_t *p)
 {
 	uint64_t v = 0;
@@ -73,7 +73,7 @@ static uint64_t list_number(const struct cfi_table *t, const uint8_t *p)
 	return t->hdr_va + v;
 }
 
-/* The FDE of the last entry that is not behind va. */
+/* Finds the FDE of the last entry that begins at or before va. */
 static enum cfi_found list_search(const struct cfi_table *t, uint64_t va, uint64_t *at)
 {
 	const uint32_t size = 2u * t->width, near = NEAR_BYTES / size;
@@ -130,7 +130,7 @@ enum cfi_found cfi_table_by_section(struct cfi_table *t, const struct cfi_sectio
 			break;
 		entry = at;
 		at = x->next;
-		/* An FDE without code is one whose function the linker has dropped. */
+		/* The linker has dropped the function of an FDE without code. */
 		if (x->is_cie || x->start == x->end || x->start == 0)
 			continue;
 		if (made.n == CFI_MAX_INDEXED || ARRAY_ROOM(made.index, made.n, cap)) {

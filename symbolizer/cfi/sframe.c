@@ -15,7 +15,7 @@
 #define FLAG_PCREL 4u
 #define FIXED_RIP (-8)
 
-#define ATTR_LEN 5u /* what version 3 has before a function's rows */
+#define ATTR_LEN 5u /* bytes before a function's rows in version 3 */
 #define FORM_SIZE 0x0fu
 #define FORM_REPEATS 0x10u
 #define FORM_SIGNAL 0x80u
@@ -25,7 +25,8 @@
 #define ROW_MIN 2u /* bytes */
 #define ROW_BY_RSP 1u
 #define MAX_WORDS 15u
-#define MAX_EMPTY 16u /* functions without code that begin where another one does */
+/* Maximum number of functions without code that begin at the address of another one. */
+#define MAX_EMPTY 16u
 
 #define CONTROL_REG 1u
 #define CONTROL_SAVED 2u
@@ -47,7 +48,7 @@ struct sframe_func {
 
 struct sframe_words {
 	uint8_t form;
-	uint8_t bytes; /* of each */
+	uint8_t bytes; /* bytes of each word */
 	unsigned int n;
 	uint32_t v[MAX_WORDS];
 };
@@ -64,7 +65,7 @@ static uint32_t sframe_func_len(const struct sframe *t)
 	return t->version == 1 ? 17 : t->version == 2 ? 20 : 16;
 }
 
-/* Of version 3 that is not all: see sframe_attr(). */
+/* Reads function i. Version 3 needs sframe_attr() as well. */
 static enum cfi_found sframe_func(const struct sframe *t, uint32_t i, struct sframe_func *f)
 {
 	uint64_t at = t->funcs + (uint64_t)i * sframe_func_len(t);
@@ -199,7 +200,7 @@ void sframe_deinit(struct sframe *t)
 	*t = (struct sframe){ .n = 0 };
 }
 
-/* The number of the last function that begins at va or below. */
+/* Finds the number of the last function that begins at or before va. */
 static enum cfi_found sframe_search(const struct sframe *t, uint64_t va, uint32_t *number)
 {
 	uint32_t lo = 0, hi = t->flags & FLAG_SORTED ? t->nfuncs : t->n;
@@ -258,14 +259,14 @@ static void next_words(struct cfi_stream *s, struct sframe_words *w)
 	w->form = cfi_stream_byte(s);
 	w->n = w->form >> 1 & 15;
 	w->bytes = (uint8_t)(1u << (w->form >> 5 & 3));
-	/* Bit 7 is of other machines, whose return addresses are signed. */
+	/* Bit 7 is for other machines, whose return addresses are signed. */
 	if (w->bytes > 4 || w->form >> 7)
 		s->found = CFI_BAD;
 	for (unsigned int i = 0; i < w->n && s->found == CFI_FOUND; i++)
 		w->v[i] = next_number(s, w->bytes);
 }
 
-/* The words of the last row that begins at pc or below. */
+/* Reads the words of the last row that begins at or before pc. */
 static enum cfi_found sframe_words(const struct sframe *t, const struct sframe_func *f, uint32_t pc,
 				   struct sframe_words *out)
 {
@@ -315,7 +316,7 @@ static enum cfi_found row_plain(struct cfi_row *row, const struct sframe_words *
 	return CFI_FOUND;
 }
 
-/* A register plus an offset as an expression; that of a row has room for three. */
+/* Appends "register + offset" as an expression; a row has room for three of them. */
 static uint8_t row_expression(struct cfi_row *row, uint32_t reg, int32_t off, bool is_loaded)
 {
 	uint8_t begin = row->expr_len;
@@ -356,7 +357,7 @@ static enum cfi_found row_flexible_rule(struct cfi_row *row, unsigned int reg, u
 
 static enum cfi_found row_flexible(struct cfi_row *row, const struct sframe_words *w)
 {
-	static const uint8_t order[] = { CFI_RSP, CFI_RIP, CFI_RBP }; /* rsp: the CFA */
+	static const uint8_t order[] = { CFI_RSP, CFI_RIP, CFI_RBP }; /* rsp stands for the CFA */
 	unsigned int i = 0;
 
 	for (unsigned int k = 0; k < sizeof(order) && i < w->n; k++) {
