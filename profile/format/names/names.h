@@ -42,8 +42,9 @@ struct names;
  * as its caller keeps them.
  */
 struct name {
-	const struct symbol *symbol; /* NULL if no symbol was found */
-	/* of the address in the symbol; negative (as int64_t): in front of it (__cfi_) */
+	/* address minus the symbol's; negative (as int64_t): in front of it (__cfi_) */
+	const struct symbol *symbol;
+	/* address minus the symbol's; negative (as int64_t): in front of it (__cfi_) */
 	uint64_t off;
 	const char *dso; /* never NULL: "[kernel.kallsyms]", a path, or "[unknown]" */
 	/* offset in the file minus user address; added to an address it gives perf's file offset */

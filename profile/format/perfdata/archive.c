@@ -85,7 +85,7 @@ static int put_gzip(struct archive *a, const void *data, size_t len, bool last, 
 	return 0;
 }
 
-/* len is at most CHUNK. */
+/* Writes len bytes, at most CHUNK. */
 static int archive_put(struct archive *a, const void *data, size_t len, bool last, struct err *e)
 {
 	int ret;
@@ -108,7 +108,7 @@ static void archive_destroy(struct archive *a)
 	free(a);
 }
 
-/* fd is borrowed. */
+/* Creates an archive that writes to fd, which is borrowed. */
 static int archive_create(struct archive **out, int fd, enum archive_form form, struct err *e)
 {
 	struct archive *a = calloc(1, sizeof(*a));
@@ -125,7 +125,7 @@ static int archive_create(struct archive **out, int fd, enum archive_form form, 
 							  ZSTD_LEVEL)) &&
 		     !ZSTD_isError(ZSTD_CCtx_setParameter(a->zstd, ZSTD_c_checksumFlag, 1));
 	} else if (ok && form == ARCHIVE_GZIP) {
-		/* 15 + 16: the largest window, with a gzip header, which has no time then. */
+		/* 15 + 16: largest window, with a gzip header; zlib leaves its time 0. */
 		ok = deflateInit2(&a->gzip, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8,
 				  Z_DEFAULT_STRATEGY) == Z_OK;
 		a->gzip_open = ok;
@@ -190,7 +190,7 @@ static int put_padding(struct archive *a, uint64_t size, struct err *e)
 	return pad ? archive_put(a, zero, pad, false, e) : 0;
 }
 
-/* "LEN key=value\n", where LEN counts itself. */
+/* Writes "LEN key=value\n", where LEN includes itself. */
 static size_t put_record(char *dst, size_t size, const char *key, const char *value)
 {
 	size_t rest = strlen(key) + strlen(value) + 3, len = rest;
@@ -205,7 +205,7 @@ static size_t put_record(char *dst, size_t size, const char *key, const char *va
 	return (size_t)snprintf(dst, size, "%zu %s=%s\n", len, key, value);
 }
 
-/* What the header has no room for goes into one before it. */
+/* Writes a header; fields that do not fit go into an extended header before it. */
 static int put_entry(struct archive *a, const char *path, char type, uint64_t size, struct err *e)
 {
 	char more[ARCHIVE_MAX_PATH + 128], number[24];
@@ -236,7 +236,7 @@ static int put_entry(struct archive *a, const char *path, char type, uint64_t si
 
 /* -- entries ----------------------------------------------------------------------------------- */
 
-/* Paths relative, without a '/' at the end; parents first. */
+/* Adds a directory. Paths are relative, without a '/' at the end; parents come first. */
 static int archive_add_dir(struct archive *a, const char *path, struct err *e)
 {
 	char with_slash[ARCHIVE_MAX_PATH + 2];
@@ -267,7 +267,7 @@ static int copy_file(struct archive *a, int fd, const char *from, uint64_t size,
 	return put_padding(a, size, e);
 }
 
-/* The regular file `from`, which must not shrink meanwhile. from NULL: an empty one. */
+/* Adds the regular file `from`, which must not shrink meanwhile; from NULL adds an empty one. */
 static int archive_add_file(struct archive *a, const char *path, const char *from, struct err *e)
 {
 	cleanup_close int fd = -1;
@@ -285,7 +285,7 @@ static int archive_add_file(struct archive *a, const char *path, const char *fro
 	return ret ? ret : copy_file(a, fd, from, (uint64_t)st.st_size, e);
 }
 
-/* Writes the end of the file. Nothing may be added afterwards. */
+/* Writes the end of the archive. Nothing may be added afterwards. */
 static int archive_end(struct archive *a, struct err *e)
 {
 	static const uint8_t zero[2 * BLOCK];
@@ -364,7 +364,7 @@ static int add_dir(struct archive_list *l, const char *path, struct err *e)
 static int scan(struct archive_list *l, const char *root, const char *below, unsigned int depth,
 		struct err *e);
 
-/* Files and directories; anything else is not a profile's. */
+/* Adds a file or directory to the list; anything else does not belong to a profile. */
 static int scan_one(struct archive_list *l, const char *root, const char *below, const char *name,
 		    unsigned int depth, struct err *e)
 {
@@ -459,7 +459,7 @@ static int add_kernel(struct gather *g, const struct perfdata *p, struct err *e)
 	if (from)
 		ret = add_cached(g, "kcore_dir", "kcore_dir/kallsyms", from, &found, e);
 	g->facts->kernel_missing |= !found;
-	/* perf wants it to be there. */
+	/* perf requires this file. */
 	return ret || !found ? ret
 			     : archive_profile_add(&g->list, "kcore_dir/modules", NULL, NULL, e);
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define WALK_CHUNK (1u << 20)
-/* What is cut off to make room for the features is their size and this; then twice as much... */
+/* Bytes removed to make room for the features: their size plus this, doubled after each failure. */
 #define CUT_MORE 8192u
 #define CUT_TRIES 12
 
@@ -47,7 +47,7 @@ static int sync_file(struct perfdata_writer *w, struct err *e)
 	do
 		ret = fsync(w->fd);
 	while (ret < 0 && errno == EINTR);
-	/* There are file systems without it. */
+	/* Some file systems do not support it. */
 	if (ret < 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
 		return perfdata_fail(w, errno, e);
 	return 0;
@@ -72,7 +72,10 @@ static void put_totals(struct buf *b, const struct perfdata_writer *w, const cha
 	}
 }
 
-/* What comes behind the records, and the header that tells of it. The records are in the file. */
+/*
+ * Writes the totals and features after the records, and the final header. The records are in the
+ * file already.
+ */
 static int put_features(struct perfdata_writer *w, const struct perfdata_about *about,
 			struct err *e)
 {
@@ -103,7 +106,7 @@ static int put_features(struct perfdata_writer *w, const struct perfdata_about *
 	buf_deinit(&blobs);
 	buf_deinit(&index);
 	buf_deinit(&totals);
-	/* Not by perfdata_push(): on_disk counts records. */
+	/* Do not use perfdata_push(): on_disk counts records only. */
 	if (w->out.failed)
 		return perfdata_no_memory(w, e);
 	ret = file_write_all(w->fd, w->out.data, w->out.len);
@@ -155,7 +158,10 @@ static void count_sample(const struct perfdata_writer *w, const uint8_t *fields,
 		k->last_ns = t;
 }
 
-/* Walk the whole records of the file that end at limit or before. -errno: it can't be read. */
+/*
+ * Walks the whole records of the file that end at or before limit. Returns 0, or -errno if the file
+ * cannot be read.
+ */
 static int end_walk(const struct perfdata_writer *w, uint64_t limit, struct kept *k)
 {
 	cleanup_free uint8_t *chunk = malloc(WALK_CHUNK);
@@ -196,7 +202,7 @@ static int end_walk(const struct perfdata_writer *w, uint64_t limit, struct kept
 	return 0;
 }
 
-/* Leave the records up to k->end and nothing else. */
+/* Truncates the file to the records up to k->end. */
 static int cut_back(struct perfdata_writer *w, const struct kept *k)
 {
 	static const uint64_t none[4];
@@ -212,7 +218,7 @@ static int cut_back(struct perfdata_writer *w, const struct kept *k)
 	w->kept_samples = k->samples;
 	w->first_ns = k->first_ns;
 	w->last_ns = k->last_ns;
-	/* As after a flush: if nothing else can be written, this can be read. */
+	/* Write a header as after a flush: if nothing else can be written, the file is readable. */
 	if (put_final_header(w, k->end, none, NULL))
 		return w->failed;
 	w->readable = true;
@@ -224,14 +230,14 @@ static bool is_full(int err)
 	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
 }
 
-/* The file is cut back until the features fit; at worst it has none. */
+/* Truncates the file until the features fit; in the worst case it has none. */
 static void salvage(struct perfdata_writer *w, const struct perfdata_about *about)
 {
 	uint64_t all = w->samples, cut = 0, early = w->early_off + PERFDATA_EARLY;
 	struct kept k;
 	int ret;
 
-	/* Without the kernel's map there is nothing to show. */
+	/* Without the kernel's map the file has nothing to show. */
 	if (!w->early_off || w->on_disk < early || end_walk(w, w->on_disk, &k) || cut_back(w, &k))
 		return;
 	for (int i = 0; i < CUT_TRIES; i++) {

@@ -56,7 +56,7 @@
 #define PERFDATA_COUNT_SW_CPU_CLOCK 0u
 #define PERFDATA_COUNT_SW_BPF_OUTPUT 10u
 
-/* Ours: the event that markers are samples of. */
+/* kvmprof's own: the event whose samples are markers. */
 #define PERFDATA_MARKER_EVENT "marker"
 
 /* perf_event_attr flag word. */
@@ -96,7 +96,9 @@
 #define PERFDATA_SAMPLE_CODE_PAGE_SIZE (1ull << 23)
 #define PERFDATA_SAMPLE_WEIGHT_STRUCT (1ull << 24)
 
-/* perf_event_attr.branch_sample_type: what makes a branch stack longer, or a call chain of it. */
+/*
+ * perf_event_attr.branch_sample_type: bits that lengthen a branch stack, or make it a call chain.
+ */
 #define PERFDATA_BRANCH_CALL_STACK (1ull << 11)
 #define PERFDATA_BRANCH_HW_INDEX (1ull << 17)
 #define PERFDATA_BRANCH_COUNTERS (1ull << 19)
@@ -106,12 +108,15 @@
 #define PERFDATA_ATTR_REGS_USER 80u
 #define PERFDATA_ATTR_REGS_INTR 96u
 
-/* What we write. */
+/* The fields of kvmprof's samples. */
 #define PERFDATA_OUR_SAMPLE_TYPE                                           \
 	(PERFDATA_SAMPLE_IP | PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME | \
 	 PERFDATA_SAMPLE_CALLCHAIN | PERFDATA_SAMPLE_CPU | PERFDATA_SAMPLE_PERIOD)
 
-/* With the memory that samples use (run --mem); RAW is of profile/format/sink/memref.h. */
+/*
+ * Further fields with the memory that samples use (run --mem); RAW is defined in
+ * profile/format/sink/memref.h.
+ */
 #define PERFDATA_MEM_SAMPLE_TYPE                                                 \
 	(PERFDATA_SAMPLE_ADDR | PERFDATA_SAMPLE_RAW | PERFDATA_SAMPLE_DATA_SRC | \
 	 PERFDATA_SAMPLE_PHYS_ADDR | PERFDATA_SAMPLE_DATA_PAGE_SIZE |            \
@@ -145,14 +150,14 @@ enum {
 	PERFDATA_RECORD_HEADER_FEATURE = 80,
 	PERFDATA_RECORD_COMPRESSED = 81,
 	PERFDATA_RECORD_COMPRESSED2 = 83,
-	/* The kinds from here on are unknown to this program (Linux 7.1). */
-	PERFDATA_RECORD_UNKNOWN = 23, /* the first of the kernel's that is unknown */
+	/* Record types from here on are unknown to this program (Linux 7.1). */
+	PERFDATA_RECORD_UNKNOWN = 23, /* the kernel's first unknown type */
 	PERFDATA_RECORD_USER_UNKNOWN = 87,
 };
 
-/* enum perf_sample_regs_abi: bits of the word in front of a sample's registers. */
+/* enum perf_sample_regs_abi: bits of the word before a sample's registers. */
 #define PERFDATA_REGS_ABI_64 2u
-#define PERFDATA_REGS_ABI_SIMD 4u /* vectors follow: four u16 say how many */
+#define PERFDATA_REGS_ABI_SIMD 4u /* vector registers follow; four u16 contain their numbers */
 
 /* enum perf_event_x86_regs, bits of perf_event_attr.sample_regs_user. */
 enum {
@@ -181,14 +186,15 @@ enum {
 #define PERFDATA_MISC_GUEST_USER 5u
 #define PERFDATA_MISC_COMM_EXEC (1u << 13)
 #define PERFDATA_MISC_MMAP_BUILD_ID (1u << 14)
-#define PERFDATA_MISC_EXACT_IP (1u << 14)      /* of a sample; ours: the vCPU was running */
+/* in a sample; in kvmprof's own files: the vCPU was running */
+#define PERFDATA_MISC_EXACT_IP (1u << 14)
 #define PERFDATA_MISC_BUILD_ID_SIZE (1u << 15) /* in the BUILD_ID feature */
 
 /* Markers inside a call chain (enum perf_callchain_context). */
 #define PERFDATA_CONTEXT_HV ((uint64_t)-32)
 #define PERFDATA_CONTEXT_KERNEL ((uint64_t)-128)
 #define PERFDATA_CONTEXT_USER ((uint64_t)-512)
-#define PERFDATA_CONTEXT_USER_DEFERRED ((uint64_t)-640) /* the word behind it is a cookie */
+#define PERFDATA_CONTEXT_USER_DEFERRED ((uint64_t)-640) /* the next word is a cookie */
 #define PERFDATA_CONTEXT_GUEST_KERNEL ((uint64_t)-2176)
 #define PERFDATA_CONTEXT_GUEST_USER ((uint64_t)-2560)
 #define PERFDATA_CONTEXT_MAX ((uint64_t)-4095) /* at or above: a marker, not an address */
@@ -196,10 +202,16 @@ enum {
 #define PERFDATA_KERNEL_MAP_NAME "[kernel.kallsyms]_text"
 #define PERFDATA_KERNEL_DSO "[kernel.kallsyms]"
 
-/* Behind the name of a module's function in kallsyms: other code had its place before, and perf gives this name to that, too. */
+/*
+ * Suffix of a module function's name in kallsyms: other code had its addresses before, and perf
+ * gives this name to that code, too.
+ */
 #define PERFDATA_OLDER_CODE " [or older code]"
 
-/* Ours: the profile of the guest's second kernel is DIR/epoch-2, and so on (sink_epochs.h). */
+/*
+ * kvmprof's own: the profile of the guest's second kernel is DIR/epoch-2, and so on
+ * (sink_epochs.h).
+ */
 #define PERFDATA_EPOCH_DIR "epoch-"
 #define PERFDATA_MAX_EPOCHS 32u
 
@@ -221,9 +233,8 @@ enum {
 	PERFDATA_FEAT_BPF_PROG_INFO = 25,
 	PERFDATA_FEAT_CLOCK_DATA = 29,
 	/*
-	 * The totals of profiles up to version 0.2, which are still read. perf inject
-	 * writes each feature whose bit is set by an entry of a table that ends long
-	 * before this one, and crashes.
+	 * The totals of profiles up to version 0.2, which are still read. perf inject writes each
+	 * feature whose bit is set through a table that ends long before this one, and crashes.
 	 */
 	PERFDATA_FEAT_OLD_TOTALS = 255,
 };
@@ -231,7 +242,8 @@ enum {
 #define PERFDATA_TOTALS_MAGIC "KVMPROFT"
 #define PERFDATA_TOTALS_HEADER 16u
 
-#define PERFDATA_STRING_ALIGN 64u /* NAME_ALIGN: strings of features and build-id names */
+/* NAME_ALIGN: alignment of strings in features and of build-id names */
+#define PERFDATA_STRING_ALIGN 64u
 #define PERFDATA_BUILD_ID_SIZE 20u
 
 #endif

@@ -22,13 +22,13 @@ struct leftover {
 	struct timespec time;
 };
 
-/* "17" or "17-1" */
+/* Returns true for "17" or "17-1". */
 static bool is_number(const char *s)
 {
 	return *s && strspn(s, "0123456789-") == strlen(s);
 }
 
-/* Has it a beginning of ours, and nobody who writes it? */
+/* Returns true if the file begins like a profile and no process has it locked. */
 static bool is_left(int fd)
 {
 	char magic[8];

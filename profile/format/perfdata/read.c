@@ -22,7 +22,10 @@
 #include <unistd.h>
 
 #define RELEASE_LEN (4u << 20) /* a multiple of any page size */
-/* After so much all is given back again: who keeps chains has looked at some of them. */
+/*
+ * After this many bytes, everything is released again, because the callers' kept chains may have
+ * been read.
+ */
 #define RELEASE_ALL (256ull << 20)
 
 void perfdata_mark_partial(struct perfdata *p, const char *fmt, ...)
@@ -40,9 +43,9 @@ void perfdata_mark_partial(struct perfdata *p, const char *fmt, ...)
 /* -- walking ----------------------------------------------------------------------- */
 
 /*
- * Whoever walks a large file would hold all of it in memory at the end. What lies well
- * before off is let go; looked at again, it comes out of the page cache again. Only a
- * mapping of a file may be treated so, never borrowed or unpacked bytes.
+ * A walk over a large file would end with all of it in memory. Releases the pages well before off;
+ * a later access reads them from the page cache again. Only a mapping of a file may be treated so,
+ * never borrowed or decompressed bytes.
  */
 static void release_before(struct perfdata_private *v, uint64_t off)
 {
@@ -56,7 +59,10 @@ static void release_before(struct perfdata_private *v, uint64_t off)
 	v->released = end;
 }
 
-/* Reads the record at off, its event and where it ends. Returns false if the record is not to be shown. */
+/*
+ * Reads the record at off, its event and its end. Returns false if the record is not returned to
+ * callers.
+ */
 static bool read_at(struct perfdata_private *v, uint64_t off, uint64_t *end,
 		    struct perfdata_record *r, uint32_t *event)
 {
@@ -71,7 +77,10 @@ static bool read_at(struct perfdata_private *v, uint64_t off, uint64_t *end,
 	return r->kind != PERFDATA_SAMPLE || *event == v->chosen || v->groups;
 }
 
-/* Makes a sample of the chosen event of a record that is a sample. Returns false if the record has none. */
+/*
+ * Makes a sample of the chosen event from a record that is a sample. Returns false if the record
+ * has none.
+ */
 static bool make_sample(struct perfdata *p, struct perfdata_record *r, uint32_t event)
 {
 	struct perfdata_private *v = p->priv;
@@ -106,7 +115,7 @@ static bool next_of_file(struct perfdata *p, struct perfdata_record *r)
 		    make_sample(p, r, event))
 			return true;
 	}
-	/* open has checked every record up to data_end. */
+	/* perfdata_open() has checked every record up to data_end. */
 	while (v->pos < v->data_end) {
 		bool got = read_at(v, v->pos, &end, r, &event);
 
@@ -150,8 +159,9 @@ void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *
 }
 
 /*
- * Switches to the context that a marker inside of a chain begins. The kernel knows nothing of guests when it writes the
- * chain of a sample that hit one: KERNEL and USER mean the guest's there (and x86 puts no frames below them).
+ * Enters the context that a mark inside a chain begins. The kernel does not distinguish guests in
+ * the chain of a sample that hit one: KERNEL and USER mean the guest's there (and x86 adds no
+ * frames after them).
  */
 static void walk_enter(struct perfdata_walk *w, uint64_t context)
 {
@@ -203,7 +213,9 @@ bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
 		w->first = w->entered = false;
 		return true;
 	}
-	/* No chain, or one of markers only: the kernel's unwinder can fail at its first frame. */
+	/*
+	 * The chain is empty or has marks only: the kernel's unwinder can fail at its first frame.
+	 */
 	if (w->first) {
 		*f = (struct perfdata_frame){ .ip = w->ip,
 					      .kernel = w->ip_kernel,
@@ -225,7 +237,10 @@ static int compare_places(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Fill v->order: only when a record is older than one before it. n: an upper bound. */
+/*
+ * Fills v->order if a record is older than one before it. n is an upper bound of the number of
+ * records.
+ */
 static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
 {
 	struct perfdata_record r;
@@ -247,11 +262,11 @@ static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
 
 /* -- checking ---------------------------------------------------------------------- */
 
-/* What open learns from reading every record once. */
+/* Results of reading every record once at open. */
 struct read_scan {
 	uint64_t last;
 	bool sorted, compressed, inflated, no_memory;
-	size_t n; /* records that somebody asks for */
+	size_t n; /* number of records that are returned to callers */
 	uint64_t first_ns[PERFDATA_MAX_ATTRS], last_ns[PERFDATA_MAX_ATTRS];
 };
 
@@ -281,7 +296,9 @@ static void count_record(struct perfdata *p, struct read_scan *s, const struct p
 	}
 }
 
-/* Check every record once, find where the readable part ends, and whether it is sorted. */
+/*
+ * Checks every record once, finds the end of the readable part, and whether the records are sorted.
+ */
 static void scan_records(struct perfdata *p, struct read_scan *s)
 {
 	struct perfdata_private *v = p->priv;
@@ -317,7 +334,10 @@ static void scan_records(struct perfdata *p, struct read_scan *s)
 			s->compressed = true;
 			return;
 		}
-		/* An unfinished file of ours without a directory: perf has no such long rounds. */
+		/*
+		 * An unfinished file of kvmprof without a directory: perf does not write such long
+		 * rounds.
+		 */
 		if (p->partial && !p->version[0] && len > PERFDATA_RECORD_HEADER &&
 		    type == PERFDATA_RECORD_FINISHED_ROUND)
 			p->ours = true;
@@ -344,7 +364,7 @@ static void scan_records(struct perfdata *p, struct read_scan *s)
 	v->released = 0;
 }
 
-/* The attributes and features of a pipe. They may come anywhere; damage ends them. */
+/* Reads the attributes and features of a pipe, which may be anywhere in it; damage ends them. */
 static int scan_pipe(struct perfdata *p, const char *name, struct err *e)
 {
 	struct perfdata_private *v = p->priv;
@@ -389,7 +409,7 @@ static int choose_event(struct perfdata *p, const char *name, const char *event,
 		while (i < p->nevents && strcmp(p->events[i].name, event) != 0)
 			i++;
 	else
-		/* Markers only for those who ask for them. */
+		/* Choose the markers' event only if the caller names it. */
 		while (i < p->nevents && (!p->events[i].samples || v->layout[i].marker))
 			i++;
 	if (i == p->nevents && event)
@@ -409,8 +429,8 @@ static int choose_event(struct perfdata *p, const char *name, const char *event,
 }
 
 /*
- * Counts the samples of each event once more, where they are made of the values of counters. The records are in the order in
- * which they will be read. Returns 0, or -EINVAL and the reason.
+ * Counts the samples of each event again if they are made of values of counters. The records are in
+ * the order in which they will be read. Returns 0, or -EINVAL with the reason.
  */
 static int count_groups(struct perfdata *p, const char *name, const char *event,
 			struct read_scan *s, struct err *e)
@@ -446,7 +466,7 @@ static int count_groups(struct perfdata *p, const char *name, const char *event,
 	return choose_event(p, name, event, s, e);
 }
 
-/* Marks a file of which records were left out because we do not know what they are. */
+/* Marks the file as partial if records of unknown types were skipped. */
 static void mark_unread(struct perfdata *p)
 {
 	const struct perfdata_private *v = p->priv;
@@ -490,7 +510,7 @@ static int open_bytes(struct perfdata *p, const char *name, const uint8_t *data,
 		l->offcpu = l->marker && !strcmp(p->events[i].name, "offcpu-time");
 		l->marker &= !l->offcpu;
 	}
-	/* An unfinished file of ours has no features yet; its directory says whose it is. */
+	/* An unfinished file of kvmprof has no features yet; its directory identifies it. */
 	if (p->partial && !p->version[0] && p->dir)
 		p->ours = true;
 	if (!v->nparts)
@@ -507,7 +527,7 @@ static int open_bytes(struct perfdata *p, const char *name, const uint8_t *data,
 	}
 	v->has_idle = p->has_idle;
 	perfdata_find_kernel_id(p);
-	/* Features of a pipe come among its records, and perf's files have no totals. */
+	/* Features of a pipe are among its records, and perf's files have no totals. */
 	if (p->osrelease[0])
 		snprintf(p->guest, sizeof(p->guest), "Linux %s", p->osrelease);
 	mark_unread(p);
@@ -592,7 +612,7 @@ static int open_stream(struct perfdata *p, const char *path, const char *event, 
 	return ret ? ret : open_bytes(p, name, b->data, b->len, event, e);
 }
 
-/* The directory that "DIR/data" is the heart of; NULL: the file stands alone. */
+/* Returns the directory of "DIR/data", or NULL if the file is not part of a directory. */
 static char *dir_of_data(const char *path)
 {
 	cleanup_free char *dir = strdup(path);
@@ -607,7 +627,7 @@ static char *dir_of_data(const char *path)
 	return take_ptr(dir);
 }
 
-/* Opens the files data.N beside DIR/data, if that is in a directory of perf record --threads. */
+/* Opens the files data.N beside DIR/data, if the directory is one of perf record --threads. */
 static int open_parts_of(struct perfdata *p, const char *file, struct err *e)
 {
 	const struct file_map *m = &p->priv->map;
@@ -619,7 +639,10 @@ static int open_parts_of(struct perfdata *p, const char *file, struct err *e)
 		return err_set(e, ENOMEM, "%s: out of memory", file);
 	if (strcmp(slash ? slash + 1 : dir, "data") != 0)
 		return 0;
-	/* Without the bit (it is written last) the directory itself must have been named. */
+	/*
+	 * Without the feature bit, which is written last, the user must have named the directory
+	 * itself.
+	 */
 	if (!p->dir && (m->len < PERFDATA_HEADER_SIZE ||
 			!(m->data[PERFDATA_HDR_FEATURES + bit / 8] >> (bit % 8) & 1)))
 		return 0;
@@ -688,7 +711,7 @@ static int open_one(struct perfdata **out, const char *path, const char *event, 
 
 /* -- the profiles of later kernels ---------------------------------------------------------- */
 
-/* Adds the figures of a later kernel's profile to those of the first one. */
+/* Adds the counts of a later kernel's profile to those of the first one. */
 static void add_figures(struct perfdata *p, const struct perfdata *later)
 {
 	p->nsamples += later->nsamples;
@@ -713,7 +736,7 @@ char *perfdata_epoch_path(const char *dir, uint32_t epoch)
 	return asprintf(&path, "%s/" PERFDATA_EPOCH_DIR "%u", dir, epoch) < 0 ? NULL : path;
 }
 
-/* Opens the profiles of all later kernels. What cannot be read makes the whole partial. */
+/* Opens the profiles of all later kernels. If one cannot be read, the whole profile is partial. */
 static int open_later(struct perfdata *p, struct err *e)
 {
 	struct perfdata *last = p;

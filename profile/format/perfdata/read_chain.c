@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_WORDS (128u << 10) /* more than a chain can have */
+#define BLOCK_WORDS (128u << 10) /* more words than a chain can have */
 
 struct chain_block {
 	struct chain_block *before;
@@ -125,7 +125,9 @@ static uint64_t chain_word(const uint8_t *words, uint32_t i)
 	return w;
 }
 
-/* The words of a chain that is made of two parts. Too large to be set to 0 for each sample. */
+/*
+ * Buffer for a chain that is joined from two parts. It is too large to be zeroed for each sample.
+ */
 struct joined_chain {
 	uint64_t word[PERFDATA_RECORD_MAX / 8 * 2 + 4];
 	uint32_t nr;
@@ -171,10 +173,10 @@ static void complete_deferred(struct perfdata *p, struct perfdata_record *r)
 /* -- branch stacks -------------------------------------------------------------------- */
 
 /*
- * The processor's stack of calls: the newest entry leads to where the program is now, and each entry comes from its
- * caller. It takes the place of the frames that the kernel found by frame pointers. Behind a call
- * comes what lies at its address, so that the caller's address is the call's own and 1 is added: callers are
- * named by the byte in front.
+ * Replaces the frames that the kernel found by frame pointers by those of the processor's call
+ * stack: the target of the newest entry is in the current function, and the source of each entry is
+ * in its caller. Readers look callers up one byte before the address in the chain, therefore 1 is
+ * added to the address of a call.
  */
 static void complete_branches(struct perfdata *p, struct perfdata_record *r)
 {

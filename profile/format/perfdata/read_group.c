@@ -18,7 +18,7 @@ void perfdata_group_reset(struct perfdata_private *v)
 	v->counts = TABLE_OF(struct perfdata_count, equal_count);
 }
 
-/* Returns what a counter gained since its last sample; 0 also if out of memory. */
+/* Returns the increase of a counter since its last sample; 0 also if out of memory. */
 static uint64_t gain_of(struct perfdata_private *v, uint64_t id, uint32_t tid, uint64_t value)
 {
 	const struct perfdata_count like = { .id = id, .tid = tid };
@@ -35,7 +35,7 @@ static uint64_t gain_of(struct perfdata_private *v, uint64_t id, uint32_t tid, u
 	return gain;
 }
 
-/* One value with what belongs to it. */
+/* One value with the fields that accompany it. */
 struct group_value {
 	uint64_t value, id;
 };
@@ -52,7 +52,7 @@ static struct group_value read_value(struct cursor *c, uint64_t format, unsigned
 	return x;
 }
 
-/* Adds a gain to those of its event. Returns how many events there are. */
+/* Adds an increase to that of its event. Returns the number of events in out. */
 static uint32_t add_gain(struct perfdata_gain out[PERFDATA_MAX_ATTRS], uint32_t n,
 			 const struct perfdata_gain *gain)
 {

@@ -33,8 +33,8 @@ static void read_string(struct cursor *c, char *dst, size_t size)
 }
 
 /*
- * Returns the length of an id of which the file does not say it (before Linux 5.12). Such ids are padded with zeros to 20
- * bytes: those of lld have 8, those that gcc makes by MD5 have 16.
+ * Returns the length of a build id if the file does not contain it (before Linux 5.12). Such ids
+ * are padded with zeros to 20 bytes: those of lld have 8 bytes, MD5 ids of gcc have 16.
  */
 static uint8_t length_of_old_id(const uint8_t *id)
 {
@@ -45,7 +45,10 @@ static uint8_t length_of_old_id(const uint8_t *id)
 	return memcmp(id + 8, zero, 12) != 0 ? 16 : 8;
 }
 
-/* One entry of the table at c's position; false at its end or when there is no sense in it. */
+/*
+ * Reads the entry of the table at c's position. Returns false at the end or if the entry is
+ * invalid.
+ */
 static bool add_build_id(struct perfdata *p, struct cursor *c)
 {
 	struct perfdata_private *v = p->priv;
@@ -76,7 +79,7 @@ static bool add_build_id(struct perfdata *p, struct cursor *c)
 	return true;
 }
 
-/* The events' names, in the order of their attributes. */
+/* Reads the events' names, in the order of their attributes. */
 static void read_event_desc(struct perfdata *p, struct cursor *c)
 {
 	uint32_t n = cursor_u32(c), attr_size = cursor_u32(c);
@@ -170,7 +173,7 @@ struct json_t *perfdata_totals(const struct perfdata *p)
 	return NULL;
 }
 
-/* Names the embedded guest, which is called so in `image` (KERNEL_DEMO_NAME of profile/record/run). */
+/* Recognises the embedded guest by its name in `image` (KERNEL_DEMO_NAME of profile/record/run). */
 static void read_guest(struct perfdata *p, const char *image)
 {
 	if (image && !strcmp(image, "(embedded demo guest)"))
@@ -205,7 +208,10 @@ static void read_totals(struct perfdata *p)
 	json_decref(totals);
 }
 
-/* perf and we write some always, but last: without any the writer did not get so far. */
+/*
+ * Returns true if the file has features. perf and kvmprof always write some, at the end: without
+ * any, the writer was interrupted.
+ */
 static bool has_features(struct cursor header)
 {
 	uint64_t all = 0;
@@ -216,7 +222,7 @@ static bool has_features(struct cursor header)
 	return all != 0;
 }
 
-/* Finds the totals at off, where the index of the features ends; most files have none. */
+/* Finds the totals at off, the end of the features' index; most files have none. */
 static void find_totals(struct perfdata *p, uint64_t off)
 {
 	struct cursor c = cursor_window(&p->priv->file, off, PERFDATA_TOTALS_HEADER);
@@ -268,7 +274,9 @@ static void read_features(struct perfdata *p, struct cursor header, uint64_t ind
 
 /* -- the kernel's build id --------------------------------------------------------- */
 
-/* Returns whether an entry of the table is of the kernel itself: modules are files *.ko, or `[NAME]`. */
+/*
+ * Returns true if an entry of the table is the kernel's own: modules are files *.ko, or `[NAME]`.
+ */
 static bool is_kernel_entry(const struct perfdata_build_id_entry *b)
 {
 	const char *base = strrchr(b->name, '/');
@@ -302,7 +310,7 @@ static uint64_t u64_at(const struct cursor *attr, uint64_t off)
 {
 	struct cursor c = *attr;
 
-	/* Older attrs are shorter: what they do not have is 0. */
+	/* Older attrs are shorter: missing fields are 0. */
 	cursor_seek(&c, off);
 	return cursor_u64(&c);
 }
@@ -321,7 +329,7 @@ static int add_ids(struct perfdata_private *v, const char *name, uint32_t event,
 	return 0;
 }
 
-/* attr: its bytes alone. */
+/* attr covers the bytes of the attr only. */
 static int add_layout(struct perfdata *p, const char *name, struct cursor attr, struct cursor ids,
 		      struct err *e)
 {
@@ -367,8 +375,8 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /*
- * Records of several events carry an id, at a place that does not depend on the event:
- * first and last of all fields (IDENTIFIER), or all samples are laid out alike.
+ * Records of several events contain an id, whose place must not depend on the event: either it is
+ * the first and last field (IDENTIFIER), or all samples have the same layout.
  */
 int perfdata_check_layouts(struct perfdata *p, const char *name, struct err *e)
 {

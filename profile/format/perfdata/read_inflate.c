@@ -9,8 +9,8 @@
 #include <zstd.h>
 
 /*
- * How much larger records may get, over all: those of real profiles shrink to a
- * tenth, of a single repeated sample to a two-hundredth; a zstd bomb goes far beyond.
+ * Maximum ratio of decompressed to compressed size. Records of real profiles shrink to a tenth,
+ * those of a single repeated sample to a two-hundredth; a zstd bomb exceeds this by far.
  */
 #define MAX_RATIO 1024u
 #define CHUNK (256u << 10)
@@ -18,12 +18,12 @@
 struct inflate {
 	struct perfdata *p;
 	ZSTD_DStream *stream;
-	struct buf part; /* inflated, not yet whole records */
+	struct buf part; /* decompressed bytes that are not whole records yet */
 	size_t part_at;
 	uint64_t limit, total;
 };
 
-/* Move the whole records of `part` to the flat ones. False: they are damaged. */
+/* Moves the whole records of `part` to v->flat. Returns false if they are damaged. */
 static bool take_records(struct inflate *f)
 {
 	struct perfdata_private *v = f->p->priv;
@@ -49,7 +49,7 @@ static bool take_records(struct inflate *f)
 	return true;
 }
 
-/* The contents of one compressed record. NULL when all went well, else what is wrong. */
+/* Decompresses one record. Returns NULL on success, otherwise the error. */
 static const char *inflate_record(struct inflate *f, const uint8_t *data, size_t len)
 {
 	ZSTD_inBuffer in = { data, len, 0 };
@@ -72,7 +72,7 @@ static const char *inflate_record(struct inflate *f, const uint8_t *data, size_t
 			return "far more than it should hold";
 		if (!take_records(f))
 			return "no records in it";
-		/* A full buffer may leave more inside of the decoder. */
+		/* If the output buffer is full, the decoder may hold more. */
 	} while (in.pos < in.size || made == CHUNK);
 	return NULL;
 }
@@ -82,7 +82,10 @@ bool perfdata_is_compressed(uint32_t type)
 	return type == PERFDATA_RECORD_COMPRESSED || type == PERFDATA_RECORD_COMPRESSED2;
 }
 
-/* The contents of the compressed record c; bad: it says that they are longer than itself. */
+/*
+ * Returns a cursor over the contents of the compressed record c; `bad` is set if they are longer
+ * than the record.
+ */
 static struct cursor contents_of(struct cursor c)
 {
 	uint32_t type = cursor_u32(&c);
@@ -97,7 +100,7 @@ static struct cursor contents_of(struct cursor c)
 	return cursor_window(&c, off + 8, len);
 }
 
-/* Inflates the records of v->records from data_off to data_end. */
+/* Decompresses the records of v->records from data_off to data_end. */
 static void inflate_all(struct inflate *f)
 {
 	struct perfdata_private *v = f->p->priv;
@@ -135,7 +138,7 @@ static void inflate_all(struct inflate *f)
 		perfdata_mark_partial(f->p, "cut: the last compressed record is not complete");
 }
 
-/* Each part is a stream of its own. */
+/* Each part is a separate stream. */
 static void inflate_part(struct inflate *f, const struct cursor *part)
 {
 	struct perfdata_private *v = f->p->priv;

@@ -22,7 +22,7 @@ static long part_number(const char *name)
 	return n < PERFDATA_MAX_PARTS && !strcmp(again, name) ? (long)n : -1;
 }
 
-/* Returns how many parts the directory has by the largest number of one; 0: none. */
+/* Returns the largest number of a part plus 1; 0 if there are none. */
 static uint32_t count_parts(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -87,7 +87,7 @@ void perfdata_close_parts(struct perfdata_private *v)
 	v->nparts = 0;
 }
 
-/* Takes a copy of borrowed parts: the cursors alone. */
+/* Copies the cursors, not the bytes. */
 int perfdata_borrow_parts(struct perfdata *p, const struct cursor *part, uint32_t n, struct err *e)
 {
 	struct perfdata_private *v = p->priv;

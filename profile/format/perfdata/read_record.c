@@ -15,7 +15,10 @@ static void skip_read_format(struct cursor *c, uint64_t format)
 	if (format & PERFDATA_FORMAT_GROUP) {
 		uint64_t nr = cursor_u64(c);
 
-		/* A count that cannot fit a record fails the skip below; no overflow up to here. */
+		/*
+		 * A count that does not fit a record makes the skip below fail; this avoids an
+		 * overflow.
+		 */
 		if (nr > PERFDATA_RECORD_MAX)
 			nr = PERFDATA_RECORD_MAX;
 		cursor_skip(c, 8 * (times + nr * each));
@@ -33,7 +36,7 @@ static void parse_branches(struct cursor *c, uint64_t branch_type, struct perfda
 		cursor_skip(c, 8);
 	if (branch_type & PERFDATA_BRANCH_COUNTERS)
 		each += 8;
-	/* As above. */
+	/* Avoid an overflow, as above. */
 	nr = nr < PERFDATA_RECORD_MAX ? nr : PERFDATA_RECORD_MAX;
 	if (branch_type & PERFDATA_BRANCH_CALL_STACK && cursor_left(c) >= nr * each) {
 		r->sample.branches = c->base + c->pos;
@@ -42,13 +45,13 @@ static void parse_branches(struct cursor *c, uint64_t branch_type, struct perfda
 	cursor_skip(c, nr * each);
 }
 
-/* Returns the registers of a 64-bit program, or NULL; those of others are skipped. */
+/* Returns the registers of a 64-bit program, or NULL; skips those of other programs. */
 static const uint8_t *parse_regs(struct cursor *c, uint64_t mask)
 {
 	uint64_t abi = cursor_u64(c);
 	const uint8_t *regs;
 
-	if (!abi) /* there are none, of a kernel thread */
+	if (!abi) /* none: a kernel thread */
 		return NULL;
 	regs = cursor_bytes(c, 8u * (size_t)__builtin_popcountll(mask));
 	if (abi & PERFDATA_REGS_ABI_SIMD) {
@@ -60,7 +63,7 @@ static const uint8_t *parse_regs(struct cursor *c, uint64_t mask)
 	return abi & PERFDATA_REGS_ABI_64 ? regs : NULL;
 }
 
-/* The copy has the size that was asked for; behind it stands how much of it was filled. */
+/* The copy has the requested size; after it comes the number of bytes that were filled. */
 static void parse_stack(struct cursor *c, struct perfdata_record *r)
 {
 	uint64_t size = cursor_u64(c), filled;
@@ -75,7 +78,7 @@ static void parse_stack(struct cursor *c, struct perfdata_record *r)
 	r->sample.stack_len = (uint32_t)filled;
 }
 
-/* Fields behind the call chain that somebody reads. */
+/* The fields after the call chain that the reader uses. */
 #define WITH_TAIL                                                                         \
 	(PERFDATA_SAMPLE_RAW | PERFDATA_SAMPLE_BRANCH_STACK | PERFDATA_SAMPLE_REGS_USER | \
 	 PERFDATA_SAMPLE_STACK_USER | PERFDATA_SAMPLE_DATA_PAGE_SIZE |                    \
@@ -116,7 +119,7 @@ static void parse_tail(const struct perfdata_layout *l, struct cursor *c, struct
 		r->sample.code_page = cursor_u64(c);
 }
 
-/* "KIND: NAME", terminated; what is no marker of ours stays a sample. */
+/* Parses "KIND: NAME", terminated; a record that is not such a marker remains a sample. */
 static void parse_marker(struct cursor c, struct perfdata_record *r)
 {
 	uint32_t size = cursor_u32(&c);
@@ -133,8 +136,9 @@ static void parse_marker(struct cursor c, struct perfdata_record *r)
 }
 
 /*
- * The sample of perf record --off-cpu (perf 6.15 and later) is that of a BPF program's output, which has the real one in RAW:
- * u32 pid, tid, u64 period, nr, chain, cgroup (tools/perf/util/evsel.c, __set_offcpu_sample).
+ * A sample of perf record --off-cpu (perf 6.15 and later) is the output of a BPF program, which has
+ * the real sample in RAW: u32 pid, tid, u64 period, nr, chain, cgroup (tools/perf/util/evsel.c,
+ * __set_offcpu_sample).
  */
 static void parse_offcpu(struct perfdata_record *r)
 {
@@ -253,7 +257,7 @@ bool perfdata_event_of_id(const struct perfdata_private *v, uint64_t id, uint32_
 
 static uint32_t event_of_id(struct perfdata_private *v, uint64_t id)
 {
-	/* perf's own records have it: laid out as the first event's. */
+	/* perf's own records have id 0: their layout is the first event's. */
 	if (!id)
 		return 0;
 	if (id == v->last_id)
@@ -264,7 +268,10 @@ static uint32_t event_of_id(struct perfdata_private *v, uint64_t id)
 	return v->last_event;
 }
 
-/* c stands behind the record's header. Events agree on where the id is: see check_layouts. */
+/*
+ * Returns the event of a record; c is after the record's header. All events have the id at the same
+ * place, see perfdata_check_layouts().
+ */
 static uint32_t event_of(struct perfdata_private *v, const struct cursor *c, bool sample)
 {
 	uint64_t type = v->layout[0].sample_type, off;
@@ -288,12 +295,12 @@ static uint32_t event_of(struct perfdata_private *v, const struct cursor *c, boo
 	} else {
 		return 0;
 	}
-	/* A record too short for it: off wraps around, and the seek fails. */
+	/* If the record is too short, off wraps around, and the seek fails. */
 	cursor_seek(&at, off);
 	return event_of_id(v, cursor_u64(&at));
 }
 
-/* The fields behind a record that is not a sample. `body` ends where they begin. */
+/* Parses the fields at the end of a record that is not a sample; `body` is cut where they begin. */
 static void parse_sample_id(const struct perfdata_layout *l, struct cursor *body,
 			    struct perfdata_record *r)
 {
@@ -343,7 +350,7 @@ static bool parse_map(struct cursor *c, bool mmap2, uint16_t misc, struct perfda
 			id_len = cursor_u8(c);
 			cursor_skip(c, 3);
 			id = cursor_bytes(c, 20);
-			/* Shorter ones are zero-padded; longer ones do not exist. */
+			/* Shorter ids are zero-padded; longer ones do not exist. */
 			if (id_len == 0 || id_len > 20)
 				id = NULL;
 		} else {
@@ -396,7 +403,7 @@ enum perfdata_parsed perfdata_parse(struct perfdata_private *v, struct cursor *c
 	switch (type) {
 	case PERFDATA_RECORD_SAMPLE:
 		ok = parse_sample(l, c, r);
-		/* Our own markers have no mode. */
+		/* kvmprof's markers have no mode. */
 		if (l->marker && mode == 0)
 			r->owner = PERFDATA_RECORDED;
 		r->idle = v->has_idle ? !(misc & PERFDATA_MISC_EXACT_IP) : r->pid == 0;

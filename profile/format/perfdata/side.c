@@ -21,7 +21,7 @@ static bool is_function(char type)
 	return type == 'T' || type == 't' || type == 'W' || type == 'w' || type == 'i';
 }
 
-/* module: NULL for the kernel itself. */
+/* Appends one line; module is NULL for the kernel itself. */
 static void put_symbol(struct buf *out, uint64_t addr, char type, const char *name,
 		       const struct profile_module *module)
 {
@@ -50,7 +50,10 @@ static bool has_name(const struct symbol *s)
 	return *s->name && !strpbrk(s->name, "\n\t");
 }
 
-/* Returns the symbol that names a place: of several the one that our commands print. NULL: it has none. */
+/*
+ * Returns the symbol that names an address: if there are several, the one that kvmprof's commands
+ * print. NULL: none.
+ */
 static const struct symbol *function_at(const struct symtab *t, uint64_t addr)
 {
 	uint64_t off;
@@ -60,8 +63,9 @@ static const struct symbol *function_at(const struct symtab *t, uint64_t addr)
 }
 
 /*
- * Writes all functions at the place of the i-th symbol, and before them `more`, unless it is NULL. perf takes the last
- * name that is not weak, so the name that our commands print is both. Returns the index behind the last symbol there.
+ * Writes all functions at the address of the i-th symbol, preceded by `more` unless it is NULL.
+ * perf uses the last name that is not weak; the name that kvmprof's commands print is therefore
+ * both. Returns the index after the last symbol there.
  */
 static size_t put_place(struct buf *out, const struct symtab *t, size_t i, const char *more,
 			const struct profile_module *module)
@@ -107,7 +111,7 @@ void perfdata_kallsyms(struct buf *out, const struct profile_kernel *k)
 		text_done |= is_text;
 		i = put_place(out, k->symbols, i, is_text ? "_text" : NULL, NULL);
 	}
-	/* Alone it would give its name to every address of a kernel without symbols. */
+	/* Without other symbols, `_text` would give its name to every address. */
 	if (!text_done && out->len)
 		put_symbol(out, k->text, 'W', "_text", NULL);
 }
@@ -133,7 +137,7 @@ void perfdata_kallsyms_modules(struct buf *out, const struct buf *kernel,
 
 /* -- identity -------------------------------------------------------------------- */
 
-/* Three lanes of a multiplicative hash; no secret is kept by it. */
+/* Three lanes of a multiplicative hash. It need not be cryptographic. */
 struct id_hash {
 	uint64_t lane[3];
 };
@@ -168,7 +172,9 @@ unsigned int perfdata_kernel_id(uint8_t id[KIMAGE_BUILD_ID_MAX],
 		memcpy(id, k->build_id, k->build_id_len);
 		return k->build_id_len;
 	}
-	/* Not the live text: the kernel patches it, and the id would change with every run. */
+	/*
+	 * Do not hash the live text: the kernel patches it, and the id would change with every run.
+	 */
 	if (k) {
 		for (unsigned int i = 0; i < k->nseg; i++) {
 			size_t avail = 0;
@@ -283,7 +289,7 @@ int perfdata_kcore(int fd, const char *path, const struct profile_kernel *k, con
 		if (got > n * PAGE)
 			got = n * PAGE;
 		ret = write_at(fd, (i + 1) * PAGE, page, got);
-		/* A hole inside: try again behind it, page by page. */
+		/* A hole: continue after it, page by page. */
 		i += got < n * PAGE ? got / PAGE : n - 1;
 	}
 	return ret ? err_set(e, -ret, "%s: cannot write: %s", path, strerror(-ret)) : 0;

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_MODULES 16384u /* ranges of modules over the whole run */
+#define MAX_MODULES 16384u /* ranges of modules during the whole run */
 #define MAX_LEFTOVERS 1000u
 
 static struct sink_perfdata *self(struct sink *s)
@@ -39,7 +39,7 @@ static struct sink_perfdata *self(struct sink *s)
 
 /* -- code ------------------------------------------------------------------------------ */
 
-/* Writes the kernel's code for perf annotate. Returns whether there is any. */
+/* Writes the kernel's code for perf annotate. Returns true if there is any. */
 static bool put_kcore(struct sink_perfdata *p)
 {
 	cleanup_free char *path = NULL;
@@ -54,13 +54,13 @@ static bool put_kcore(struct sink_perfdata *p)
 	if (close(fd) < 0 && !ret)
 		ret = -errno;
 	perfdata_sink_failed(p, KCORE, ret);
-	/* No text bytes at all: perf takes the symbols without a kcore. */
+	/* Without text bytes, perf uses the symbols without a kcore. */
 	if (ret || !st.st_size)
 		perfdata_sink_remove_in(p, KCORE);
 	return !ret && st.st_size;
 }
 
-/* The module that came last to this place. */
+/* Returns the module that was loaded last at this address. */
 static const struct profile_module *sink_perfdata_module_at(void *ctx, uint64_t addr)
 {
 	const struct sink_perfdata *p = ctx;
@@ -87,8 +87,8 @@ static void put_text(struct sink_perfdata *p)
 /* -- modules --------------------------------------------------------------------------- */
 
 /*
- * The modules of the whole run by address, less those that a later one lies
- * over: perf knows only one module for each address. Freed by the caller.
+ * Returns the modules of the whole run sorted by address, without those that a later one overlaps:
+ * perf knows only one module for each address. The caller frees the array.
  */
 static const struct profile_module **shown_modules(struct sink_perfdata *p, size_t *n)
 {
@@ -101,7 +101,9 @@ static const struct profile_module **shown_modules(struct sink_perfdata *p, size
 		const struct profile_module *m = &p->module[i];
 		size_t at = 0, end = out;
 
-		/* shown is sorted and free of overlaps: the first that ends behind our start. */
+		/*
+		 * shown is sorted and free of overlaps: find the first that ends after our start.
+		 */
 		while (at < end) {
 			size_t mid = at + (end - at) / 2;
 
@@ -121,8 +123,9 @@ static const struct profile_module **shown_modules(struct sink_perfdata *p, size
 }
 
 /*
- * Writes the maps that go before the first sample: for each name the last range. Its earlier places have maps of their
- * own, in their time. Also writes the list that makes perf annotate accept the kcore: see docs/perf-data.md.
+ * Writes the maps that must precede the first sample: for each name the last range. Earlier places
+ * of a module have their own maps with their times. Also writes the list that makes perf annotate
+ * accept the kcore: see docs/perf-data.md.
  */
 static int put_early(struct sink_perfdata *p, const struct profile_module **m, size_t n, bool kcore,
 		     struct err *e)
@@ -142,14 +145,14 @@ static int put_early(struct sink_perfdata *p, const struct profile_module **m, s
 			;
 		if (k == nlast)
 			nlast++;
-		/* In the order of the calls: p->module is one array. */
+		/* Order of the calls: p->module is one array. */
 		if (!last[k] || last[k] < m[i])
 			last[k] = m[i];
 	}
 	for (size_t k = 0; k < nlast; k++)
 		buf_printf(&list, "%s %" PRIu64 " 1 - Live 0x%016" PRIx64 "\n", last[k]->name,
 			   last[k]->len, last[k]->addr);
-	/* With a kcore perf asks for addresses and takes all ranges; it looks for no name. */
+	/* With a kcore perf searches by address and uses all ranges, whatever their names. */
 	ret = list.failed ? err_set(e, ENOMEM, "%s: out of memory", p->path)
 			  : perfdata_write_early(&p->w, kcore ? m : last, kcore ? n : nlast,
 						 kcore ? PERFDATA_MAPS_KEPT : PERFDATA_MAPS_BY_NAME,
@@ -160,7 +163,10 @@ static int put_early(struct sink_perfdata *p, const struct profile_module **m, s
 	return ret;
 }
 
-/* Marks the modules whose place others had, too: perf has one list of names for all times. */
+/*
+ * Marks the modules whose addresses other modules had, too: perf has one list of names for all
+ * times.
+ */
 static void mark_shared(struct sink_perfdata *p)
 {
 	for (size_t i = 0; i < p->nmodules; i++)
@@ -174,8 +180,8 @@ static void mark_shared(struct sink_perfdata *p)
 }
 
 /*
- * Names and maps of all modules, now that all are known. kcore: there is one.
- * *kallsyms: with their functions.
+ * Writes names and maps of all modules, now that all are known. kcore: a kcore was written. Stores
+ * kallsyms with their functions in *kallsyms.
  */
 static int finish_modules(struct sink_perfdata *p, bool kcore, struct buf *kallsyms, struct err *e)
 {
@@ -193,14 +199,14 @@ static int finish_modules(struct sink_perfdata *p, bool kcore, struct buf *kalls
 	perfdata_kallsyms_modules(kallsyms, &p->kallsyms, shown, n);
 	if (kallsyms->failed)
 		return err_set(e, ENOMEM, "%s: out of memory", p->path);
-	/* Where there is no room for another one, what was gathered on the way will do. */
+	/* If there is no space for another file, the names written during the run are kept. */
 	if (p->opt.single_file || p->failed)
 		return 0;
 	ret = perfdata_sink_put_file(p, KALLSYMS ".new", kallsyms->data, kallsyms->len, e);
 	return ret ? ret : perfdata_sink_rename_in(p, KALLSYMS ".new", KALLSYMS, e);
 }
 
-/* The kernel's identity, and its names for a profile that does not carry them. */
+/* Writes the kernel's id, and its names for a profile that does not contain them. */
 static int finish_kernel(struct sink_perfdata *p, bool kcore, struct err *e)
 {
 	struct buf with_modules;
@@ -216,7 +222,9 @@ static int finish_kernel(struct sink_perfdata *p, bool kcore, struct err *e)
 	}
 	len = perfdata_kernel_id(id, &p->kernel, &p->kallsyms);
 	if (!ret && p->opt.single_file && kallsyms->len) {
-		/* Modules lie elsewhere in each run: their names need a place of their own. */
+		/*
+		 * Modules have other addresses in each run: their names need an entry of their own.
+		 */
 		if (p->nmodules) {
 			perfdata_hash_id(id, kallsyms->data, kallsyms->len);
 			len = sizeof(id);
@@ -233,7 +241,7 @@ static int finish_kernel(struct sink_perfdata *p, bool kcore, struct err *e)
 
 /* -- all together ------------------------------------------------------------------ */
 
-/* Removes the files that a profile can do without. */
+/* Removes the files that a profile does not need. */
 static void drop_extras(struct sink_perfdata *p)
 {
 	perfdata_sink_remove_in(p, KCORE);
@@ -241,7 +249,7 @@ static void drop_extras(struct sink_perfdata *p)
 	perfdata_sink_remove_in(p, MODULES_FULL);
 }
 
-/* Writes the files that need no sample. Returns whether there is a kcore. */
+/* Writes the files that need no sample. Returns true if a kcore was written. */
 static bool put_extras(struct sink_perfdata *p)
 {
 	bool kcore;
@@ -257,7 +265,7 @@ static bool put_extras(struct sink_perfdata *p)
 	return false;
 }
 
-/* Writes the data. The samples have precedence if there is no room for everything. */
+/* Writes the data. The samples have precedence if there is not enough space for everything. */
 static void put_data(struct sink_perfdata *p, const char *json)
 {
 	bool kcore = put_extras(p);
@@ -269,7 +277,7 @@ static void put_data(struct sink_perfdata *p, const char *json)
 	perfdata_sink_failed(p, "", ret);
 	if (ret && !p->opt.single_file) {
 		drop_extras(p);
-		/* The failure is recorded already, and the table of build ids has its kernel. */
+		/* The failure is recorded already, and the table of build ids has the kernel's. */
 		if (p->nmodules && kcore)
 			finish_kernel(p, false, NULL);
 	}
@@ -340,8 +348,8 @@ static void tell_left_out(struct sink_perfdata *p)
 }
 
 /*
- * Returns where the profile is after a publication that failed. It has its final name already if only the profile that was there
- * before could not be removed.
+ * Returns the path of the profile after a failed publication. It has its final name already if only
+ * the removal of the previous profile failed.
  */
 static const char *name_after_failure(const struct sink_perfdata *p)
 {
@@ -365,13 +373,13 @@ static int sink_perfdata_end(struct sink_perfdata *p, const struct profile_total
 
 	perfdata_sink_failed(p, "", p->w.failed);
 	put_data(p, json);
-	/* A profile without any of its samples would only take the place of a better one. */
+	/* A profile without samples must not replace a better one. */
 	if (!p->w.readable || (p->failed && !p->w.kept_samples))
 		return sink_perfdata_say_failed(p, e);
 	put_totals(p, json);
 	tell_left_out(p);
 	ret = perfdata_sink_publish(p, &why);
-	p->published = true; /* or it stays where it is */
+	p->published = true; /* even if renaming failed: the temporary is kept */
 	if (ret)
 		return err_set(e, -ret, "%s; the profile is %s", why.text, name_after_failure(p));
 	return p->failed ? sink_perfdata_say_failed(p, e) : 0;
@@ -382,7 +390,7 @@ static int sink_perfdata_abandon(struct sink_perfdata *p, enum sink_rest rest, s
 	struct err why = { 0 };
 	int ret;
 
-	/* As the last flush has left it: see leftover.h. */
+	/* Keep the file as the last flush has left it: see leftover.h. */
 	if (rest == SINK_DROP || !p->w.told_size) {
 		ret = perfdata_sink_remove(p, e);
 		if (ret || rest == SINK_DROP)
@@ -396,9 +404,9 @@ static int sink_perfdata_abandon(struct sink_perfdata *p, enum sink_rest rest, s
 /* -- operations ------------------------------------------------------------------- */
 
 /*
- * Where the kernel is, when the caller cannot say: what its symbols say, else
- * the 2 GiB that x86-64 Linux links its image into. Without any map perf warns
- * about restrictions of the host's kernel, which would mislead.
+ * Sets the kernel's range if the caller does not know it: from its symbols, otherwise the 2 GiB
+ * into which x86-64 Linux links its image. Without any map perf warns about restrictions of the
+ * host's kernel, which would mislead.
  */
 static void locate_kernel(struct profile_kernel *k)
 {
@@ -414,7 +422,7 @@ static void locate_kernel(struct profile_kernel *k)
 		k->text = k->end = 0;
 }
 
-/* Before the first sample a failure ends the run at once: it is told as end() would tell it. */
+/* Before the first sample a failure ends the run at once: report it as end() would. */
 static int op_result(struct sink_perfdata *p, int ret, struct err *e)
 {
 	if (!ret || p->w.samples)
@@ -449,7 +457,9 @@ static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct
 	if (p->kallsyms.failed)
 		return err_set(e, ENOMEM, "%s: out of memory", p->path);
 	ret = perfdata_write_kernel(&p->w, &p->kernel, e);
-	/* Now and not at the end: a run that is killed leaves a readable temporary behind. */
+	/*
+	 * Write it now and not at the end: a run that is killed then leaves a readable temporary.
+	 */
 	if (!ret && !p->opt.single_file) {
 		ret = perfdata_sink_put_file(p, "kcore_dir/kallsyms", p->kallsyms.data,
 					     p->kallsyms.len, e);
@@ -461,7 +471,7 @@ static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct
 	return op_result(p, ret, e);
 }
 
-/* Before anything that needs a kernel in front of it: nobody told us of one. */
+/* Reports an unknown kernel if kernel() was not called before a call that needs one. */
 static int need_kernel(struct sink *s, struct err *e)
 {
 	const struct profile_kernel unknown = { 0 };
@@ -492,7 +502,7 @@ static bool module_is_sane(const struct profile_module *m)
 	       m->build_id_len <= PERFDATA_BUILD_ID_SIZE;
 }
 
-/* At once, for those who read what a killed run leaves; the end puts them in order. */
+/* Appends the names at once, for readers of the files of a killed run; end() sorts them. */
 static int put_module_names(struct sink_perfdata *p, const struct profile_module *m, struct err *e)
 {
 	static const struct buf none;
@@ -517,7 +527,7 @@ static int op_module(struct sink *s, const struct profile_module *m, struct err 
 	struct profile_module copy = *m;
 	int ret = need_kernel(s, e);
 
-	/* The guest's words: a mapping that cannot be costs names, not the profile. */
+	/* The values come from the guest: an impossible mapping costs names, not the profile. */
 	if (ret || !module_is_sane(m))
 		return ret;
 	if (p->nmodules >= MAX_MODULES) {
@@ -527,7 +537,7 @@ static int op_module(struct sink *s, const struct profile_module *m, struct err 
 	if (ARRAY_ROOM(p->module, p->nmodules, p->module_cap))
 		return err_set(e, ENOMEM, "%s: out of memory", p->path);
 	copy.name = strndup(m->name, PROFILE_MODULE_NAME - 1);
-	copy.build_id = NULL; /* goes into the file at once */
+	copy.build_id = NULL; /* written to the file at once */
 	if (!copy.name)
 		return err_set(e, ENOMEM, "%s: out of memory", p->path);
 	p->module[p->nmodules++] = copy;
@@ -572,10 +582,13 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 	return op_result(self(s), ret, e);
 }
 
-/* Sampled kernel addresses that are kept; of more the profile has no text. */
+/* Limit for the sampled kernel addresses stored; the profile has no text for more. */
 #define MAX_HOT (1u << 20)
 
-/* Best effort: beyond MAX_HOT, and without memory, nothing is new. */
+/*
+ * Returns true for an address that was not stored yet. Best effort: false beyond MAX_HOT and if out
+ * of memory.
+ */
 static bool is_new_ip(struct sink_perfdata *p, uint64_t ip)
 {
 	bool fresh = false;
@@ -621,7 +634,7 @@ static int op_flush(struct sink *s, uint64_t before_ns, struct err *e)
 
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
-	/* What fails is remembered, and what can be kept is kept. */
+	/* Record a failure, but write the rest. */
 	need_kernel(s, NULL);
 	return sink_perfdata_end(self(s), totals, e);
 }
@@ -675,7 +688,7 @@ static const struct sink_ops perfdata_ops = {
 
 /* -- creation --------------------------------------------------------------------- */
 
-/* end() renames what is at path and removes what is at path.old: both must be ours to take. */
+/* Checks that path and path.old are profiles: end() renames the one and removes the other. */
 static int check_replaceable(const char *path, struct err *e)
 {
 	cleanup_free char *data = NULL;
@@ -703,14 +716,17 @@ static int check_replaceable(const char *path, struct err *e)
 	return 0;
 }
 
-/* The data file: new, or what `of` has so far. */
+/* Opens the data file: new, or a copy of `of`. */
 static int open_data(struct sink_perfdata *p, const struct sink_perfdata *of, const char *path,
 		     struct err *e)
 {
 	int ret = of ? perfdata_writer_copy(&p->w, &of->w, path, e)
 		     : perfdata_writer_open(&p->w, path, e);
 
-	/* By this others know that it is being written; it ends with us. See leftover.h. */
+	/*
+	 * Locks the file, so that other processes know that it is being written; the lock ends with
+	 * this process. See leftover.h.
+	 */
 	if (!ret)
 		flock(p->w.fd, LOCK_EX | LOCK_NB);
 	return ret;
@@ -729,7 +745,9 @@ static int open_directory(struct sink_perfdata *p, const struct sink_perfdata *o
 	return open_data(p, of, data, e);
 }
 
-/* Creates the directory under its own name, since the caller's directory is a temporary itself. */
+/*
+ * Creates the directory under its final name, because the caller's directory is a temporary itself.
+ */
 static int create_in_place(struct sink_perfdata *p, const struct sink_perfdata *of, struct err *e)
 {
 	p->tmp = strdup(p->path);
@@ -741,7 +759,10 @@ static int create_in_place(struct sink_perfdata *p, const struct sink_perfdata *
 	return err_set(e, errno, "%s: cannot create: %s", p->path, strerror(errno));
 }
 
-/* What a killed process that had our pid has left stays: another name is tried. */
+/*
+ * Creates the temporary; a leftover of a killed process with the same pid is kept, and another name
+ * is used.
+ */
 static int create_temporary(struct sink_perfdata *p, const struct sink_perfdata *of, struct err *e)
 {
 	for (unsigned int i = 0; i < MAX_LEFTOVERS; i++) {
@@ -761,7 +782,7 @@ static int create_temporary(struct sink_perfdata *p, const struct sink_perfdata 
 		if (ret == -EEXIST)
 			continue;
 		if (ret) {
-			/* What could not be created is not ours to remove. */
+			/* Do not remove a file that was not created here. */
 			if (p->w.fd < 0)
 				free(take_ptr(p->tmp));
 			return err_set(e, -ret, "%s: cannot create: %s", p->path, strerror(-ret));
@@ -782,7 +803,7 @@ static int sink_prepare(struct sink_perfdata *p, const struct sink_perfdata_opti
 	int ret;
 
 	p->opt = *opt;
-	/* A link stays, and what it leads to is replaced. */
+	/* A symbolic link stays, and its target is replaced. */
 	p->path = outfile_target(path);
 	p->buildid_dir = opt->buildid_dir ? strdup(opt->buildid_dir) : buildid_default_dir();
 	if (!p->path || (opt->buildid_dir && !p->buildid_dir))
@@ -798,7 +819,7 @@ static int sink_prepare(struct sink_perfdata *p, const struct sink_perfdata_opti
 	ret = check_replaceable(p->path, e);
 	if (ret)
 		return ret;
-	/* Only when something would be moved there. */
+	/* Needed only if a profile would be moved there. */
 	if (access(p->path, F_OK) == 0) {
 		ret = check_replaceable(old, e);
 		if (ret)
@@ -812,7 +833,7 @@ static int sink_prepare(struct sink_perfdata *p, const struct sink_perfdata_opti
 	return ret;
 }
 
-/* One that op_destroy() takes, whatever it came to; NULL: no memory. */
+/* Returns a sink that op_destroy() can free in any state; NULL if out of memory. */
 static struct sink_perfdata *sink_new(void)
 {
 	struct sink_perfdata *p = calloc(1, sizeof(*p));
@@ -852,7 +873,7 @@ const char *perfdata_sink_directory(const struct sink *s)
 
 /* -- a copy ----------------------------------------------------------------------- */
 
-/* Files of programs, which are never changed once written: linked where that can be. */
+/* Files of programs never change once written: link them if possible. */
 static int copy_dsos(struct sink_perfdata *p, const struct sink_perfdata *of, struct err *e)
 {
 	cleanup_free char *from = NULL, *to = NULL;
@@ -889,7 +910,7 @@ static bool copy_facts(struct sink_perfdata *p, const struct sink_perfdata *of)
 	p->info = of->info;
 	p->have_kernel = of->have_kernel;
 	p->kernel = of->kernel;
-	/* What has no kernel yet may be given another one than its copy. */
+	/* Without kernel(), the original may get another kernel than its copy. */
 	if (of->have_kernel)
 		p->text = of->text;
 	if (of->kallsyms.len)

@@ -10,14 +10,14 @@
 #include <string.h>
 
 struct sink_epochs {
-	struct sink_forward forward; /* to the epoch that is written now; not owned */
+	struct sink_forward forward; /* forwards to the present epoch; not owned */
 	struct sink *epoch[PERFDATA_MAX_EPOCHS];
 	unsigned int n;
 	struct sink_perfdata_options opt;
-	char *buildid_dir, *cache_stage; /* the strings of opt, owned */
+	char *buildid_dir, *cache_stage; /* owned; copies of the strings of opt */
 	struct profile_info info;
 	bool have_kernel;
-	bool left_out; /* the present kernel has no place in the profile */
+	bool left_out; /* the profile has no place for the present kernel */
 };
 
 static struct sink_epochs *self(struct sink *s)
@@ -39,7 +39,7 @@ static int add_epoch(struct sink_epochs *x, const char *dir, struct err *e)
 	struct sink *fresh = NULL;
 	int ret;
 
-	/* A run that is killed later loses nothing of the kernel before. */
+	/* Flush, so that a run that is killed later keeps the samples of the previous kernel. */
 	ret = sink_forward_flush(&x->forward.sink, UINT64_MAX, e);
 	if (ret)
 		return ret;
@@ -106,7 +106,10 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 				 : sink_forward_sample(s, sample, e);
 }
 
-/* Passes a marker on without its stack if the stack is of a kernel that is left out: another kernel would name it. */
+/*
+ * Forwards a marker, without its stack if the stack belongs to a kernel that is omitted: another
+ * kernel would name it.
+ */
 static int op_marker(struct sink *s, const struct profile_marker *m, struct err *e)
 {
 	struct profile_marker bare = *m;
@@ -122,7 +125,7 @@ static int op_end(struct sink *s, const struct profile_totals *totals, struct er
 	struct err later = { 0 };
 	int first = 0, ret;
 
-	/* The first one's end gives all of them their final name. */
+	/* The end() of the first one gives all of them their final name. */
 	for (unsigned int i = x->n; i-- > 1;) {
 		ret = x->epoch[i]->ops->end(x->epoch[i], totals, &later);
 		first = first ? first : ret;
@@ -139,7 +142,7 @@ static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
 {
 	struct sink_epochs *x = self(s);
 
-	/* They lie in the directory of the first one. */
+	/* They are in the directory of the first one. */
 	for (unsigned int i = x->n; i-- > 1;)
 		(void)x->epoch[i]->ops->abandon(x->epoch[i], rest, NULL);
 	return x->epoch[0]->ops->abandon(x->epoch[0], rest, e);
@@ -177,7 +180,7 @@ static const struct sink_ops epochs_ops = {
 	.destroy = op_destroy,
 };
 
-/* Takes over `to`, also when it fails. */
+/* Takes ownership of `to`, also on failure. */
 static struct sink_epochs *epochs_new(struct sink *to, const struct sink_perfdata_options *opt)
 {
 	struct sink_epochs *x = calloc(1, sizeof(*x));

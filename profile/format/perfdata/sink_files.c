@@ -66,7 +66,7 @@ int perfdata_sink_put_file(struct sink_perfdata *p, const char *name, const void
 	if (fd < 0)
 		return fd;
 	ret = put_bytes(p, name, fd, data, len, e);
-	/* Half a file is worse than none, and its bytes may be what the samples lack. */
+	/* A partial file is useless, and the samples may need its space. */
 	if (ret)
 		unlink(path);
 	return ret;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sink_files: a sink's state, and the files that it has beside the samples. */
+/*
+ * sink_files: the state of a sink_perfdata, and the files beside the samples. Called by the sink's
+ * thread.
+ */
 #ifndef KVMPROF_PROFILE_FORMAT_PERFDATA_SINK_FILES_H
 #define KVMPROF_PROFILE_FORMAT_PERFDATA_SINK_FILES_H
 
@@ -11,48 +14,63 @@
 
 struct sink_perfdata {
 	struct sink sink;
-	struct sink_perfdata_options opt; /* its strings are the ones below */
+	struct sink_perfdata_options opt; /* its strings are the copies below */
 	char *path, *tmp, *buildid_dir;
-	bool registered; /* with opt.publisher, which renames and removes it */
+	bool registered; /* opt.publisher knows the temporary, and renames and removes it */
 	bool published;
 	struct perfdata_writer w;
 	struct profile_info info;
 	bool have_kernel;
 	struct profile_kernel kernel;
-	struct buf kallsyms; /* of the kernel proper */
+	struct buf kallsyms; /* the kernel's functions without modules */
 	struct profile_module *module;
 	size_t nmodules, module_cap;
-	uint64_t modules_left_out; /* ranges over MAX_MODULES: without names */
-	struct table hot;	   /* of uint64_t: sampled kernel addresses */
+	uint64_t modules_left_out; /* ranges beyond MAX_MODULES: they have no names */
+	struct table hot;	   /* uint64_t: sampled kernel addresses */
 	struct perfdata_text own_text;
-	struct perfdata_text *text; /* a copy's is that of what it was copied from */
-	/* The first thing that could not be written; 0: none. */
-	int failed;	   /* -errno */
-	char at_fault[64]; /* a file of the directory; "" for the data */
+	struct perfdata_text *text; /* &own_text, or in a copy that of the original */
+	/* The first file that could not be written. */
+	int failed;	   /* -errno; 0: none */
+	char at_fault[64]; /* name of the file; "" for the data */
 };
 
 /* -- files of the directory; a failure is remembered -------- */
 
-/* Remember -errno `ret` of writing the file `name`; returns ret. */
+/*
+ * Records that writing the file `name` failed with the -errno `ret`, unless a failure is recorded.
+ * Returns ret.
+ */
 int perfdata_sink_failed(struct sink_perfdata *p, const char *name, int ret);
-/* fd, *path: owned by the caller. */
+/*
+ * Creates a file in the profile's directory. Returns a descriptor and sets *path, both owned by the
+ * caller, or returns -errno; *path may be set then, too.
+ */
 int perfdata_sink_create_in(struct sink_perfdata *p, const char *name, char **path, struct err *e);
-/* Whole, or it is not there. */
+/* Writes a whole file of len bytes, or removes it if that fails. Returns 0 or -errno. */
 int perfdata_sink_put_file(struct sink_perfdata *p, const char *name, const void *data, size_t len,
 			   struct err *e);
+/* Appends len bytes to a file. Returns 0 or -errno. */
 int perfdata_sink_append(struct sink_perfdata *p, const char *name, const void *data, size_t len,
 			 struct err *e);
+/* Renames a file in the profile's directory. Returns 0 or -errno. */
 int perfdata_sink_rename_in(struct sink_perfdata *p, const char *from, const char *to,
 			    struct err *e);
+/* Removes a file of the profile's directory; errors are ignored. */
 void perfdata_sink_remove_in(struct sink_perfdata *p, const char *name);
-/* Into perf's build-id cache, if it is wanted. What goes wrong there is a note. */
+/*
+ * Adds a file to perf's build-id cache, unless the options exclude it. A failure becomes a note
+ * (opt.note).
+ */
 void perfdata_sink_cache(struct sink_perfdata *p, const struct buildid_file_entry *x);
-/* What the profile lacks, or what could not be done outside of it: told, but no failure. */
+/*
+ * Stores *ce as the note about something that the profile lacks or that failed outside it; it does
+ * not make end() fail.
+ */
 void perfdata_sink_note(struct sink_perfdata *p, const struct err *ce);
 
-/* Gives the temporary its final name: 0 or -errno. */
+/* Renames the temporary to its final name. Returns 0 or -errno. */
 int perfdata_sink_publish(struct sink_perfdata *p, struct err *e);
-/* Removes the temporary: 0 or -errno. */
+/* Removes the temporary. Returns 0 or -errno. */
 int perfdata_sink_remove(struct sink_perfdata *p, struct err *e);
 
 #endif

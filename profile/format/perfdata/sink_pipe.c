@@ -26,7 +26,7 @@ static void put_record_header(struct buf *b, uint32_t type, size_t len)
 	buf_u16(b, (uint16_t)(PERFDATA_RECORD_HEADER + len));
 }
 
-/* An event: its attr and ids, out of the attr-entry of the file that comes next. */
+/* Appends an event: the attr and ids of the next attr-entry of the file. */
 static void put_attr(struct buf *b, const struct cursor *file, struct cursor *entry, uint64_t size)
 {
 	const uint8_t *attr = cursor_bytes(entry, size - 16);
@@ -41,8 +41,9 @@ static void put_attr(struct buf *b, const struct cursor *file, struct cursor *en
 }
 
 /*
- * Copies the entries of the table, which are such records but for their type. Their size is
- * no multiple of 8 there, which perf since 7.0 refuses in a pipe: the name gets more zeros.
+ * Copies the entries of the build-id table as records. They have the same form except for the type
+ * and for their size, which is not a multiple of 8; perf since 7.0 refuses that in a pipe, so the
+ * name gets more zeros.
  */
 static void put_build_ids(struct buf *b, struct cursor c)
 {
@@ -68,7 +69,10 @@ static void put_build_ids(struct buf *b, struct cursor c)
 
 static void put_feature(struct buf *b, unsigned int feature, struct cursor c)
 {
-	/* Of the blob itself: behind build ids the pipe's own position is a multiple of 4 only. */
+	/*
+	 * Padding counts from the blob: after build ids the pipe's own position is a multiple of 4
+	 * only.
+	 */
 	size_t padded = (c.len + 7) & ~(size_t)7;
 
 	if (feature == PERFDATA_FEAT_BUILD_ID) {
@@ -142,10 +146,10 @@ int perfdata_write_pipe(int fd, const char *name, const uint8_t *file, size_t le
 /* -- the sink ---------------------------------------------------------------------- */
 
 struct sink_pipe {
-	struct sink_forward forward; /* to the file */
+	struct sink_forward forward; /* forwards to the file */
 	int fd;
-	char *dir, *path; /* the temporary file, and the directory that it lies in */
-	const struct sink_publisher *publisher; /* removes dir; NULL: the sink does */
+	char *dir, *path;			/* the temporary file and its directory */
+	const struct sink_publisher *publisher; /* removes dir; NULL: the sink removes it */
 };
 
 static struct sink_pipe *self(struct sink *s)
@@ -167,7 +171,7 @@ static int op_end(struct sink *s, const struct profile_totals *totals, struct er
 	struct file_map m = { 0 };
 	int end = sink_forward_end(s, totals, e), ret;
 
-	/* What there was room for goes on. */
+	/* Send what the file could store, even after a failed end(). */
 	ret = end && access(p->path, F_OK) < 0 ? end : file_map_open(&m, p->path, MAX_FILE, e);
 	if (ret)
 		return ret;
@@ -236,7 +240,7 @@ static int sink_pipe_prepare(struct sink_pipe *p, const struct sink_perfdata_opt
 	}
 	if (!mkdtemp(p->dir))
 		return err_set(e, errno, "%s: cannot create: %s", p->dir, strerror(errno));
-	/* From here on the directory is removed with the sink. */
+	/* From here on the sink's destroy operation removes the directory. */
 	if (asprintf(&p->path, "%s/perf.data", p->dir) < 0) {
 		p->path = NULL;
 		return err_nomem(e);
@@ -249,7 +253,7 @@ static int sink_pipe_prepare(struct sink_pipe *p, const struct sink_perfdata_opt
 		p->publisher = opt->publisher;
 	}
 	file.path = p->path;
-	file.publisher = NULL; /* in a directory of its own it may rename */
+	file.publisher = NULL; /* in its own directory the sink can rename by itself */
 	file.single_file = true;
 	file.passed_on = true;
 	return perfdata_sink_create(&p->forward.to, &file, e);

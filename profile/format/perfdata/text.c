@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A function of a module; what is at its place later may be another's. */
+/* A function of a module; its addresses may belong to another module later. */
 struct module_text {
-	const struct symtab *symbols; /* whose: one for each time that a module came */
+	const struct symtab *symbols; /* identifies one load of a module */
 	char name[PROFILE_MODULE_NAME];
 	uint64_t addr;
 	uint32_t len;
@@ -60,7 +60,7 @@ static void keep_range(struct perfdata_text *t, const struct kimage *k, uint64_t
 	*s = (struct kimage_segment){ .va = va, .file_len = avail };
 	if (t->nseg)
 		s->file_off = s[-1].file_off + s[-1].file_len;
-	/* Without the image nothing is marked; the profile does not suffer. */
+	/* Without the image no differences are marked. */
 	if (file_write_all(t->image_fd, p, avail) < 0) {
 		close(t->image_fd);
 		t->image_fd = -1;
@@ -70,8 +70,8 @@ static void keep_range(struct perfdata_text *t, const struct kimage *k, uint64_t
 }
 
 /*
- * Linux's code is in .text, and read-only data in the same segment. Its init code, in a
- * writable segment, is given back and never compared.
+ * Copies the code of the image. Linux's code is in .text, with read-only data in the same segment.
+ * Its init code, in a writable segment, is freed by the guest and not compared.
  */
 static void keep_image(struct perfdata_text *t, const struct kimage *k)
 {
@@ -98,7 +98,7 @@ void perfdata_text_kernel(struct perfdata_text *t, const struct profile_kernel *
 	keep_image(t, k->image);
 }
 
-/* len bytes of the image at a run-time address; false unless all are there. */
+/* Reads len bytes of the image at a run-time address; returns false unless all are present. */
 static bool read_image(const struct perfdata_text *t, uint64_t va, uint8_t *dst, size_t len)
 {
 	va -= t->slide;
@@ -115,7 +115,7 @@ static bool read_image(const struct perfdata_text *t, uint64_t va, uint8_t *dst,
 
 /* -- modules ---------------------------------------------------------------------- */
 
-/* What there is to read of a function; 0: nothing, or too much. */
+/* Returns the length of a function's code to read; 0: none, or too long. */
 static size_t room_for(const struct perfdata_text *t, const struct symbol *s)
 {
 	if (!s || !s->size || s->size > TEXTSTORE_MAX_LEN ||
@@ -155,8 +155,8 @@ void perfdata_text_module(struct perfdata_text *t, const struct profile_module *
 }
 
 /*
- * The kernel may have patched it since. A module that went without a successor that we
- * know of leaves its place to anything: most bytes must be what they were.
+ * Reads a function again, because the kernel may have patched it. After an unload without a known
+ * successor its addresses may contain anything: most bytes must be unchanged.
  */
 static void read_again(const struct perfdata_text *t, struct module_text *x, uint8_t *fresh)
 {

@@ -11,7 +11,7 @@
 #define MAGIC "KVMPTEXT"
 #define VERSION 1u
 #define HAS_IMAGE 1u
-/* Differences closer than this are written as one: each costs 8 bytes of its own. */
+/* Differences closer than this are joined: each costs 8 bytes. */
 #define JOIN 8u
 
 struct textstore {
@@ -112,7 +112,7 @@ void textstore_destroy(struct textstore *t)
 	free(t);
 }
 
-/* One command asks a handful of times: no index. */
+/* A command makes few lookups, so there is no index. */
 const struct textstore_range *textstore_find(const struct textstore *t, const char *name,
 					     uint64_t addr)
 {

@@ -41,7 +41,7 @@ int perfdata_push(struct perfdata_writer *w, struct err *e)
 	return 0;
 }
 
-/* Whoever reads the file as it is now finds all that is in it. */
+/* Writes the size of the records to the header, so that a reader finds all that are in the file. */
 static int put_data_size(struct perfdata_writer *w, struct err *e)
 {
 	uint64_t size = w->on_disk - w->data_off;
@@ -64,7 +64,7 @@ static int compare_held(const void *a, const void *b)
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	/* Order of arrival: a COMM stays before the samples of the same moment. */
+	/* Keep the order of arrival: a COMM stays before samples of the same time. */
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
@@ -78,13 +78,13 @@ static void sort_held(struct perfdata_writer *w)
 		qsort(w->idx, w->nidx, sizeof(*w->idx), compare_held);
 }
 
-/* Write the n oldest held records. The index is sorted. */
+/* Writes the n oldest held records. The index is sorted. */
 static int write_oldest(struct perfdata_writer *w, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct perfdata_held *h = &w->idx[i];
 
-		/* perf handles records with time 0 at once, whatever the rounds say. */
+		/* perf processes records with time 0 at once, regardless of rounds. */
 		if (h->time_ns && h->time_ns < w->prev_round_ns) {
 			w->late++;
 			w->rounds_off = true;
@@ -117,7 +117,7 @@ static void finish_round(struct perfdata_writer *w)
 	w->since_round = 0;
 }
 
-/* Keep what is behind the n oldest, which are written. */
+/* Keeps the records after the n oldest, which are written. */
 static int keep_rest(struct perfdata_writer *w, size_t n, struct err *e)
 {
 	struct buf rest = w->spare;
@@ -130,7 +130,7 @@ static int keep_rest(struct perfdata_writer *w, size_t n, struct err *e)
 		w->held.len = 0;
 		return 0;
 	}
-	/* The two buffers take turns: what was given back would be faulted in again, page by page. */
+	/* Swap the two buffers: freed memory would be faulted in again, page by page. */
 	rest.len = 0;
 	if (!buf_reserve(&rest, len)) {
 		buf_init(&w->spare);
@@ -151,8 +151,8 @@ static int keep_rest(struct perfdata_writer *w, size_t n, struct err *e)
 }
 
 /*
- * Write the n oldest of the sorted window. A round ends when it and what is held make up a
- * window: so late may a record come, however seldom or often the window is written.
+ * Writes the n oldest records of the sorted window. A round ends when its bytes and the held ones
+ * make up a window: a record may be late by that much, however often the window is written.
  */
 static int drain_oldest(struct perfdata_writer *w, size_t n, struct err *e)
 {

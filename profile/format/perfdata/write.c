@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAX_NAME 4000u /* longest map path or comm: what PATH_MAX and u16 sizes allow */
+#define MAX_NAME 4000u /* longest map path or comm, limited by PATH_MAX and u16 sizes */
 
 static bool equal_build_id(const void *a, const void *b, const void *ctx)
 {
@@ -77,7 +77,7 @@ void perfdata_put_header(struct buf *b, const struct perfdata_writer *w, uint64_
 		buf_u64(b, features[i]);
 }
 
-/* What follows a record that is no sample. */
+/* Returns the size of the fields at the end of a record that is not a sample. */
 static size_t sample_id_size(const struct perfdata_writer *w)
 {
 	return perfdata_has_identifier(w) ? 32 : 24;
@@ -162,7 +162,7 @@ static size_t module_map_size(const struct perfdata_writer *w, const char *name)
 	return kernel_map_size(w, name) + 32;
 }
 
-/* Puts pid, tid and range of a map of kernel code. */
+/* Appends pid, tid and range of a map of kernel code. */
 static void put_kernel_range(struct buf *b, const struct profile_map *m)
 {
 	buf_u32(b, UINT32_MAX);
@@ -172,7 +172,7 @@ static void put_kernel_range(struct buf *b, const struct profile_map *m)
 	buf_u64(b, m->pgoff);
 }
 
-/* A map of kernel code; path: the name that perf is to show. */
+/* Appends a map of kernel code; path is the name that perf shows. */
 static void put_kernel_map(struct buf *b, const struct perfdata_writer *w,
 			   const struct profile_map *m)
 {
@@ -184,8 +184,8 @@ static void put_kernel_map(struct buf *b, const struct perfdata_writer *w,
 }
 
 /*
- * Puts a map of a module, whose path is the name that perf shows. It is an MMAP2, although
- * a module has no device and inode: perf inject --buildid-all crashes at the second MMAP
+ * Appends a map of a module, whose path is the name that perf shows. It is an MMAP2 record,
+ * although a module has no device and inode: perf inject --buildid-all crashes at the second MMAP
  * record of one name (dso_id__empty(NULL), perf 6.17 to 7.3).
  */
 static void put_module_map(struct buf *b, const struct perfdata_writer *w,
@@ -206,7 +206,10 @@ static size_t keep_size(const struct perfdata_writer *w)
 	return PERFDATA_RECORD_HEADER + 16 + sample_id_size(w);
 }
 
-/* The program PERFDATA_KEPT_ID was loaded: its maps, which come before, are marked as its. */
+/*
+ * Appends a record that the BPF program PERFDATA_KEPT_ID was loaded: perf marks the preceding maps
+ * as its own.
+ */
 static void put_keep(struct buf *b, const struct perfdata_writer *w)
 {
 	put_record_header(b, PERFDATA_RECORD_BPF_EVENT, PERFDATA_MISC_KERNEL, keep_size(w));
@@ -217,7 +220,7 @@ static void put_keep(struct buf *b, const struct perfdata_writer *w)
 	put_sample_id(b, w, UINT32_MAX, 0, 0, 0);
 }
 
-/* A round that ends nothing: perf steps over it whatever its size. */
+/* Appends a FINISHED_ROUND record of any size, which perf skips. */
 static void put_filler(struct buf *b, size_t size)
 {
 	put_record_header(b, PERFDATA_RECORD_FINISHED_ROUND, 0, size);
@@ -230,7 +233,7 @@ int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel
 
 	if (w->failed)
 		return perfdata_fail(w, -w->failed, e);
-	/* perf takes the kernel's slide from the name and pgoff together. */
+	/* perf computes the kernel's slide from the name and pgoff together. */
 	if (k->end > k->text)
 		put_kernel_map(&w->out, w,
 			       &(struct profile_map){ .addr = k->text,
@@ -245,7 +248,7 @@ int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel
 
 /* -- records ------------------------------------------------------------------- */
 
-/* What FORK and EXIT have in common; by: the task that did it. */
+/* Appends a FORK or EXIT record; `by` is the task that caused it. */
 static int write_task(struct perfdata_writer *w, uint32_t type, const struct profile_fork *f,
 		      const uint32_t by[2], struct err *e)
 {
@@ -326,7 +329,7 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 	int ret = 0;
 
 	*left = n;
-	/* Also on a full disk: these bytes are in the file already. */
+	/* Works also on a full disk: these bytes are in the file already. */
 	if (!w->early_off || w->early_off + PERFDATA_EARLY > w->on_disk)
 		return 0;
 	buf_init(&b);
@@ -408,7 +411,7 @@ int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count,
 	return perfdata_hold(w, start, time_ns, e);
 }
 
-/* The address by which a frame is looked up (see the header of this file's interface). */
+/* Returns the address by which perf looks a frame up (see the top of the header). */
 static uint64_t frame_address(const struct stack *st, unsigned int i)
 {
 	return i == 0 || st->exact[i] || st->ip[i] == 0 ? st->ip[i] : st->ip[i] - 1;
@@ -419,7 +422,7 @@ static uint64_t page_bytes(uint8_t shift)
 	return shift ? UINT64_C(1) << shift : 0;
 }
 
-/* What a sample's field tells of its memory when the caller does not know. */
+/* Fields of a sample's memory if the caller does not know them. */
 static const struct mem_refs no_mem = { .why = MEMOP_NO_BYTES };
 
 static size_t raw_size(const struct perfdata_writer *w, const struct profile_sample *s,
@@ -430,7 +433,7 @@ static size_t raw_size(const struct perfdata_writer *w, const struct profile_sam
 	return w->mem ? memref_raw_size(m) + exit : exit;
 }
 
-/* RAW is what `mem` says, if anything does, and then how long the exit was worked for. */
+/* Appends RAW: the memory references of `mem`, if any, then the duration of the exit. */
 static void put_raw(struct buf *b, const struct perfdata_writer *w, const struct profile_sample *s,
 		    const struct mem_refs *m)
 {
@@ -445,8 +448,8 @@ static void put_raw(struct buf *b, const struct perfdata_writer *w, const struct
 }
 
 /*
- * What comes behind RAW with PERFDATA_MEM_SAMPLE_TYPE. perf's fields are of the first operand,
- * and 0 where there is none or where it is not known.
+ * Appends the fields after RAW of PERFDATA_MEM_SAMPLE_TYPE. perf's fields describe the first
+ * operand; they are 0 if there is none or it is unknown.
  */
 static void put_mem(struct buf *b, const struct mem_refs *m)
 {
@@ -458,10 +461,10 @@ static void put_mem(struct buf *b, const struct mem_refs *m)
 	buf_u64(b, page_bytes(m->code.guest_shift));
 }
 
-/* A sample without its header and what an event of markers or with memory has. */
+/* Words of a sample without its header and the fields of markers and memory. */
 #define SAMPLE_WORDS (8 + STACK_MAX_FRAMES + 2)
 
-/* The part of a sample that all events have; returns where in v it ends. */
+/* Stores the fields that all events have; returns the end in v. */
 static uint64_t *sample_fields(const struct perfdata_writer *w, const struct profile_sample *s,
 			       uint64_t *p)
 {
@@ -508,7 +511,7 @@ int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker
 	size_t len = (size_t)snprintf(text, sizeof(text), "%s: %s", markers_kind_name(m->kind),
 				      m->name) +
 		     1;
-	/* The size in front of it counts, too. */
+	/* The u32 size before it counts, too. */
 	size_t raw = ((4 + len + 7) & ~(size_t)7) - 4;
 
 	if (w->failed)
@@ -535,7 +538,7 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 		return perfdata_fail(w, -w->failed, e);
 	assert(s->stack->n > 0 && s->event < w->nevents);
 	fields = (size_t)(sample_fields(w, s, v) - v) * sizeof(*v);
-	/* perf 6.1 looks at the second bit in `perf top` alone. */
+	/* perf 6.1 reads the second bit in `perf top` only. */
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
 			  (s->stack->n_kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
 				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
@@ -570,7 +573,7 @@ int perfdata_write_build_id(struct perfdata_writer *w, uint16_t whose, const uin
 	hash = hash_text(hash_bytes(HASH_START, id, len), cut);
 	if (table_find(&w->ids, hash, &b, &index))
 		return 0;
-	/* A guest may invent mappings without end; the maps stay, the table is only a summary. */
+	/* A guest may invent any number of mappings; the maps stay, the table is only a summary. */
 	if (w->ids.n >= PERFDATA_WRITE_MAX_IDS) {
 		w->ids_left_out++;
 		return 0;
@@ -587,7 +590,7 @@ int perfdata_write_build_id(struct perfdata_writer *w, uint16_t whose, const uin
 
 #define CHUNK (1u << 20)
 
-/* For file systems between which the kernel does not copy. */
+/* Copies between file systems that the kernel cannot copy between. */
 static int copy_by_hand(int to, int from, uint64_t off, uint64_t end)
 {
 	cleanup_free uint8_t *chunk = malloc(CHUNK);
@@ -611,7 +614,7 @@ static int copy_by_hand(int to, int from, uint64_t off, uint64_t end)
 	return 0;
 }
 
-/* The first len bytes. `from` is written at its own position, which stays. */
+/* Copies the first len bytes. `from` is written at its file position, which is not changed. */
 static int copy_bytes(int to, int from, uint64_t len)
 {
 	off_t in = 0;
@@ -671,7 +674,7 @@ int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writ
 		return err_set(e, -w->failed, "%s: cannot be copied, as writing it has failed: %s",
 			       w->path, strerror(-w->failed));
 	ret = perfdata_writer_open(&fresh, path, e);
-	/* All but what is owned, which copy_tables() fills in. */
+	/* Copy all members except owned ones, which copy_tables() fills in. */
 	*out = *w;
 	out->fd = fresh.fd;
 	out->path = fresh.path;

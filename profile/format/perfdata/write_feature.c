@@ -21,7 +21,7 @@ static void put_string(struct buf *b, const char *s)
 
 void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned int event)
 {
-	/* What perf prints as text: a sample of a program that has put it out itself. */
+	/* perf prints this event's samples as text: they are those of a program's own output. */
 	static const struct profile_event marker = { .name = PERFDATA_MARKER_EVENT,
 						     .type = PERFDATA_TYPE_SOFTWARE,
 						     .config = PERFDATA_COUNT_SW_BPF_OUTPUT,
@@ -72,7 +72,7 @@ static void put_build_ids(struct buf *b, const struct perfdata_writer *w)
 	}
 }
 
-/* With this perf can tell the time of day of a sample (script -F tod). */
+/* With this blob perf can print the time of day of a sample (script -F tod). */
 static void put_clock_data(struct buf *b)
 {
 	struct timespec wall, mono;
@@ -86,8 +86,8 @@ static void put_clock_data(struct buf *b)
 }
 
 /*
- * One program of n parts. struct bpf_prog_info as of include/uapi/linux/bpf.h (6.1) up to
- * prog_tags; which arrays follow, as offsets from its end, is in tools/perf/util/bpf-utils.h.
+ * Appends one program of n parts. struct bpf_prog_info is that of include/uapi/linux/bpf.h (6.1) up
+ * to prog_tags; which arrays follow, as offsets from its end, is in tools/perf/util/bpf-utils.h.
  */
 void perfdata_put_kept(struct buf *b, const struct profile_module *const *m, size_t n)
 {
@@ -119,7 +119,7 @@ void perfdata_put_kept(struct buf *b, const struct profile_module *const *m, siz
 	buf_put64(b, info + 184, 8 * (uint64_t)count);	  /* prog_tags */
 }
 
-/* The blob of one feature; nothing when there is nothing to say. */
+/* Appends the blob of one feature; nothing if it has no contents. */
 /*
  * The processor as the guest sees it, which is the host's but for masked features.
  * perf data convert needs this and CPUDESC, and annotate takes the vendor from it.
