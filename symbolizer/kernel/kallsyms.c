@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names are found by kallsyms_find. Here each way in which addresses could be
- * stored is tried where each version puts them. A wrong one gives addresses that
- * do not rise, or lie outside of the kernel: the right one alone is left, and has
- * to agree with the image in a symbol whose place is known.
+ * Decodes the tables. kallsyms_find finds the names. This file tries each encoding of the
+ * addresses at each place where a version puts them. A wrong one gives addresses that do not rise
+ * or are outside the kernel, so only the right one is left, which must agree with the image in a
+ * symbol whose address is known.
  */
 #include "symbolizer/kernel/kallsyms.h"
 
@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of these there is one; a second one makes the answer doubtful. */
+/* Maximum number of candidates. A kernel has one; a second one makes the answer doubtful. */
 #define MAX_FOUND 4u
-/* Offsets into per-CPU data and other absolute values end below this. */
+/* Offsets into per-CPU data and other absolute values are below this. */
 #define LOW_END (1ull << 31)
 #define KERNEL_HALF (1ull << 63)
 static const char banner[] = "Linux version ";
@@ -24,13 +24,13 @@ static const char banner[] = "Linux version ";
 struct hypothesis {
 	const struct kallsyms_tables *t;
 	enum kallsyms_encoding encoding;
-	bool first;   /* the old order */
-	uint64_t off; /* of the addresses, into t->mem */
+	bool first;   /* order up to 6.3 */
+	uint64_t off; /* offset of the addresses in t->mem */
 	uint64_t base;
 };
 
 struct kallsyms_extent {
-	uint64_t text, start, end; /* text: 0 when unknown */
+	uint64_t text, start, end; /* text: 0 if unknown */
 	const struct kallsyms_range *range;
 	unsigned int nrange;
 };
@@ -68,7 +68,7 @@ static uint64_t kallsyms_address(const struct hypothesis *h, uint32_t i)
 	}
 }
 
-/* Where the table must be; false when there is no room for it. */
+/* Sets the place of the table. Returns false if there is no room for it. */
 static bool kallsyms_place(struct hypothesis *h)
 {
 	const struct kallsyms_tables *t = h->t;
@@ -93,7 +93,7 @@ static bool kallsyms_place(struct hypothesis *h)
 	return true;
 }
 
-/* Are these a kernel's addresses? why is set when not. */
+/* Returns whether these are a kernel's addresses; if not, `why` has the reason. */
 static bool plausible(const struct hypothesis *h, const struct kallsyms_extent *x, char *why,
 		      size_t size)
 {
@@ -119,7 +119,7 @@ static bool plausible(const struct hypothesis *h, const struct kallsyms_extent *
 			code++;
 			code_inside += in;
 		}
-		/* Low values prove nothing: any encoding makes them of zeros. */
+		/* Low values prove nothing: zeros give them in any encoding. */
 		inside += in;
 		if (!in && !(a & KERNEL_HALF) && a >= LOW_END) {
 			snprintf(why, size, "address %u of %u is 0x%llx", i, h->t->count,
@@ -127,7 +127,7 @@ static bool plausible(const struct hypothesis *h, const struct kallsyms_extent *
 			return false;
 		}
 	}
-	/* Some are linked elsewhere, such as trampolines; and per-CPU data is at 0. */
+	/* Some symbols are linked elsewhere, such as trampolines, and per-CPU data is at 0. */
 	if (code == 0 || code_inside < code - code / 50 || inside < h->t->count - h->t->count / 5) {
 		snprintf(why, size,
 			 "%u of %u functions and %u of all %u symbols lie inside the kernel",
@@ -184,7 +184,7 @@ static bool banner_at(const struct kallsyms_extent *x, uint64_t va)
 }
 
 /*
- * Symbols whose place is known without kallsyms. One must agree, none may
+ * Checks symbols whose address is known without kallsyms. At least one must agree, and none may
  * disagree. (Without CONFIG_KALLSYMS_ALL there is no linux_banner, but _text.)
  */
 static int check_anchors(const struct symtab *t, const struct kallsyms_extent *x, const char *name,
@@ -241,9 +241,9 @@ static void kallsyms_describe(const struct hypothesis *h, struct kallsyms_info *
 }
 
 /*
- * The one reading of these names' addresses that makes sense and agrees with the
- * image. Two may make sense: distances from a base and from their own places look
- * alike where the image is large.
+ * Finds the only plausible reading of the addresses that agrees with the image. Two may be
+ * plausible: distances from a base and from the entries' own addresses look alike if the image is
+ * large.
  */
 static int read_symbols(const struct kallsyms_tables *t, const struct kallsyms_extent *x,
 			const char *name, struct hypothesis *h, struct symtab **out, struct err *e)
@@ -385,6 +385,7 @@ int kallsyms_from_image(const struct kimage *k, const char *name, struct symtab 
 	for (unsigned int i = 0; i < k->nseg; i++) {
 		const struct kimage_segment *s = &k->seg[i];
 		/* A segment may begin anywhere; ranges begin where tables may. */
+		/* A segment may begin anywhere; a range must begin at a multiple of 8. */
 		uint64_t skip = -s->va & 7;
 
 		if (s->file_len > skip)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * kallsyms: the names that a Linux kernel carries for itself, decoded from its
- * read-only data alone: no symbol table, no version string, no help from inside.
+ * kallsyms: decodes the symbol names that a Linux kernel contains for its own use, from its
+ * read-only data alone: without a symbol table, a version string, or help from the guest.
  *
- * What is in memory, each table aligned to 8 bytes (4 since Linux 7.0). Numbers
- * are little endian; n is the number of symbols.
+ * The tables in memory are each aligned to 8 bytes (4 since Linux 7.0). Numbers are little endian;
+ * n is the number of symbols.
  *
  *	old order (up to 6.3)		new order (6.4 and later)
  *	  addresses			  num_syms
@@ -15,15 +15,15 @@
  *	  token_table			  addresses
  *	  token_index			  seqs_of_names
  *
- * (1) and in later releases of the stable series 6.1, by backport: why no version
- * number is looked at.
+ * (1) and in later releases of the stable series 6.1, by backport; for this reason no version
+ * number is used.
  *
  *	num_syms	n: 8 bytes, 4 since 4.20
- *	names		n of: length, then that many token numbers of a byte each; they
+ *	names		n times: length, then that many token numbers of a byte each; they
  *			spell nm's type letter and the name. The length is one byte; since
  *			6.1 its top bit says that a second byte with 7 more bits follows
  *	markers		offset in names of every 256th symbol: 8 bytes each, 4 since 4.20
- *	token_table	256 strings, each closed by NUL; a character that occurs in names
+ *	token_table	256 strings, each ended by NUL; a character that occurs in names
  *			is its own token, the other numbers stand for frequent pairs
  *	token_index	offset in token_table of each: 256 of 2 bytes
  *	seqs_of_names	3 bytes for each symbol: not used here
@@ -49,15 +49,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A stock kernel has some 150,000; an all-yes one 1.5 million. */
+/* A typical kernel has some 150,000 symbols; an all-yes one 1.5 million. */
 #define KALLSYMS_MAX_SYMBOLS (4u << 20)
-/* The type letter and KSYM_NAME_LEN (512) of Linux. */
+/* Bytes of a name: the type letter and KSYM_NAME_LEN (512) of Linux. */
 #define KALLSYMS_MAX_NAME 513u
 
 /*
- * Where to look: bytes that lie at va in the guest. They are borrowed and must
- * not change during the call: live guest memory is copied first. The tables lie
- * in one range, so adjacent pieces are joined by the caller.
+ * Bytes at address va in the guest. They are borrowed and must not change during the call: live
+ * guest memory is copied first. The tables must be in one range, so the caller joins adjacent
+ * pieces.
  */
 struct kallsyms_range {
 	uint64_t va; /* multiple of 8 */
@@ -69,27 +69,26 @@ enum kallsyms_encoding {
 	KALLSYMS_ABSOLUTE = 1, /* 8 bytes each: the address */
 	KALLSYMS_RELATIVE,     /* unsigned 4 bytes each: distance from the base that follows them */
 	/*
-	 * Signed 4 bytes each: a negative one is -1 - distance from the base, others
-	 * are the value itself. For x86 SMP before 6.15, whose per-CPU variables are
-	 * linked at 0.
+	 * Signed 4 bytes each: a negative number is -1 - distance from the base, others are the
+	 * value itself. Used by x86 SMP before 6.15, whose per-CPU variables are linked at 0.
 	 */
 	KALLSYMS_PERCPU,
-	KALLSYMS_PLACE, /* signed 4 bytes each: distance from where the entry itself lies */
+	KALLSYMS_PLACE, /* signed 4 bytes each: distance from the entry's own address */
 };
 
-/* What was found, for people. */
+/* Facts about the tables that were found, for messages. */
 struct kallsyms_info {
 	enum kallsyms_encoding encoding;
-	bool addresses_first;	 /* the old order */
-	unsigned int long_names; /* names with a two-byte length */
-	uint32_t count;		 /* symbols in the tables */
+	bool addresses_first;	 /* order up to 6.3 */
+	unsigned int long_names; /* number of names with a two-byte length */
+	uint32_t count;		 /* number of symbols in the tables */
 	uint64_t names_va, token_va, addresses_va;
 	char layout[128]; /* all of it in words */
 };
 
 /*
- * Where to look. text and end: what is known of the kernel's extent (0, 0: nothing,
- * then the ranges' extent serves and linux_banner must be found where its symbol says).
+ * The input of a search. text and end: the known extent of the kernel. If they are 0, the ranges'
+ * extent is used instead, and linux_banner must be found at its symbol's address.
  */
 struct kallsyms_source {
 	const struct kallsyms_range *range;
@@ -99,16 +98,15 @@ struct kallsyms_source {
 };
 
 /*
- * Find and decode. *out is frozen, for the caller to destroy; info may be NULL.
- *
- * -ENOENT: there are no such tables. -EBADMSG: there is something like them, but
- * it contradicts itself or the image, or could be read in two ways; the message
- * says what. Nothing is ever guessed.
+ * Finds and decodes the tables. Returns 0; -ENOENT if there are none; -EBADMSG with details in *e
+ * if something similar contradicts itself or the image, or can be read in two ways; or another
+ * -errno. The result is never a guess. The caller frees *out, a frozen table, with
+ * symtab_destroy(); info may be NULL. Any thread.
  */
 int kallsyms_decode(const struct kallsyms_source *source, struct symtab **out,
 		    struct kallsyms_info *info, struct err *e);
 
-/* The same for an image, with what is known of it. */
+/* Does the same for an image, using the facts in *k. */
 int kallsyms_from_image(const struct kimage *k, const char *name, struct symtab **out,
 			struct kallsyms_info *info, struct err *e);
 

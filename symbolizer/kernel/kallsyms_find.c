@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The search begins at token_index, whose 256 rising numbers starting with 0 are
- * rare, and which has the token table directly before it in all versions. Markers
- * end where that begins (or where seqs_of_names before it begins); the names end
- * where the markers begin; and the number of symbols stands before the names. Each
- * step leaves few places to try, and the next step refuses all but the right one.
+ * The search begins at token_index, whose 256 rising numbers starting with 0 are rare, and which
+ * directly follows the token table in all versions. Markers end where that begins (or where the
+ * preceding seqs_of_names begins); the names end where the markers begin; and the number of
+ * symbols precedes the names. Each step leaves few places to try, and the next step rejects all
+ * but the right one.
  */
 #include "symbolizer/kernel/kallsyms_find.h"
 
@@ -12,19 +12,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A token stands for two others; no name and so no token is longer than this. */
+/* A token stands for two others; no name, and therefore no token, is longer than this. */
 #define MAX_TOKEN KALLSYMS_MAX_NAME
-/* Of the 36 digits and small letters, tokens of their own in any real kernel: */
+/*
+ * Required number of digits and lower-case letters (36 in all) that are their own tokens, as in
+ * any real kernel.
+ */
 #define MIN_LETTERS 30u
-/* A kernel has one; a few more may be data that look so. */
+/* A kernel has one; a few more may be data of the same form. */
 #define MAX_TOKEN_TABLES 16u
 #define NAMES_PER_MARKER 256u
-/* Each name takes a length and a token at least, two and KALLSYMS_MAX_NAME at most. */
+/*
+ * Each name has a length and at least one token; at most two bytes of length and KALLSYMS_MAX_NAME
+ * tokens.
+ */
 #define MIN_MARKER_STEP (NAMES_PER_MARKER * 2u)
 #define MAX_MARKER_STEP (NAMES_PER_MARKER * (2u + KALLSYMS_MAX_NAME))
 /*
- * Names looked at and places tried, over the whole search. A stock kernel needs
- * under a million; a hostile image could ask for thousands of times that.
+ * Limit for names read and places tried in the whole search. A typical kernel needs less than a
+ * million; a hostile image could require thousands of times that.
  */
 #define MAX_STEPS (64u << 20)
 #define LARGEST_ALIGN 8u
@@ -60,13 +66,15 @@ static bool is_name_char(uint8_t c)
 	return c > 0x20 && c < 0x7f;
 }
 
-/* nm's letters, and its ? for a section that is neither code nor data. */
+/*
+ * Returns whether c is one of nm's letters, or its ? for a section that is neither code nor data.
+ */
 static bool is_type(uint8_t c)
 {
 	return c && strchr("?AaBbCcDdGgiINnpPRrSsTtuUVvWw", c);
 }
 
-/* Do the strings that the index describes lie at off? */
+/* Returns whether the strings that the index describes are at off. */
 static bool tokens_at(struct kallsyms_tables *t, uint64_t off, const uint16_t *index,
 		      struct kallsyms_search *s)
 {
@@ -94,7 +102,7 @@ static bool tokens_at(struct kallsyms_tables *t, uint64_t off, const uint16_t *i
 	       all_zero(m, off, t->token_index);
 }
 
-/* Is there a token index at off, with its table before it? */
+/* Returns whether a token index is at off, with its table before it. */
 static bool read_tokens(struct kallsyms_tables *t, uint64_t off, struct kallsyms_search *s)
 {
 	struct cursor c = cursor_window(&t->mem, off, 2 * KALLSYMS_TOKENS);
@@ -108,7 +116,7 @@ static bool read_tokens(struct kallsyms_tables *t, uint64_t off, struct kallsyms
 			return false;
 	}
 	t->token_index = off;
-	/* The last string's length is not known, nor the padding. */
+	/* The length of the last string is unknown, as is the padding. */
 	for (uint64_t back = kallsyms_align(index[KALLSYMS_TOKENS - 1] + 1u, 4);
 	     back <= index[KALLSYMS_TOKENS - 1] + MAX_TOKEN + 1 + LARGEST_ALIGN && back <= off;
 	     back += 4)
@@ -119,7 +127,10 @@ static bool read_tokens(struct kallsyms_tables *t, uint64_t off, struct kallsyms
 	return false;
 }
 
-/* Length of the record at *off, which moves behind the length; 0: none there. */
+/*
+ * Returns the length of the record at *off and moves *off behind the length; 0 if there is no
+ * record.
+ */
 static unsigned int record_len(const struct kallsyms_tables *t, uint64_t *off, uint64_t end)
 {
 	const uint8_t *p = t->mem.base;
@@ -175,7 +186,10 @@ static uint64_t marker_at(const struct kallsyms_tables *t, unsigned int i)
 	return t->marker_size == 8 ? kallsyms_u64(&t->mem, off) : kallsyms_u32(&t->mem, off);
 }
 
-/* Do count names lead from t->names to the markers, by way of what each marker says? */
+/*
+ * Returns whether count names lead from t->names to the markers, passing through the place of each
+ * marker.
+ */
 static bool walk_names(struct kallsyms_tables *t, struct kallsyms_search *s)
 {
 	uint64_t off = t->names;
@@ -193,7 +207,7 @@ static bool walk_names(struct kallsyms_tables *t, struct kallsyms_search *s)
 		if (len == 0)
 			return false;
 		t->long_names += off - start > 1;
-		/* Mostly the type letter begins the first token; an empty one says nothing. */
+		/* Usually the type letter begins the first token; an empty token proves nothing. */
 		if (t->token_len[t->mem.base[off]] &&
 		    !is_type(t->mem.base[t->token_off[t->mem.base[off]]]))
 			return false;
@@ -203,7 +217,7 @@ static bool walk_names(struct kallsyms_tables *t, struct kallsyms_search *s)
 	return t->markers - off < LARGEST_ALIGN && all_zero(&t->mem, off, t->markers);
 }
 
-/* Does seqs_of_names, and nothing else, fit between the markers and the token table? */
+/* Returns whether exactly seqs_of_names fits between the markers and the token table. */
 static bool seqs_fit(const struct kallsyms_tables *t)
 {
 	uint64_t off = kallsyms_align(t->markers + (uint64_t)t->nmarkers * t->marker_size, 8);
@@ -211,7 +225,7 @@ static bool seqs_fit(const struct kallsyms_tables *t)
 	return kallsyms_align(off + 3ull * t->count, 8) == t->token_table;
 }
 
-/* Markers are known; the number of symbols stands directly before the names. */
+/* Finds the names when the markers are known; the number of symbols directly precedes the names. */
 static bool find_names(struct kallsyms_tables *t, struct kallsyms_search *s)
 {
 	uint64_t last = marker_at(t, t->nmarkers - 1);
@@ -226,7 +240,7 @@ static bool find_names(struct kallsyms_tables *t, struct kallsyms_search *s)
 
 		if (!spend(s, 1))
 			return false;
-		/* Eight bytes, or four and padding, before 7.0. */
+		/* The number has eight bytes, or four and padding, before 7.0. */
 		if (n == 0 && at % 8 == 0)
 			n = kallsyms_u32(&t->mem, at - 8);
 		if (n > KALLSYMS_MAX_SYMBOLS || n == 0 ||
@@ -237,8 +251,8 @@ static bool find_names(struct kallsyms_tables *t, struct kallsyms_search *s)
 		if (t->seqs_before_tokens && !seqs_fit(t))
 			continue;
 		/*
-		 * Before 6.1 a length of 128 meant just that. It was next to
-		 * impossible; where it occurs, the markers tell.
+		 * Before 6.1 a length byte of 128 meant a length of 128. That was almost
+		 * impossible; if it occurs, the markers decide.
 		 */
 		t->byte_lengths = false;
 		if (walk_names(t, s))
@@ -255,7 +269,7 @@ static bool is_step(uint64_t from, uint64_t to)
 	return to > from && to - from >= MIN_MARKER_STEP && to - from <= MAX_MARKER_STEP;
 }
 
-/* Markers that end at `end`, found from there backward to the first, which is 0. */
+/* Finds markers that end at `end`, from there backward to the first one, which is 0. */
 static bool markers_before(struct kallsyms_tables *t, uint64_t end, unsigned int size)
 {
 	uint64_t next = 0;
@@ -273,13 +287,13 @@ static bool markers_before(struct kallsyms_tables *t, uint64_t end, unsigned int
 		t->nmarkers++;
 		if (v == 0) {
 			t->markers = off;
-			return t->nmarkers > 1; /* fewer than 257 symbols are no kernel's */
+			return t->nmarkers > 1; /* no kernel has fewer than 257 symbols */
 		}
 	}
 	return false;
 }
 
-/* Linux 6.2 and 6.3: three bytes for each symbol lie between the markers and the tokens. */
+/* Handles Linux 6.2 and 6.3: three bytes for each symbol are between the markers and the tokens. */
 static bool find_before_seqs(struct kallsyms_tables *t, struct kallsyms_search *s, bool *markers)
 {
 	const uint64_t per_marker = 4 + 3 * NAMES_PER_MARKER;
@@ -294,7 +308,8 @@ static bool find_before_seqs(struct kallsyms_tables *t, struct kallsyms_search *
 		off -= 8;
 		if (kallsyms_u32(&t->mem, off) != 0 || !is_step(0, kallsyms_u32(&t->mem, off + 4)))
 			continue;
-		/* So many markers fit, with the symbols that they imply. */
+		/* The number of markers that fit, together with the symbols that they imply. */
+		/* The number of markers that fit together with the symbols that they imply. */
 		m = (t->token_table - off) / per_marker;
 		for (t->nmarkers = (unsigned int)m; t->nmarkers <= m + 1; t->nmarkers++) {
 			unsigned int i = 1;
@@ -316,7 +331,7 @@ static bool find_before_seqs(struct kallsyms_tables *t, struct kallsyms_search *
 	return false;
 }
 
-/* From the token table to all else. */
+/* Finds everything else from the token table. */
 static bool find_rest(struct kallsyms_tables *t, struct kallsyms_search *s)
 {
 	static const struct {
@@ -349,16 +364,19 @@ int kallsyms_find(const struct kallsyms_range *r, struct kallsyms_search *s,
 	struct kallsyms_tables t = { .va = r->va };
 	unsigned int n = 0;
 
-	/* Offsets of tokens are kept in 32 bits. */
+	/* Offsets of tokens are stored in 32 bits. */
 	if (r->va % LARGEST_ALIGN || r->len > UINT32_MAX)
 		return 0;
 	cursor_init(&t.mem, r->bytes, r->len);
 	for (uint64_t off = 0; off + 2 * KALLSYMS_TOKENS <= r->len; off += 4) {
 		uint32_t head;
 
-		/* Within the bytes, says the loop: every place is looked at, and most end here. */
+		/*
+		 * The loop guarantees that these bytes exist. Every place is examined, and most
+		 * are rejected here.
+		 */
 		memcpy(&head, r->bytes + off, sizeof(head));
-		/* 0 and a small number */
+		/* 0, then a small number */
 		if ((head & 0xffff) != 0 || head == 0 || head >> 16 > MAX_TOKEN + 1)
 			continue;
 		if (read_tokens(&t, off, s)) {

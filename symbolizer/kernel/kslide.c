@@ -10,18 +10,17 @@
 
 #define GATE_BYTES 16u
 #define GATE_PRESENT 0x80u
-/* Fewer gates that agree are too few to rule out chance or a table half set up. */
+/* Minimum number of agreeing gates: fewer may be chance, or a table that is half set up. */
 #define MIN_GATES 4u
-/* With fewer windows the text says nothing. */
+/* Minimum number of windows for text to be evidence. */
 #define MIN_WINDOWS 8u
 /*
- * Bytes of a window that must be the image's. A kernel that patched itself differs
- * in some five bytes an instruction (calls of __fentry__, thunks, jump labels), one
- * that was relocated in two of each absolute address; other code agrees in a few
- * bytes of 64.
+ * Bytes of a window that must equal the image's. A kernel that has patched itself differs in some
+ * five bytes of an instruction (calls of __fentry__, thunks, jump labels), a relocated one in two
+ * bytes of each absolute address; other code agrees in a few bytes of 64.
  */
 #define MIN_SAME 40u
-/* Per cent of the windows: the right place has WINNER or more, any other fewer than OTHERS. */
+/* Per cent of the windows: the right place has WINNER or more, any other one fewer than OTHERS. */
 #define WINNER 90u
 #define OTHERS 20u
 
@@ -33,18 +32,21 @@ const char *kslide_kind_name(enum kslide_kind kind)
 	return (unsigned int)kind < KSLIDE_KINDS ? name[kind] : "?";
 }
 
-/* -- what of an image and its symbols a running kernel is compared with ---------- */
+/* -- the facts of an image that a running kernel is compared with ---------------- */
 
-/* A window with fewer different bytes is padding, or looks like much other code. */
+/*
+ * Minimum number of different bytes in a window: with fewer it is padding, or resembles other
+ * code.
+ */
 #define MIN_DISTINCT 20u
 #define WINDOW_STEP 16u /* compilers align functions to this */
-/* Tries for one window: where so much is padding more of it follows. */
+/* Attempts for one window: long padding is usually followed by more of it. */
 #define MAX_TRIES 32u
 
 /*
- * Exception handlers by vector. arch/x86/kernel/idt.c (4.14 on) or traps.c; the
- * asm_ names since "x86/entry: Convert ... to IDTENTRY" (5.8). KVM guests had a
- * page fault handler of their own until then, tracing one until 4.14.
+ * Exception handlers by vector. Sources: arch/x86/kernel/idt.c (4.14 and later) or traps.c; the
+ * asm_ names since "x86/entry: Convert ... to IDTENTRY" (5.8). KVM guests had their own page fault
+ * handler until then, and tracing had one until 4.14.
  */
 static const char *const handler_name[KSLIDE_VECTORS][3] = {
 	[0] = { "asm_exc_divide_error", "divide_error" },
@@ -70,7 +72,7 @@ static const char *const handler_name[KSLIDE_VECTORS][3] = {
 
 /*
  * Early in the boot every vector has a stub in one array (EARLY_IDT_HANDLER_SIZE,
- * arch/x86/include/asm/segment.h): 9 bytes, 13 where they begin with endbr64 (5.18).
+ * arch/x86/include/asm/segment.h): 9 bytes, or 13 if they begin with endbr64 (5.18).
  */
 static const unsigned int early_stride[] = { 9, 13 };
 #define EARLY_SLOT (KSLIDE_MAX_HANDLERS - 2)
@@ -88,7 +90,7 @@ static void take_names(struct kslide_ref *r, const struct symtab *t)
 
 	r->syscall = kslide_symbol(t, "entry_SYSCALL_64");
 	if (!r->syscall)
-		r->syscall = kslide_symbol(t, "system_call"); /* until 4.1 */
+		r->syscall = kslide_symbol(t, "system_call"); /* name until 4.1 */
 	for (unsigned int v = 0; v < KSLIDE_VECTORS; v++) {
 		unsigned int n = 0;
 		uint64_t va;
@@ -98,13 +100,13 @@ static void take_names(struct kslide_ref *r, const struct symtab *t)
 			if (va)
 				r->handler[v][n++] = va;
 		}
-		/* A gate of which only the early handler is known would deny the final one. */
+		/* If only the early handler of a gate is known, it would deny the final one. */
 		for (unsigned int i = 0; n && early && i < 2; i++)
 			r->handler[v][n++] = early + (uint64_t)v * early_stride[i];
 	}
 }
 
-/* The note as it stands in memory: { namesz 4, descsz, type 3 } "GNU\0" id. */
+/* Copies the note as it is in memory: { namesz 4, descsz, type 3 } "GNU\0" id. */
 static void take_note(struct kslide_ref *r, const struct kimage *k)
 {
 	const uint32_t head[] = { 4, k->build_id_len, NT_GNU_BUILD_ID };
@@ -132,7 +134,7 @@ static void take_note(struct kslide_ref *r, const struct kimage *k)
 	}
 }
 
-/* Where code ends that stays as long as the kernel runs; init code is given back. */
+/* Returns the end of the code that stays while the kernel runs; init code is freed. */
 static uint64_t lasting_text_end(const struct kimage *k, const struct symtab *t)
 {
 	const struct symbol *etext = t ? symtab_find(t, "_etext") : NULL;
@@ -142,7 +144,7 @@ static uint64_t lasting_text_end(const struct kimage *k, const struct symtab *t)
 		return etext->addr;
 	if (kimage_section(k, ".text", &va, &len) && va == k->text && len <= k->etext - va)
 		return va + len;
-	/* Linux has text and read-only data in one segment, init code in another. */
+	/* In Linux, text and read-only data share one segment; init code is in another. */
 	for (unsigned int i = 0; i < k->nseg; i++)
 		if (k->seg[i].va == k->text && k->seg[i].file_len < end - k->text)
 			end = k->text + k->seg[i].file_len;
@@ -197,11 +199,14 @@ void kslide_prepare(struct kslide_ref *r, const struct kimage *k, const struct s
 
 /* -- where the kernel can be ------------------------------------------------------ */
 
-/* The decompressor never puts a kernel below where it was linked. */
+/*
+ * Returns the largest possible slide. The decompressor never puts a kernel below its link address.
+ */
 static uint64_t max_slide(const struct kslide_ref *r)
 {
 	if (r->text < KSLIDE_MAP || r->end > KSLIDE_MAP_END || r->end <= r->text)
-		return 0; /* not where Linux is: it runs where it was linked, or we can't tell */
+		/* Not in Linux's range: it runs where it was linked, or the slide is unknown. */
+		return 0;
 	return (KSLIDE_MAP_END - r->end) / KSLIDE_ALIGN * KSLIDE_ALIGN;
 }
 
@@ -210,7 +215,7 @@ static bool in_map(uint64_t va)
 	return va >= KSLIDE_MAP && va < KSLIDE_MAP_END;
 }
 
-/* Does a symbol linked at `linked` show at `seen` under a possible slide? */
+/* Returns whether a symbol linked at `linked` can be at `seen` with a possible slide. */
 static bool slide_of(const struct kslide_ref *r, uint64_t seen, uint64_t linked, uint64_t *slide)
 {
 	if (!linked || seen < linked || (seen - linked) % KSLIDE_ALIGN ||
@@ -223,8 +228,8 @@ static bool slide_of(const struct kslide_ref *r, uint64_t seen, uint64_t linked,
 /* -- the pieces ------------------------------------------------------------------- */
 
 /*
- * An address out of the kernel's map is a trampoline (4.15 to 4.19 have it in the
- * CPU entry area), a module or not set yet: nobody's evidence.
+ * Evaluates LSTAR. An address outside the kernel's range is a trampoline (4.15 to 4.19 have it in
+ * the CPU entry area), a module, or not set yet, and is no evidence.
  */
 static void ask_lstar(const struct kslide_ref *r, uint64_t lstar, struct kslide_evidence *ev)
 {
@@ -254,7 +259,10 @@ static unsigned int count_fits(const struct kslide_ref *r, const uint64_t *handl
 	return n;
 }
 
-/* Handlers of present gates that lead into the kernel's map and have names; 0 for all others. */
+/*
+ * Reads the handlers of present gates that lead into the kernel's range and have names; 0 for all
+ * others.
+ */
 static unsigned int read_gates(const struct kslide_ref *r, const struct memory *m, uint64_t idt,
 			       uint64_t handler[KSLIDE_VECTORS])
 {
@@ -289,7 +297,10 @@ static void ask_idt(const struct kslide_ref *r, const struct memory *m, uint64_t
 	ev->of = read_gates(r, m, idt, handler);
 	if (ev->of < MIN_GATES)
 		return;
-	/* While a table is being filled some gates may lead to early handlers: all that fit count. */
+	/*
+	 * While a table is being filled, some gates may lead to early handlers: all that fit
+	 * count.
+	 */
 	for (unsigned int v = 0; v < KSLIDE_VECTORS; v++)
 		for (unsigned int i = 0; i < KSLIDE_MAX_HANDLERS; i++) {
 			unsigned int n;
@@ -307,7 +318,7 @@ static void ask_idt(const struct kslide_ref *r, const struct memory *m, uint64_t
 }
 
 struct match {
-	unsigned int same, read; /* windows */
+	unsigned int same, read; /* number of windows */
 };
 
 static bool window_same(const struct kslide_ref *r, unsigned int w, const uint8_t *bytes)
@@ -324,7 +335,7 @@ static struct match match_text(const struct kslide_ref *r, const struct memory *
 	struct match x = { 0 };
 	uint8_t bytes[KSLIDE_WINDOW];
 
-	/* Most places have no memory at all: two of the windows tell. */
+	/* Most places have no memory at all: two of the windows show that. */
 	if (!memory_read(m, MEMORY_KERNEL, r->window_va[r->nwindows / 3] + slide, bytes, 1) &&
 	    !memory_read(m, MEMORY_KERNEL, r->window_va[r->nwindows * 2 / 3] + slide, bytes, 1))
 		return x;
@@ -358,7 +369,7 @@ static void ask_text(const struct kslide_ref *r, const struct memory *m, struct 
 	ev->found = ev->yes * 100 >= WINNER * ev->of && others * 100 < OTHERS * ev->of;
 }
 
-/* The image's code is not what is where the others say it is. */
+/* Returns whether the code at the place that the others name is not the image's. */
 static bool text_denies(const struct kslide_ref *r, const struct memory *m, uint64_t slide,
 			struct kslide_evidence *ev)
 {
@@ -395,7 +406,7 @@ static void ask_build_id(const struct kslide_ref *r, const struct memory *m,
 			ev->slide = slide;
 		}
 	ev->of = 1;
-	ev->found = ev->yes == 1; /* twice the same kernel: neither place is evidence */
+	ev->found = ev->yes == 1; /* two copies of the same kernel: neither place is evidence */
 }
 
 /* -- the verdict ------------------------------------------------------------------ */
@@ -416,7 +427,7 @@ static void conflict(struct kslide *out)
 	out->reason[0] = 0;
 }
 
-/* Pieces that contradict themselves or each other; first is the first that says something. */
+/* Returns whether the evidence contradicts itself; *first is the first kind that names a slide. */
 static bool contradiction(struct kslide *out, unsigned int *first, unsigned int *n)
 {
 	const struct kslide_evidence *by = out->by;

@@ -13,7 +13,7 @@
 #define HUGE_PAGE (UINT64_C(2) << 20)
 static const char banner_prefix[] = "Linux version ";
 
-/* The kernel's memory from va on; pages that are not mapped are zeros. */
+/* A copy of the kernel's memory from va on; unmapped pages are zeros. */
 struct copy {
 	uint64_t va;
 	uint8_t *bytes;
@@ -29,7 +29,7 @@ static bool is_mapped(const struct memory *m, uint64_t page)
 	return memory_read(m, MEMORY_KERNEL, page, &b, 1);
 }
 
-/* The lowest mapped page that is connected to `inside`, never below `limit`. */
+/* Returns the lowest mapped page that is connected to `inside`, at least `limit`. */
 static uint64_t find_start(const struct memory *m, uint64_t inside, uint64_t limit)
 {
 	uint64_t found = inside;
@@ -74,7 +74,7 @@ static int find_extent(const struct memory *m, uint64_t inside, struct copy *c, 
 	return 0;
 }
 
-/* A read ends at the first page that is not there. */
+/* Copies the memory; a read ends at the first missing page. */
 static int copy_memory(const struct memory *m, struct copy *c, struct err *e)
 {
 	size_t at = 0;
@@ -92,14 +92,14 @@ static int copy_memory(const struct memory *m, struct copy *c, struct err *e)
 		if (got > want)
 			got = 0;
 		at += got;
-		/* Its beginning alone is of no use, and there it goes on. */
+		/* A part of the page may be returned; continue at the next page. */
 		if (got < want)
 			at = (size_t)(((c->va + at) | (PAGE - 1)) + 1 - c->va);
 	}
 	return 0;
 }
 
-/* -- what its symbols tell ------------------------------------------------------ */
+/* -- what its symbols locate ------------------------------------------------------ */
 
 static uint64_t address_of(const struct livekernel *l, const char *name)
 {
@@ -109,8 +109,9 @@ static uint64_t address_of(const struct livekernel *l, const char *name)
 }
 
 /*
- * The bytes between the symbols __start_NAME and __stop_NAME. -ENOENT: one is missing;
- * -EBADMSG: they are no range inside of the kernel, or it has more bytes than max.
+ * Finds the bytes between the symbols __start_NAME and __stop_NAME. Returns 0; -ENOENT if one is
+ * missing; -EBADMSG if they are not a range inside the kernel, or the range has more than max
+ * bytes.
  */
 static int range_of(const struct livekernel *l, const struct copy *c, const char *name,
 		    uint64_t max, struct cursor *out, struct err *e)
@@ -146,7 +147,7 @@ static void read_orc(struct livekernel *l, const struct copy *c, const struct ki
 	t.entries = entries.base;
 	t.ips_va = c->va + (uint64_t)(ips.base - c->bytes);
 	t.n = ips.len / 4;
-	/* Six bytes each; two more may be there to align what follows. */
+	/* An entry has six bytes; two more may follow for alignment. */
 	if (ips.len % 4 || entries.len / 6 != t.n) {
 		err_set(&l->orc_note, EBADMSG,
 			"the running kernel's ORC tables do not belong together: %zu bytes of "
@@ -177,7 +178,7 @@ static void read_btf(struct livekernel *l, const struct copy *c)
 	l->btf_len = btf.len;
 }
 
-/* Printable up to a newline or NUL. */
+/* Copies a banner: printable up to a newline or NUL. */
 static bool take_banner(struct livekernel *l, const uint8_t *p, size_t left)
 {
 	size_t n = sizeof(banner_prefix) - 1;
@@ -196,7 +197,10 @@ static bool take_banner(struct livekernel *l, const uint8_t *p, size_t left)
 	return true;
 }
 
-/* Without CONFIG_KALLSYMS_ALL there is no symbol for it: then the first text that is one. */
+/*
+ * Finds the banner. Without CONFIG_KALLSYMS_ALL it has no symbol; then the first text of its form
+ * is used.
+ */
 static void read_banner(struct livekernel *l, const struct copy *c)
 {
 	uint64_t at = address_of(l, "linux_banner");
@@ -238,13 +242,13 @@ static void find_text(struct livekernel *l)
 	l->image_end = address_of(l, "_end");
 	if (l->image_end <= l->text || l->image_end > l->end)
 		l->image_end = l->end;
-	/* Init code may be gone, but ORC still speaks of it. */
+	/* Init code may have been freed, but ORC still describes it. */
 	l->text_end = init > l->text && init <= l->end ? init : l->image_end;
 }
 
 /*
- * The names prove themselves by linux_banner; where only functions have names, by
- * the address at which the mapping begins: that of _text.
+ * Reads the names. They are proven by linux_banner; if only functions have names, by the start of
+ * the mapping, which is the address of _text.
  */
 static int read_names(struct livekernel *l, const struct copy *c, struct err *e)
 {

@@ -11,10 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text bytes that the hash covers at most. */
+/* Maximum text bytes that the hash covers. */
 #define MAX_HASHED (1u << 20)
 
-/* Stores FNV-1a (64 bit) of the first max text bytes that the image has. Returns how many that were. */
+/*
+ * Computes the FNV-1a (64 bit) of the first max text bytes of the image. Returns how many bytes
+ * that were.
+ */
 static uint64_t symfile_text_hash(const struct kimage *k, uint64_t max, uint64_t *hash)
 {
 	uint64_t len;
@@ -91,14 +94,14 @@ void symfile_deinit(struct symfile *f)
 
 /* -- direct calls in an image's text ------------------------------------------------------- */
 
-/* Windows of text that are decoded, and their length: a megabyte of a large kernel. */
+/* Number and length of the windows of text that are decoded: a megabyte of a large kernel. */
 #define WINDOWS 256u
 #define WINDOW_BYTES 4096u
-/* Decoding that begins inside an instruction falls into step after a few. */
+/* Decoding that begins inside an instruction synchronises within this many bytes. */
 #define SETTLE_BYTES 64u
 
 struct symfile_calls {
-	unsigned int calls; /* direct calls inside the text that were looked at */
+	unsigned int calls; /* direct calls inside the text that were examined */
 	unsigned int hits;  /* those that lead to the address of a code symbol */
 };
 
@@ -110,7 +113,7 @@ static bool starts_symbol(const struct symtab *t, uint64_t va)
 	return s && off == 0;
 }
 
-/* Counts targets of direct calls, in windows spread over the text. */
+/* Counts the targets of direct calls, in windows spread over the text. */
 static struct symfile_calls symfile_count_calls(const struct kimage *k, const struct symtab *t)
 {
 	struct symfile_calls n = { 0 };
@@ -149,9 +152,9 @@ static struct symfile_calls symfile_count_calls(const struct kimage *k, const st
 /* -- whether it belongs to a kernel: wrong names are worse than none -------------- */
 
 #define BANNER_PREFIX "Linux version "
-/* This many per cent of the direct calls must lead to symbols. */
+/* Per cent of the direct calls that must lead to symbols. */
 #define MIN_HITS 95u
-/* With fewer calls than this the share says nothing. */
+/* Minimum number of calls for the share to be significant. */
 #define MIN_CALLS 8u
 
 struct hex_id {
@@ -167,7 +170,7 @@ static struct hex_id hex_id(const uint8_t *id, unsigned int len)
 	return h;
 }
 
-/* Some words on what each side is, for messages: the version out of a banner. */
+/* Describes one side for messages: the version from a banner. */
 static void version_of(const char *banner, char *buf, size_t size)
 {
 	const char *v = banner;
@@ -209,9 +212,9 @@ static int verify_elf(const struct symfile *f, const char *name, const struct ki
 }
 
 /*
- * Returns whether this can be the address of _end in the image. Behind _end, or before its last page, there may be
- * more: .init.scratch of CONFIG_AMD_MEM_ENCRYPT (arch/x86/kernel/vmlinux.lds.S), which begins at
- * the next 2 MiB, or whatever a linker script adds. The code must have ended before it, and the
+ * Returns whether this can be the address of _end in the image. More bytes may follow _end, or its
+ * last page: .init.scratch of CONFIG_AMD_MEM_ENCRYPT (arch/x86/kernel/vmlinux.lds.S), which begins
+ * at the next 2 MiB, or whatever a linker script adds. The code must have ended before it, and the
  * direct calls, which are counted as well, prove the rest.
  */
 static bool may_end_at(const struct kimage *k, uint64_t end)
@@ -219,7 +222,7 @@ static bool may_end_at(const struct kimage *k, uint64_t end)
 	return end >= k->etext && end <= k->end;
 }
 
-/* _text, _etext and _end, where the file names them. */
+/* Checks _text, _etext and _end, if the file names them. */
 static int verify_extent(const struct symtab *t, const char *name, const struct kimage *k,
 			 const char *kname, struct err *e)
 {
@@ -229,7 +232,7 @@ static int verify_extent(const struct symtab *t, const char *name, const struct 
 
 	if (text && text->addr != k->text) {
 		moved = text->addr - k->text;
-		/* KASLR moves by multiples of 2 MiB (CONFIG_PHYSICAL_ALIGN's default). */
+		/* KASLR moves by multiples of 2 MiB (the default of CONFIG_PHYSICAL_ALIGN). */
 		if (moved % (2u << 20) == 0 && end && may_end_at(k, end->addr - moved))
 			return err_set(
 				e, ESTALE,
@@ -292,11 +295,9 @@ static int verify_text(const struct symtab *t, const char *name, const struct ki
 /* -- kernels other than Linux -------------------------------------------------------- */
 
 /*
- * Does a text map belong to a kernel that is not Linux?
- *
- * Linux says in its image who it is; other kernels do not, so what the map says
- * is held against what the image shows. Each of these holds, fails, or has
- * nothing to look at:
+ * How a text map is checked against a kernel other than Linux. Linux identifies itself in its
+ * image; other kernels do not, so the map is compared with what the image shows. Each of these
+ * criteria holds, fails, or is not applicable:
  *
  *	entry	a code symbol begins at the ELF entry point (virtual or physical)
  *	calls	95 % of the direct calls in the text lead to code symbols
@@ -305,19 +306,19 @@ static int verify_text(const struct symtab *t, const char *name, const struct ki
  *	code	95 % of the code symbols are in executable segments
  *	data	95 % of the data symbols are in the image, but not in its code
  *
- * Three must hold and none may fail: one alone is chance, as kernels are linked at
- * the same few addresses. Borrowed bytes, no I/O, any thread.
+ * Three must hold and none may fail: one alone may be chance, because kernels are linked at the
+ * same few addresses.
  */
 
-/* This many per cent of what is counted must fit. */
+/* Per cent of the counted items that must fit. */
 #define MIN_SHARE 95u
-/* With fewer than this a share says nothing. */
+/* Minimum number of items for a share to be significant. */
 #define MIN_COUNT 8u
 #define MIN_HELD 3u
 
 struct symverify_verdict {
 	unsigned int held, failed;
-	char text[320]; /* what failed or was not there, in words */
+	char text[320]; /* the criteria that failed or were not applicable, in words */
 };
 
 static void symverify_map_note(struct symverify_verdict *v, const char *fmt, ...)
@@ -340,7 +341,10 @@ static bool is_code(const struct symbol *s)
 	return s->type == 't' || s->type == 'T' || s->type == 'w' || s->type == 'W';
 }
 
-/* Does a symbol begin here that lookup, which takes the preferred alias, would name? */
+/*
+ * Returns whether a symbol begins here that the lookup, which takes the preferred alias, would
+ * return.
+ */
 static bool symverify_map_begins(const struct symtab *t, uint64_t va)
 {
 	uint64_t off;
@@ -351,7 +355,7 @@ static bool symverify_map_begins(const struct symtab *t, uint64_t va)
 
 /* -- entry ----------------------------------------------------------------------------- */
 
-/* Kernels that start without paging have a physical entry point. */
+/* Checks the entry point, which is physical if the kernel starts without paging. */
 static void check_entry(struct symverify_verdict *v, const struct symtab *t, const struct kimage *k)
 {
 	struct elf64 elf;
@@ -399,7 +403,7 @@ static void check_calls(struct symverify_verdict *v, const struct symtab *t, con
 
 static bool near(uint64_t addr, uint64_t bound)
 {
-	/* Linker scripts put a page's, or a cache line's, padding on either side of a symbol. */
+	/* Linker scripts put the padding of a page or a cache line on either side of a symbol. */
 	return addr == bound || addr == ((bound + 63) & ~63ull) ||
 	       addr == ((bound + 4095) & ~4095ull);
 }
@@ -512,7 +516,7 @@ static void count_places(struct symverify_verdict *v, const struct symfile *f,
 		symverify_map_note(v, "of its %u code symbols only %u are in the image's code",
 				   code, code_ok);
 	}
-	/* Where an image is one segment for all this says nothing; nor do per-CPU templates. */
+	/* In an image of one segment this proves nothing; nor do per-CPU templates. */
 	if (data >= MIN_COUNT && data_ok * 100ull >= data * (unsigned long long)MIN_SHARE)
 		v->held++;
 }

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_LINE (256u << 10) /* names of C++ have been seen with 100,000 bytes */
-/* Lines by which the form is decided. */
+#define MAX_LINE (256u << 10) /* C++ names of 100,000 bytes have been seen */
+/* Number of lines that determine the form. */
 #define SAMPLE_LINES 64u
 
 struct symfile_text_line {
@@ -16,7 +16,10 @@ struct symfile_text_line {
 	char name[SYMTAB_MAX_NAME + 2];
 };
 
-/* 1: *l is a symbol; 0: nothing on this line; -EINVAL: not a line of this form. */
+/*
+ * Parses one line. Returns 1 if *l is a symbol, 0 if the line has none, or -EINVAL if it is not a
+ * line of this form.
+ */
 typedef int (*line_parser)(struct cursor c, struct symfile_text_line *l);
 
 struct text_parser {
@@ -38,7 +41,7 @@ static void skip_blanks(struct cursor *c)
 		c->pos++;
 }
 
-/* A word up to a blank: its length, 0 at the end of the line. */
+/* Reads a word up to a blank. Returns its length, 0 at the end of the line. */
 static size_t take_word(struct cursor *c, const uint8_t **word)
 {
 	size_t start;
@@ -85,7 +88,7 @@ static bool is_type(const uint8_t *p, size_t n)
 			  p[0] == '?' || p[0] == '-');
 }
 
-/* Demangled names have spaces in them; a module follows a tab. */
+/* Sets the name. Demangled names contain spaces; a module follows a tab. */
 static int set_name(struct symfile_text_line *l, const uint8_t *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -98,7 +101,7 @@ static int set_name(struct symfile_text_line *l, const uint8_t *name, size_t len
 		len--;
 	if (len == 0)
 		return -EINVAL;
-	/* symtab_add() marks what is cut. */
+	/* symtab_add() truncates it visibly. */
 	if (len > SYMTAB_MAX_NAME + 1)
 		len = SYMTAB_MAX_NAME + 1;
 	memcpy(l->name, name, len);
@@ -137,7 +140,10 @@ static int parse_bsd(struct cursor c, struct symfile_text_line *l)
 	return set_rest_as_name(l, &c);
 }
 
-/* The last word before *end, which moves to its start; 0: there is none. */
+/*
+ * Reads the last word before *end, and moves *end to its start. Returns its length, 0 if there is
+ * none.
+ */
 static size_t take_last_word(const struct cursor *c, size_t *end, const uint8_t **word)
 {
 	size_t to = *end, from;
@@ -151,7 +157,7 @@ static size_t take_last_word(const struct cursor *c, size_t *end, const uint8_t 
 	return to - from;
 }
 
-/* An address where the name is expected: of a damaged line of another form. */
+/* Returns whether a word is an address. As a name, it indicates a damaged line of another form. */
 static bool is_address(const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -160,7 +166,7 @@ static bool is_address(const uint8_t *p, size_t n)
 	return n >= 8;
 }
 
-/* From the right, as a demangled name may look like anything. */
+/* Parses from the right, because a demangled name may look like anything. */
 static int parse_posix(struct cursor c, struct symfile_text_line *l)
 {
 	const uint8_t *w[3], *first;
@@ -202,7 +208,7 @@ static int parse_generic(struct cursor c, struct symfile_text_line *l)
 	return set_rest_as_name(l, &c);
 }
 
-/* The next line without its end, or false at the end of the file. */
+/* Reads the next line without its end. Returns false at the end of the file. */
 static bool next_line(struct text_parser *p, struct cursor *line)
 {
 	size_t left = cursor_left(&p->c), len;
@@ -220,7 +226,7 @@ static bool next_line(struct text_parser *p, struct cursor *line)
 	return true;
 }
 
-/* For a message: the start of a line with nothing unprintable in it. */
+/* Returns the start of a line for a message, with unprintable characters replaced. */
 static const char *excerpt(const struct cursor *line, char *buf, size_t size)
 {
 	size_t n = line->len < size - 1 ? line->len : size - 1;
@@ -232,8 +238,8 @@ static const char *excerpt(const struct cursor *line, char *buf, size_t size)
 }
 
 /*
- * Debian's image packages install a System.map that holds one line, in the form
- * of a symbol, which names the package with the real one.
+ * Rejects the System.map of Debian's image packages, which has one line in the form of a symbol
+ * that names the package with the real file.
  */
 static int refuse_placeholder(const char *path, const struct cursor *line, struct err *e)
 {
@@ -247,7 +253,10 @@ static int refuse_placeholder(const char *path, const struct cursor *line, struc
 		       path, excerpt(line, text, sizeof(text)));
 }
 
-/* What the first lines are in this form: how many parse, and whether all of them do. */
+/*
+ * The result of parsing the first lines in one form: how many are valid, and whether all of them
+ * are.
+ */
 struct sample_lines {
 	unsigned int good;
 	bool all, first;
@@ -275,8 +284,8 @@ static struct sample_lines try_form(const struct text_parser *file, line_parser 
 }
 
 /*
- * A line can often be read in several ways: a cut System.map as addresses with
- * names like "T main", so the loose form serves only where no other begins.
+ * Chooses the form. A line can often be read in several ways: a truncated System.map as addresses
+ * with names like "T main". So the loose form is used only if no other one fits.
  */
 static void choose_form(struct text_parser *p, bool *untyped)
 {

@@ -9,29 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words of one content that may be the variable. */
+/* Maximum number of words with one content that may be the variable. */
 #define MAX_WORDS 64u
-/* Loads of a variable, and how many times those of the next. */
+/* Minimum number of loads of a variable, and how many times those of the next one they must be. */
 #define MIN_LOADS 8u
 #define LEAD 4u
-/* Uses of arrays that are looked at. */
+/* Maximum number of array uses that are examined. */
 #define MAX_USES (1u << 20)
-/* The longest function that is looked through. */
+/* Bytes of the longest function that is examined. */
 #define MAX_FUNCTION 65536u
 #define MAX_HEADS 16u
 /* A task_struct has some 2 to 10 KiB. */
 #define MAX_TASK 16384u
-/* __PAGE_OFFSET_BASE_L4 and __VMEMMAP_BASE_L4, arch/x86/include/asm/page_64_types.h */
+/* __PAGE_OFFSET_BASE_L4 and __VMEMMAP_BASE_L4, arch/x86/include/asm/page_64_types.h. */
 #define PAGE_OFFSET_BASE UINT64_C(0xffff888000000000)
 #define VMEMMAP_BASE UINT64_C(0xffffea0000000000)
 
-/* -- what code uses ----------------------------------------------------------------- */
+/* -- uses in code ------------------------------------------------------------------- */
 
-/* A word that one instruction names. */
+/* A word that one instruction addresses. */
 struct use {
 	uint64_t va;
 	bool percpu; /* relative to GS */
-	bool array;  /* va is an array's, the index in a register */
+	bool array;  /* va is the address of an array; the index is in a register */
 };
 
 static uint64_t extended(const uint8_t *p)
@@ -42,7 +42,10 @@ static uint64_t extended(const uint8_t *p)
 	return (uint64_t)(int64_t)v;
 }
 
-/* mov, add, sub or cmp of a 64-bit register with a word whose address is in the instruction. */
+/*
+ * Decodes mov, add, sub or cmp of a 64-bit register with a word whose address is in the
+ * instruction.
+ */
 static bool read_use(const uint8_t *p, uint64_t va, bool percpu, struct use *out)
 {
 	unsigned int rex = p[0], modrm = p[2], sib = p[3];
@@ -56,7 +59,7 @@ static bool read_use(const uint8_t *p, uint64_t va, bool percpu, struct use *out
 		return false;
 	else
 		out->va = extended(p + 4);
-	/* In place of an index, none: then the scale is 0. */
+	/* This encoding has no index; the scale is then 0. */
 	out->array = (modrm & 0xc7) == 0x04 && !(sib == 0x25 && !(rex & 2));
 	return !out->array || sib >> 6 == 3;
 }
@@ -82,14 +85,17 @@ struct variables_finder {
 	uint64_t init_task;
 	unsigned int init_tasks;
 	struct variables_words words[CONTENTS];
-	uint64_t *array; /* addresses that code takes a word of by an index */
+	uint64_t *array; /* addresses of arrays that code indexes */
 	size_t n, cap;
 	bool failed;
 };
 
 typedef void at_fn(struct variables_finder *f, uint64_t va, const uint8_t *p, size_t left);
 
-/* Each aligned word. What is only written while the kernel starts lies among what it only reads. */
+/*
+ * Calls fn for each aligned word. Data that is written only during the start may be among
+ * read-only data.
+ */
 static void for_each_word(struct variables_finder *f, at_fn *fn)
 {
 	for (unsigned int i = 0; i < f->k->nseg; i++) {
@@ -167,13 +173,16 @@ static void count_uses(struct variables_finder *f)
 	}
 }
 
-/* The byte before an instruction may look like its prefix. */
+/*
+ * Returns whether most loads are relative to GS: the byte before an instruction may look like its
+ * prefix.
+ */
 static bool is_percpu(const struct variables_word *w)
 {
 	return w->percpu > w->plain;
 }
 
-/* The variable of these that code loads; NULL when several may be it. */
+/* Returns the variable among these that code loads, or NULL if several may be it. */
 static const struct variables_word *most_loaded(const struct variables_words *w)
 {
 	const struct variables_word *best = NULL;
@@ -196,7 +205,7 @@ static int by_va(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The array that most code uses; 0 when that may be another. */
+/* Returns the array that most code uses; 0 if it is ambiguous. */
 static uint64_t most_used_array(struct variables_finder *f)
 {
 	size_t most = 0, next = 0;
@@ -216,7 +225,10 @@ static uint64_t most_used_array(struct variables_finder *f)
 
 /* -- modules -------------------------------------------------------------------------- */
 
-/* Not at 0, where per-CPU variables may begin: zeroes are no list. */
+/*
+ * Returns whether an empty list is at va; not at 0, where per-CPU variables may begin: zeros are
+ * not a list.
+ */
 static bool is_empty_list(const struct kimage *k, uint64_t va)
 {
 	uint64_t link[2];
@@ -230,7 +242,7 @@ struct heads {
 	unsigned int functions[MAX_HEADS], last[MAX_HEADS], n;
 };
 
-/* function: its number, from 1 on. */
+/* Counts a list head for a function, whose number is from 1. */
 static void take_head(struct heads *h, uint64_t va, unsigned int function)
 {
 	unsigned int i = 0;
@@ -245,7 +257,7 @@ static void take_head(struct heads *h, uint64_t va, unsigned int function)
 	h->last[i] = function;
 }
 
-/* Lists that are empty, of those whose address is in a function's code. */
+/* Counts the empty lists whose address is in a function's code. */
 static void take_heads(struct heads *h, const struct kimage *k, const struct symbol *s,
 		       unsigned int function)
 {
@@ -323,7 +335,7 @@ static void take_tasks(struct variables_result *r, struct variables_finder *f)
 		return;
 	if (is_percpu(current)) {
 		offsets = most_used_array(f);
-		/* Without it nobody could tell that the other is one of each CPU. */
+		/* Without it, the other variable could not be known to be per CPU. */
 		if (!offsets)
 			return;
 		variables_take(r, "__per_cpu_offset", offsets);
@@ -331,7 +343,7 @@ static void take_tasks(struct variables_result *r, struct variables_finder *f)
 	variables_take(r, "current_task", current->va);
 }
 
-/* Fills t with symbols and what was found. */
+/* Fills t with the symbols and the found variables. */
 static int variables_fill(struct symtab *t, const struct symtab *symbols,
 			  const struct variables_result *r, struct err *e)
 {
@@ -360,7 +372,7 @@ static int variables_fill(struct symtab *t, const struct symtab *symbols,
 	return symtab_freeze(t, e);
 }
 
-/* symbols and what was found, in a table of its own. */
+/* Replaces *symbols by a new table with the found variables. */
 static int variables_join(struct symtab **symbols, const struct variables_result *r, struct err *e)
 {
 	struct symtab *t = symtab_create();
@@ -394,7 +406,7 @@ int variables_add(const struct kimage *k, struct symtab **symbols, struct err *e
 		return err_set(e, ENOMEM, "no memory to look for the kernel's variables");
 	pages = most_loaded(&f.words[PAGE_OFFSET]);
 	vmemmap = most_loaded(&f.words[VMEMMAP]);
-	/* Both are moved, or none. */
+	/* Either both are moved or none. */
 	if (pages && vmemmap && !is_percpu(pages) && !is_percpu(vmemmap)) {
 		variables_take(&r, "page_offset_base", pages->va);
 		variables_take(&r, "vmemmap_base", vmemmap->va);
