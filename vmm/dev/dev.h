@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * dev: what every small platform device needs from the machine around it.
- */
+/* dev: the services that each small platform device needs from the machine. */
 #ifndef KVMPROF_VMM_DEV_DEV_H
 #define KVMPROF_VMM_DEV_DEV_H
 
 #include <stdint.h>
 
-/* Drive an ISA interrupt line; may be called from any thread. */
+/* Sets the level of an ISA interrupt line. Any thread may call it. */
 struct dev_irq {
 	void (*set)(void *ctx, unsigned int irq, int level);
 	void *ctx;
 };
 
-/* Send a message-signalled interrupt (SDM vol. 3, 11.11); any thread. */
+/* Sends a message-signalled interrupt (SDM vol. 3, 11.11). Any thread may call it. */
 struct dev_msi {
 	void (*send)(void *ctx, uint64_t addr, uint32_t data);
 	void *ctx;
 };
 
 enum dev_end {
-	DEV_END_RESET = 1, /* keyboard controller or reset port */
+	DEV_END_RESET = 1, /* reset by the keyboard controller or the reset port */
 	DEV_END_POWEROFF,  /* ACPI S5 */
 };
 
-/* The guest asked for an end; called on the vCPU thread that did. */
+/* Called when the guest requests a reset or power off, on the thread of the vCPU that did. */
 struct dev_power {
 	void (*end)(void *ctx, enum dev_end how);
 	void *ctx;

@@ -19,27 +19,27 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Parts of one preadv(). */
+/* Maximum number of buffers of one preadv(). */
 #define PARTS 64u
-/* What disk_identify() reads. */
+/* The pieces that disk_identify() reads. */
 #define CHECK_PIECES 16u
 #define CHECK_PIECE 4096u
 
 struct disk {
 	int fd;
 	uint64_t size;
-	uint64_t stamp; /* when the image was last changed, ns; 0: a block device */
+	uint64_t stamp; /* time of the image's last change, ns; 0: a block device */
 	enum disk_write write;
 	atomic_int failed;	      /* -errno of the first flush of the image that failed */
-	struct disk_overlay *overlay; /* NULL: written directly, or not at all */
+	struct disk_overlay *overlay; /* NULL: the image is written, or nothing is */
 	char path[];
 };
 
-/* What is left of a list of buffers. */
+/* The rest of a list of buffers. */
 struct rest {
 	const struct iovec *iov;
 	unsigned int n;
-	size_t skip; /* of iov[0] */
+	size_t skip; /* bytes of iov[0] to skip */
 };
 
 static void skip(struct rest *r, size_t len)
@@ -58,7 +58,7 @@ static void skip(struct rest *r, size_t len)
 	}
 }
 
-/* The next len bytes of r at most, as parts of their own; how many parts. */
+/* Stores at most the next len bytes of r as buffers, and returns their number. */
 static int rest_take(const struct rest *r, uint64_t len, struct iovec out[PARTS])
 {
 	size_t from = r->skip;
@@ -85,7 +85,7 @@ static ssize_t call(int fd, enum way way, uint64_t off, const struct iovec *part
 	return preadv2(fd, part, n, (off_t)off, way == READ_NOW ? RWF_NOWAIT : 0);
 }
 
-/* len bytes between fd at off and r, which moves on. */
+/* Transfers len bytes between fd at off and r, which advances. */
 static int transfer(int fd, enum way way, uint64_t off, struct rest *r, uint64_t len)
 {
 	while (len) {
@@ -98,7 +98,7 @@ static int transfer(int fd, enum way way, uint64_t off, struct rest *r, uint64_t
 			return -EAGAIN;
 		if (done < 0)
 			return -errno;
-		if (done == 0) /* somebody has made the file shorter */
+		if (done == 0) /* another process has made the file shorter */
 			return -EIO;
 		skip(r, (size_t)done);
 		off += (uint64_t)done;
@@ -107,7 +107,7 @@ static int transfer(int fd, enum way way, uint64_t off, struct rest *r, uint64_t
 	return 0;
 }
 
-/* The length of iov; -EIO when it goes past the end. */
+/* Computes the length of iov. Returns 0, or -EIO if it passes the end. */
 static int check_range(const struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n,
 		       uint64_t *out)
 {
@@ -166,7 +166,7 @@ int disk_readv_now(struct disk *d, uint64_t off, const struct iovec *iov, unsign
 	return read_disk(d, READ_NOW, off, iov, n);
 }
 
-/* A sector of which a part only is about to be written gets the rest from the image. */
+/* Copies a sector from the image to the overlay before only a part of it is written. */
 static int fill_sector(struct disk *d, uint64_t sector)
 {
 	uint8_t bytes[DISK_SECTOR];
@@ -232,7 +232,7 @@ int disk_writev_now(struct disk *d, uint64_t off, const struct iovec *iov, unsig
 
 	if (ret)
 		return ret;
-	/* A part of a sector may want the rest of it from the image. */
+	/* A partial sector may need its rest from the image. */
 	if (!writes_to_memory(d) || off % DISK_SECTOR || len % DISK_SECTOR)
 		return d->write == DISK_READ_ONLY ? -EROFS : -EAGAIN;
 	return disk_writev(d, off, iov, n);
@@ -285,7 +285,7 @@ static int open_image(struct disk *d, struct err *e)
 	struct stat st;
 	uint64_t size;
 
-	/* O_NONBLOCK: a FIFO would wait for its other end. */
+	/* O_NONBLOCK keeps a FIFO from waiting for its other end. */
 	d->fd = open(d->path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
 	if (d->fd < 0)
 		return err_set(e, errno, "%s: cannot open the disk image%s: %s", d->path,
@@ -310,7 +310,7 @@ static int open_image(struct disk *d, struct err *e)
 	if (d->size > DISK_MAX_SIZE)
 		return err_set(e, EFBIG, "%s: %llu bytes, more than the limit of %llu", d->path,
 			       (unsigned long long)size, (unsigned long long)DISK_MAX_SIZE);
-	/* Where there are no locks (some network file systems) it is used without. */
+	/* Some network file systems have no locks; the image is used without one there. */
 	if (flock(d->fd, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return err_set(e, EBUSY,
 			       writable ? "%s: in use by another run, it can't be written now"

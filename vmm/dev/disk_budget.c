@@ -46,7 +46,10 @@ void disk_budget_leave(struct disk_budget *b, int fd)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* With the lock: ask the kernel what there is. Writes in flight may be counted twice, never not. */
+/*
+ * Updates b->left from the kernel's counts; called with the lock. Writes in flight may be counted
+ * twice, but never missed.
+ */
 static void count_left(struct disk_budget *b)
 {
 	uint64_t used = b->writing;
@@ -60,7 +63,7 @@ static void count_left(struct disk_budget *b)
 	b->left = used < b->limit ? b->limit - used : 0;
 }
 
-/* Bytes of [from, to) that have no page yet. */
+/* Returns the bytes of [from, to) that have no page yet. */
 static uint64_t count_missing(int fd, uint64_t from, uint64_t to)
 {
 	uint64_t missing = 0;

@@ -40,7 +40,7 @@ static int pwrite_all(int fd, const void *data, size_t len, uint64_t off)
 	return 0;
 }
 
-/* 0, -errno, or -EIO when the file is shorter. */
+/* Returns 0, -errno, or -EIO if the file is shorter. */
 static int pread_all(int fd, void *data, size_t len, uint64_t off)
 {
 	char *p = data;
@@ -134,13 +134,16 @@ static int read_header(const struct disk_overlay *o, const char *path, struct er
 	return 0;
 }
 
-/* Bits beyond the image's end mean nothing: ignore what the file has there. */
+/* Reads the bitmap. Bits beyond the image's end are ignored. */
 static int read_bitmap(struct disk_overlay *o, const char *path, struct err *e)
 {
 	uint64_t words = o->bitmap_len / 8, used = o->sectors / WORD;
 	uint64_t at = OVERLAY_BITMAP, end = OVERLAY_BITMAP + o->bitmap_len;
 
-	/* Only what is no hole, or the bitmap of a large image would become that large here. */
+	/*
+	 * Reads only data, not holes: otherwise the bitmap of a large image would use all of its
+	 * memory here.
+	 */
 	while (at < end) {
 		off_t from = lseek(o->fd, (off_t)at, SEEK_DATA), to;
 		int ret;
@@ -184,7 +187,7 @@ static int open_file(struct disk_overlay *o, const char *path, struct err *e)
 		return err_set(e, EINVAL, "%s: not a regular file, an overlay has to be one", path);
 	if (flock(o->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return err_set(e, EBUSY, "%s: the overlay is in use by another run", path);
-	/* Again, now that nobody else can be making it. */
+	/* Checked again, because no other process can be creating it now. */
 	if (fstat(o->fd, &st) < 0)
 		return err_set(e, errno, "%s: cannot stat: %s", path, strerror(errno));
 	if (st.st_size) {
@@ -192,7 +195,7 @@ static int open_file(struct disk_overlay *o, const char *path, struct err *e)
 		if (ret)
 			return ret;
 	}
-	/* A header alone, or part of the data, is what a full disk may have left. */
+	/* A full disk may have left only a header, or a part of the data. */
 	ret = ftruncate(o->fd, (off_t)(o->data + o->sectors * SECTOR)) < 0 ? -errno : 0;
 	if (!ret && !st.st_size)
 		ret = write_header(o);
@@ -261,17 +264,17 @@ int disk_overlay_open(struct disk_overlay **out, const char *path, uint64_t size
 	return 0;
 }
 
-/* A page of the bitmap: as in the file, changed, or changed and being written. */
+/* State of a page of the bitmap: same as in the file, changed, or changed and being written. */
 enum { CLEAN = 0, DIRTY, WRITING };
 
 /*
- * Write the pages that have changed, as they are at the beginning. With `sync`, the data
- * that they speak of is on the disk before they are.
+ * Writes the pages that were changed when it began. With `sync`, the data that they describe
+ * reaches the disk before they do.
  */
 static int write_bitmap(struct disk_overlay *o, bool sync)
 {
 	size_t pages = o->bitmap_len / PAGE, pos = 0;
-	struct buf copy; /* of each page its number and its bytes */
+	struct buf copy; /* number and bytes of each page */
 	int ret = 0;
 
 	buf_init(&copy);
@@ -351,7 +354,7 @@ uint64_t disk_overlay_run(const struct disk_overlay *o, uint64_t sector, uint64_
 		uint64_t w = atomic_load_explicit(&o->bitmap[at / WORD], memory_order_acquire);
 		uint64_t same;
 
-		/* Bits that differ from the first one, from `at` on. */
+		/* Bits that differ from the first one, starting at `at`. */
 		w = (*in ? ~w : w) >> at % WORD;
 		same = w ? (uint64_t)__builtin_ctzll(w) : WORD;
 		if (same < room)
@@ -389,7 +392,7 @@ int disk_overlay_clear(struct disk_overlay *o)
 			atomic_store(&o->bitmap[w], 0);
 			atomic_store(&o->dirty[w * 8 / PAGE], DIRTY);
 		}
-		/* A word that is partly of this run has lost its other bits, too: that is wanted. */
+		/* A word at the edge of this run has lost its other bits, too, as intended. */
 		sector += n;
 	}
 	return disk_fill_zeros(o->fd, o->data, o->sectors * SECTOR);

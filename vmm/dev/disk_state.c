@@ -46,7 +46,7 @@ static int copy_data(const struct disk_overlay *o, uint64_t off, uint64_t len, i
 	return ret;
 }
 
-/* [off, off+len) is in the overlay: as data, and as zeros where its file has holes. */
+/* Saves [off, off + len) of the overlay: data as data, holes of its file as zeros. */
 static int save_run(const struct disk_overlay *o, uint64_t off, uint64_t len, int fd)
 {
 	uint64_t end = off + len;
@@ -58,7 +58,7 @@ static int save_run(const struct disk_overlay *o, uint64_t off, uint64_t len, in
 
 		if (data < 0 && errno != ENXIO)
 			return -errno;
-		/* Holes end anywhere, records at sectors. */
+		/* Holes may end anywhere, but records end at sectors. */
 		from = data < 0 ? end : ((uint64_t)data - o->data) / SECTOR * SECTOR;
 		if (from > end)
 			from = end;
@@ -201,7 +201,7 @@ int disk_state_restore(struct disk_overlay *o, const char *name, uint64_t size, 
 			return err_set(e, EINVAL,
 				       "%s: was written to when saved, but is read-only now", name);
 		at = off + len;
-		/* Of zeros there is nothing to write: the overlay was emptied. */
+		/* Zeros need no write, because the overlay was emptied. */
 		if (kind == RECORD_DATA)
 			ret = restore_data(o, off, len, in, name, e);
 		if (!ret)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * io: what a block device tells of the requests that it was given, and a network card of packets.
- */
+/* io: records of the requests that a block device has handled, and of a network card's packets. */
 #ifndef KVMPROF_VMM_DEV_IO_H
 #define KVMPROF_VMM_DEV_IO_H
 
@@ -13,65 +11,72 @@ enum io_type {
 	IO_WRITE,
 	IO_FLUSH,
 	IO_DISCARD,
-	IO_ZEROES, /* written without data */
+	IO_ZEROES, /* zeros written without data */
 	IO_TYPES,
-	/* No requests: an interrupt was made for the one of this submit_ns; the guest acknowledged one. */
+	/*
+	 * These are no requests: an interrupt was raised for the request with this submit_ns; the
+	 * guest acknowledged one.
+	 */
 	IO_RAISED,
 	IO_HANDLED,
-	/* Packets: one of the guest's, and one for it. */
+	/* Packets: one from the guest, and one to it. */
 	IO_SENT,
 	IO_RECEIVED,
 };
 
+/* Returns whether the record is about a packet. */
 static inline bool io_is_packet(uint8_t type)
 {
 	return type == IO_SENT || type == IO_RECEIVED;
 }
 
 enum io_status {
-	IO_OK = 0, /* VIRTIO_BLK_S_OK and so on (VIRTIO 1.2, 5.2.6) */
+	IO_OK = 0, /* values of VIRTIO_BLK_S_OK and so on (VIRTIO 1.2, 5.2.6) */
 	IO_ERROR,
 	IO_UNSUPPORTED,
 };
 
 /*
- * One request that has ended, or what became of a disk's interrupt at complete_ns. Or a packet: taken out
- * of the guest's queue, or by the thread that brought it, at submit_ns; at the other end of the cable,
- * or in the guest's memory, at complete_ns (0: it was lost).
+ * A completed request, or an event of a disk's interrupt at complete_ns, or a packet. A packet was
+ * taken from the guest's queue, or by the thread that received it, at submit_ns; it was at the
+ * other end of the cable, or in the guest's memory, at complete_ns (0: it was lost).
  */
 struct io_record {
-	/* Requests of one notification share it; 0: the vCPU that brought them is not known. */
+	/* Shared by the requests of one notification; 0: the vCPU that notified is not known. */
 	uint64_t token;
-	uint64_t sector; /* of 512 bytes; 0 of a flush */
-	uint64_t bytes;	 /* asked for; of a packet: an Ethernet frame's, as the guest said */
-	uint64_t submit_ns, complete_ns; /* CLOCK_MONOTONIC: popped, pushed */
-	uint64_t notified_ns; /* the guest told of it, by this token; 0: it was looked for */
-	uint64_t begun_ns;    /* by the thread that carried it out; 0 of a packet */
-	uint64_t raised_ns;   /* packets: and an interrupt was made; 0: none was wanted */
-	uint8_t device;	      /* index of the disk */
-	uint8_t type;	      /* enum io_type */
-	uint8_t status;	      /* enum io_status */
+	uint64_t sector; /* in units of 512 bytes; 0 for a flush */
+	/* Requested bytes; packets: length of the Ethernet frame that the guest stated. */
+	uint64_t bytes;
+	uint64_t submit_ns, complete_ns; /* CLOCK_MONOTONIC: taken from the queue, returned to it */
+	/* When the guest notified with this token; 0: found without a notification. */
+	uint64_t notified_ns;
+	uint64_t begun_ns;  /* when a thread began to execute it; 0 for a packet */
+	uint64_t raised_ns; /* packets: when the interrupt was raised; 0: none was needed */
+	uint8_t device;	    /* index of the disk */
+	uint8_t type;	    /* enum io_type */
+	uint8_t status;	    /* enum io_status */
 };
 
-/* Requests that went well, and their bytes; a GET_ID is none of them. */
+/* Successful requests and their bytes by io_type; GET_ID is not counted. */
 struct io_stats {
 	uint64_t requests[IO_TYPES], bytes[IO_TYPES];
-	uint64_t errors; /* the others */
+	uint64_t errors; /* other requests */
 };
 
-/* Packets, and bytes of their frames, by whether the guest has sent them. */
+/* Packets, and the bytes of their frames, by direction. */
 struct net_stats {
 	uint64_t sent, sent_bytes, received, received_bytes;
-	uint64_t
-		not_sent; /* no frame by its length, or the other end of the cable did not take it */
-	uint64_t not_received; /* the guest had no buffer for it */
+	uint64_t not_sent;     /* frames of invalid length, or not accepted at the other end */
+	uint64_t not_received; /* frames for which the guest had no buffer */
 };
 
-/* Called by a device for its requests; done NULL: no records are wanted. */
+/* Receives the records of a device. done NULL: no records are needed. */
 struct dev_io {
-	/* On the vCPU's thread within kick(): a name for this notification, or 0. */
+	/*
+	 * Returns a token for this notification, or 0. Called on the vCPU's thread within kick().
+	 */
 	uint64_t (*batch)(void *ctx);
-	void (*done)(void *ctx, const struct io_record *r); /* any thread */
+	void (*done)(void *ctx, const struct io_record *r); /* gets one record; any thread */
 	void *ctx;
 };
 

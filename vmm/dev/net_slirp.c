@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * net_slirp: libslirp, in the process of the guest's network.
+ * net_slirp: libslirp in the process of the guest's network.
  *
- * The library is loaded here, and nowhere else: it brings GLib. One thread does all.
+ * Only this process loads the library, because it brings GLib. One thread does everything.
  */
 #include "vmm/dev/net_slirp.h"
 
@@ -28,7 +28,7 @@
 	X(slirp_add_hostfwd)
 /* clang-format on */
 
-/* Frames of the guest between two looks at the host's sockets. */
+/* Maximum number of the guest's frames between two checks of the host's sockets. */
 #define FRAMES 256u
 #define POLL_MAX 1024u
 #define TIMERS_MAX 16u
@@ -51,9 +51,12 @@ struct net_slirp {
 	unsigned int nfds;
 };
 
-/* -- what libslirp asks of us ----------------------------------------------------------- */
+/* -- callbacks of libslirp -------------------------------------------------------------------- */
 
-/* Sends a frame to the machine. Waits while it takes none: its limit, or a busy host, slows down those who send. */
+/*
+ * Sends a frame to the machine. Blocks while there is no room: the machine's limit, or a busy host,
+ * slows down the senders.
+ */
 static ssize_t on_packet(const void *buf, size_t len, void *opaque)
 {
 	(void)opaque;
@@ -83,7 +86,7 @@ static void *on_timer_new(SlirpTimerCb cb, void *cb_opaque, void *opaque)
 			u->timer[i] = (struct timer){ cb, cb_opaque, -1, true };
 			return &u->timer[i];
 		}
-	return NULL; /* it has one, for router advertisements */
+	return NULL; /* libslirp needs one timer, for router advertisements */
 }
 
 static void on_timer_free(void *timer, void *opaque)
@@ -112,7 +115,7 @@ static void on_fd(int fd, void *opaque)
 
 static void on_notify(void *opaque)
 {
-	(void)opaque; /* it is this thread that is told */
+	(void)opaque; /* it notifies this thread itself */
 }
 
 /* -- the loop ---------------------------------------------------------------------------- */
@@ -152,7 +155,7 @@ static int get_events(int at, void *opaque)
 	return events;
 }
 
-/* Runs what is due; ms to the next one is at most `wait`. */
+/* Runs the timers that are due. Returns the ms to the next one, at most `wait`. */
 static uint32_t run_timers(struct net_slirp *u, uint32_t wait)
 {
 	int64_t now = (int64_t)(clock_mono_ns() / NS_PER_MS);
@@ -172,7 +175,7 @@ static uint32_t run_timers(struct net_slirp *u, uint32_t wait)
 	return wait;
 }
 
-/* Hands the guest's frames to libslirp. Returns false when there is nobody to serve any more. */
+/* Passes the guest's frames to libslirp. Returns false when the socket has been closed. */
 static bool take_frames(struct net_slirp *u)
 {
 	uint8_t frame[NET_FRAME_MAX + 1];

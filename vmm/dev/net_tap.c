@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * net_tap: a tap interface (Documentation/networking/tuntap.rst): it exists or is made, which
- * takes CAP_NET_ADMIN, and the host's administrator gives it addresses or a bridge.
+ * net_tap: a tap interface (Documentation/networking/tuntap.rst). It exists already or is created,
+ * which needs CAP_NET_ADMIN; the host's administrator assigns addresses or a bridge to it.
  */
 #include "vmm/dev/net_tap.h"
 
@@ -42,7 +42,8 @@ static void *tap_main(void *arg)
 			break;
 		if (fds[1].revents || (fds[0].revents & (POLLERR | POLLNVAL)))
 			break;
-		n = read(t->fd, frame, sizeof(frame)); /* what is longer is cut: no such MTU */
+		/* A longer frame is cut; no such MTU is configured. */
+		n = read(t->fd, frame, sizeof(frame));
 		if (n > 0)
 			t->receive(t->ctx, frame, (size_t)n);
 	}
@@ -58,7 +59,10 @@ static int tap_start(struct net_link *l, struct err *e)
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
 }
 
-/* A frame that the interface does not take (it is down, its queue is full) is lost, as on a wire. */
+/*
+ * Sends a frame. If the interface does not accept it (it is down, its queue is full), it is lost,
+ * as on a wire.
+ */
 static bool tap_send(struct net_link *l, const uint8_t *frame, size_t len)
 {
 	return write(((struct net_tap *)l)->fd, frame, len) == (ssize_t)len;

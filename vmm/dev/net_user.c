@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * net_user: the guest's network by libslirp, in a process of its own (net_slirp.h), which has no guest memory
- * and no file. A thread brings its frames to the guest; vCPUs send without waiting.
+ * net_user: the guest's network with libslirp, in a process of its own (net_slirp.h) that has no
+ * guest memory and no files. A thread transfers its frames to the guest; vCPUs send without
+ * waiting.
  *
- * Messages of the process are not trusted: one is a frame for the guest, of a frame's length, or is dropped.
+ * Messages of the process are not trusted: each one is a frame for the guest if its length is
+ * valid, else it is dropped.
  */
 #include "vmm/dev/net_user.h"
 
@@ -20,7 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Frames between two looks at whether it is to end. */
+/* Maximum number of frames between two checks for the end. */
 #define FRAMES 64u
 
 struct net_user {
@@ -35,7 +37,7 @@ struct net_user {
 	void *ctx;
 };
 
-/* Brings frames to the guest, as many as there are. Returns false when the process has ended. */
+/* Transfers all waiting frames to the guest. Returns false when the process has ended. */
 static bool user_receive(struct net_user *u)
 {
 	uint8_t frame[NET_FRAME_MAX + 1];
@@ -82,7 +84,7 @@ static int user_start(struct net_link *l, struct err *e)
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
 }
 
-/* Sends a frame. One for which the socket has no room is lost, as on a wire. */
+/* Sends a frame. If the socket has no room, the frame is lost, as on a wire. */
 static bool user_send(struct net_link *l, const uint8_t *frame, size_t len)
 {
 	struct net_user *u = (struct net_user *)l;
@@ -105,7 +107,7 @@ static void user_destroy(struct net_link *l)
 	free(u);
 }
 
-/* Waits until the process says that it serves, or why not. */
+/* Waits until the process reports that it serves, or an error. */
 static int user_begin(struct net_user *u, struct err *e)
 {
 	struct net_begin begin = { 0 };
@@ -130,7 +132,7 @@ static int user_fork(struct net_user *u, struct err *e)
 	if (ret)
 		return ret;
 	(void)setsockopt(u->helper.socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	/* Only this end does not block: a vCPU must not wait, but the process may. */
+	/* Only this end is non-blocking: a vCPU must not wait, but the process may. */
 	if (fcntl(u->helper.socket, F_SETFL, O_NONBLOCK) < 0)
 		return err_set(e, errno, "--net user: %s", strerror(errno));
 	u->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -6,8 +6,9 @@
 #include "vmm/dev/net_link.h"
 
 /*
- * Starts the process of the network; to be called before this process has threads whose locks the new process could
- * find taken. receive() gets frames for the guest. -ENOENT: no libslirp; else as the system said, with what to do.
+ * Starts the process of the network. receive(ctx, ...) gets the frames for the guest. Call it
+ * before this process has threads whose locks the child could inherit locked. Returns 0, or -errno
+ * with advice in *e; -ENOENT if libslirp is missing. The caller frees *out with its destroy().
  */
 int net_user_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
 		 void *ctx, struct err *e);

@@ -53,7 +53,7 @@ void p9_put_string(struct p9_out *o, const char *s, size_t len)
 	p9_put(o, s, len);
 }
 
-/* Files below a mount point may have the numbers of others. */
+/* Files below a mount point may have inode numbers of other files. */
 uint64_t p9_path(const struct p9 *p, dev_t dev, ino_t ino)
 {
 	return dev == p->dev ? ino : ino ^ (uint64_t)dev * UINT64_C(0x9e3779b97f4a7c15);
@@ -322,7 +322,7 @@ static p9_request *handler(uint8_t type)
 	}
 }
 
-/* What changes the share. (lopen and setattr look for themselves.) */
+/* Returns whether a request changes the share. (lopen and setattr check this themselves.) */
 static bool changes(uint8_t type)
 {
 	return type == P9_TWRITE || type == P9_TSETATTR || type == P9_TLCREATE ||
@@ -360,7 +360,7 @@ size_t p9_handle(struct p9 *p, const uint8_t *request, size_t len, uint8_t *repl
 	if (c.bad || cap < P9_ERROR_LEN)
 		return 0;
 	p->stats.requests++;
-	/* The message may be shorter than what carries it, never longer. */
+	/* The message may be shorter than its carrier, but never longer. */
 	if (size < len)
 		c.len = size < P9_HEADER ? P9_HEADER : size;
 	if (cap > p->msize)

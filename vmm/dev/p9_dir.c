@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests about a directory's entries: list, make, rename, remove. */
+/* Handlers of requests about directory entries: list, create, rename, remove. */
 #include "vmm/dev/p9_dir.h"
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 #define L_ACCMODE 00000003u
 #define L_TRUNC 00001000u
 #define L_REMOVEDIR 0x200u /* AT_REMOVEDIR */
-/* No set-user-ID, set-group-ID and sticky bits: the file is the host's. */
+/* Set-user-ID, set-group-ID and sticky bits are not allowed, because the file is on the host. */
 #define MODE_BITS 0777u
 
-/* The directory that a request names first. */
+/* Finds the fid of the directory that a request names first. */
 static int take_dir(struct p9 *p, struct cursor *c, struct p9_fid **out)
 {
 	*out = p9_find(p, cursor_u32(c));
@@ -34,9 +34,9 @@ static int put_entry(struct p9 *p, int dir, const char *name, struct p9_out *o)
 }
 
 /*
- * The regular file of that name, new or as it is. What is there already is looked at before
- * it is opened: opening a device of the host's can do something (a tape rewinds), as can the end of
- * a FIFO.
+ * Opens the regular file `name`, which may be new. An existing file is checked before it is opened:
+ * opening a device of the host can have effects (a tape rewinds), and so can opening one end of a
+ * FIFO.
  */
 static int create_file(const struct p9 *p, int dir, const char *name, uint32_t flags, uint32_t mode)
 {
@@ -83,7 +83,7 @@ int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
 		return -EINVAL;
 	if (f->fd >= 0 || f->dir)
 		return -EINVAL;
-	if (p9_files_left(p, 2)) /* the open file's, and the node's */
+	if (p9_files_left(p, 2)) /* of the open file, and of the node */
 		return -EMFILE;
 	fd = create_file(p, f->node->fd, name, flags, mode);
 	if (fd < 0)
@@ -128,7 +128,7 @@ int p9_do_mkdir(struct p9 *p, struct cursor *c, struct p9_out *o)
 	return put_entry(p, f->node->fd, name, o);
 }
 
-/* What it says is not looked at: we follow none, and the guest follows its own. */
+/* The target is not checked: we follow no links, and the guest follows its own. */
 int p9_do_symlink(struct p9 *p, struct cursor *c, struct p9_out *o)
 {
 	char name[P9_NAME_MAX + 1], target[P9_LINK_MAX + 1];
@@ -188,7 +188,7 @@ int p9_do_renameat(struct p9 *p, struct cursor *c, struct p9_out *o)
 	return renameat(old->node->fd, from, new->node->fd, to) < 0 ? -errno : 0;
 }
 
-/* Type in a qid from that in struct dirent. */
+/* Converts the type of a struct dirent to that of a qid. */
 static uint8_t qid_type(unsigned char d_type)
 {
 	return d_type == DT_DIR ? 0x80 : d_type == DT_LNK ? 0x02 : 0;
@@ -227,7 +227,7 @@ int p9_do_readdir(struct p9 *p, struct cursor *c, struct p9_out *o)
 		p9_put_string(o, d->d_name, len);
 		used += need;
 	}
-	/* Not even one: the guest would take it for the end. */
+	/* With not even one entry the guest would assume the end. */
 	if (d && !used)
 		return -EINVAL;
 	if (!d && errno)

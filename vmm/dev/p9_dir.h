@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* p9_dir: requests that read or change a directory. */
+/*
+ * p9_dir: handlers of the requests that read or change a directory. See p9_request in p9_private.h.
+ */
 #ifndef KVMPROF_VMM_DEV_P9_DIR_H
 #define KVMPROF_VMM_DEV_P9_DIR_H
 

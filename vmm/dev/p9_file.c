@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests about one file: open, read, write, attributes. */
+/* Handlers of requests about one file: open, read, write, attributes. */
 #include "vmm/dev/p9_file.h"
 
 #include "base/cleanup.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Flags of open as 9P2000.L has them: those of Linux on x86 (include/net/9p/9p.h). */
+/* Flags of open in 9P2000.L: those of Linux on x86 (include/net/9p/9p.h). */
 #define L_ACCMODE 00000003u
 #define L_TRUNC 00001000u
 #define L_APPEND 00002000u
@@ -45,7 +45,7 @@ int p9_do_lopen(struct p9 *p, struct cursor *c, struct p9_out *o)
 		return -EROFS;
 	if (fstat(f->node->fd, &st) < 0)
 		return -errno;
-	/* A FIFO would wait, a device would be the host's. */
+	/* Opening a FIFO would wait, and a device belongs to the host. */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return -ENXIO;
 	if (S_ISDIR(st.st_mode) && writes)
@@ -67,7 +67,7 @@ int p9_do_lopen(struct p9 *p, struct cursor *c, struct p9_out *o)
 	}
 	p->nfiles++;
 	p9_put_qid(p, o, &st);
-	p9_put32(o, 0); /* iounit: msize decides */
+	p9_put32(o, 0); /* iounit: limited by msize */
 	return 0;
 }
 
@@ -149,22 +149,22 @@ int p9_do_getattr(struct p9 *p, struct cursor *c, struct p9_out *o)
 	put_time(o, &st.st_atim);
 	put_time(o, &st.st_mtim);
 	put_time(o, &st.st_ctim);
-	for (unsigned int i = 0; i < 4; i++) /* birth, generation, version: not known */
+	for (unsigned int i = 0; i < 4; i++) /* birth time, generation, version: unknown */
 		p9_put64(o, 0);
 	return 0;
 }
 
 /*
- * Opens a regular file or a directory to change its mode, times or size: none of the calls that do so takes a
- * path, since Landlock does not govern chmod(2) and utimensat(2). A file that may be neither read nor
- * written is refused.
+ * Opens a regular file or a directory to change its mode, times or size. None of the calls that
+ * change them takes a path, because Landlock does not restrict chmod(2) and utimensat(2). A file
+ * that may be neither read nor written is refused.
  */
 static int open_to_change(const struct p9 *p, const struct p9_fid *f, uint32_t valid, mode_t mode)
 {
 	bool writes = valid & SETATTR_SIZE;
 	int fd;
 
-	/* Its mode may forbid to open it once more. */
+	/* Its mode may forbid opening it once more. */
 	if (f->fd >= 0 && (f->writable || !writes)) {
 		fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
 		return fd < 0 ? -errno : fd;
@@ -197,7 +197,7 @@ int p9_do_setattr(struct p9 *p, struct cursor *c, struct p9_out *o)
 	struct stat st;
 
 	(void)o;
-	cursor_skip(c, 8); /* owner and group: those who run kvmprof */
+	cursor_skip(c, 8); /* owner and group stay those of the user who runs kvmprof */
 	size = cursor_u64(c);
 	for (unsigned int i = 0; i < 2; i++) {
 		t[i].tv_sec = (time_t)cursor_u64(c);
@@ -236,7 +236,10 @@ int p9_do_fsync(struct p9 *p, struct cursor *c, struct p9_out *o)
 	return fsync(f->dir ? dirfd(f->dir) : f->fd) < 0 ? -errno : 0;
 }
 
-/* The guest's kernel keeps its programs' locks among themselves; the host is not asked. */
+/*
+ * Grants every lock: the guest's kernel manages the locks among its programs, and the host has no
+ * part in them.
+ */
 int p9_do_lock(struct p9 *p, struct cursor *c, struct p9_out *o)
 {
 	if (!p9_find(p, cursor_u32(c)))

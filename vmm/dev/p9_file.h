@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* p9_file: requests about one file. */
+/* p9_file: handlers of the requests about one file. See p9_request in p9_private.h. */
 #ifndef KVMPROF_VMM_DEV_P9_FILE_H
 #define KVMPROF_VMM_DEV_P9_FILE_H
 

@@ -13,11 +13,11 @@
 
 enum p9_turn_kind { P9_BEGIN, P9_HANDLE, P9_RESET, P9_SAVE, P9_TAKE, P9_GIVE, P9_RESTORE };
 
-/* A message of the socket, either way. */
+/* A message on the socket, in either direction. */
 struct p9_turn {
 	uint32_t kind;
-	int32_t ret;	   /* answer: 0 or -errno, then with its text in `text` */
-	uint32_t len, cap; /* bytes of the request, room in the reply; answer: len of the reply */
+	int32_t ret;	   /* reply: 0 or -errno, then with its text in `text` */
+	uint32_t len, cap; /* bytes of the request, room for the reply; reply: bytes of the reply */
 };
 
 struct p9_area {
@@ -30,10 +30,13 @@ struct p9_process {
 	struct helper helper;
 };
 
-/* Of a session P9_MAX_FIDS paths; what the devices behind it have saved is given with it. */
+/*
+ * Maximum bytes of a session's state (P9_MAX_FIDS paths), together with the state of devices behind
+ * it, which is passed along.
+ */
 #define P9_MAX_STATE (64u << 20)
 
-/* Both sides: all of a message, or false. */
+/* Used by both sides: transfer a whole message, or return false. */
 static bool p9_send(int fd, const struct p9_turn *t)
 {
 	ssize_t n;
@@ -54,13 +57,13 @@ static bool p9_receive(int fd, struct p9_turn *t)
 	return n == (ssize_t)sizeof(*t);
 }
 
-/* -- in the process --------------------------------------------------------------------- */
+/* -- in the process --------------------------------------------------------------------------- */
 
 struct p9_server {
 	struct p9_area *area;
 	struct p9 *p9;
-	struct buf state; /* saved and not yet taken, or given and not yet restored */
-	/* A copy: the other side may write to its own while it is read. */
+	struct buf state; /* saved and not yet fetched, or received and not yet restored */
+	/* A copy of the request, because the other side may change its own meanwhile. */
 	uint8_t request[P9_MSIZE];
 };
 
@@ -86,7 +89,7 @@ static int server_save(struct p9_server *s, struct p9_turn *t, struct err *e)
 		       : err_set(e, EFBIG, "the share's state is too large");
 }
 
-/* cap: from where on. */
+/* Copies the next part of the saved state to the reply; t->cap is its offset. */
 static int server_take(struct p9_server *s, struct p9_turn *t)
 {
 	if (t->cap > s->state.len)
@@ -104,7 +107,9 @@ static int server_give(struct p9_server *s, const struct p9_turn *t)
 	return s->state.failed ? -ENOMEM : 0;
 }
 
-/* Answer: len bytes were the session's. */
+/*
+ * Restores the received state. The reply's len is the number of bytes that belonged to the session.
+ */
 static int server_restore(struct p9_server *s, struct p9_turn *t, struct err *e)
 {
 	struct cursor in;
@@ -139,7 +144,7 @@ static int server_answer(struct p9_server *s, struct p9_turn *t, struct err *e)
 	}
 }
 
-/* false: there is nobody to answer any more. */
+/* Sends a reply. Returns false if the other side has closed the socket. */
 static bool server_reply(struct p9_server *s, int fd, struct p9_turn *t, const struct err *e)
 {
 	memcpy(s->area->text, e->text, sizeof(s->area->text));
@@ -152,7 +157,7 @@ struct server_work {
 	const struct p9_confine *confine;
 };
 
-/* The exit status: that of a process whose socket has ended is 0. */
+/* Runs the process. Returns its exit status: 0 after the socket was closed. */
 static int server_main(void *ctx)
 {
 	const struct server_work *w = ctx;
@@ -177,7 +182,7 @@ static int server_main(void *ctx)
 	return 0;
 }
 
-/* -- beside it --------------------------------------------------------------------------- */
+/* -- in the parent process -------------------------------------------------------------------- */
 
 void p9_process_kill(struct p9_process *p)
 {
@@ -190,14 +195,17 @@ static int process_lost(struct p9_process *p, struct err *e)
 	return err_set(e, EPIPE, "the process of the share %s", p->helper.how);
 }
 
-/* Waits for an answer. The guest's own requests may wait for a slow file system: their thread is not awaited at the end. */
+/*
+ * Waits for a reply. A guest's own request may wait for a slow file system, because its thread is
+ * not awaited at the end.
+ */
 static bool process_wait(const struct p9_process *p, enum p9_turn_kind kind)
 {
 	return kind == P9_HANDLE ||
 	       helper_wait(&p->helper, kind == P9_BEGIN ? HELPER_BEGIN_MS : P9_ANSWER_MS);
 }
 
-/* Returns whether the answer is one of this kind, and not of a process that is taken over. */
+/* Returns whether the reply is valid and of this kind; else the process may be compromised. */
 static bool answer_is_right(const struct p9_turn *t, enum p9_turn_kind kind)
 {
 	return t->kind == kind && t->ret <= 0 && t->ret >= -HELPER_MAX_ERRNO &&
@@ -237,7 +245,7 @@ static int process_fork(struct p9_process *p, const struct p9_share *share,
 
 	if (ret)
 		return ret;
-	/* The next share's process shall not have it. */
+	/* The process of the next share must not have it. */
 	madvise(p->area, sizeof(*p->area), MADV_DONTFORK);
 	return process_answer(p, &t, e);
 }
@@ -322,7 +330,7 @@ int p9_process_save(struct p9_process *p, struct buf *out, struct err *e)
 int p9_process_restore(struct p9_process *p, struct cursor *in, struct err *e)
 {
 	struct p9_turn t = { .kind = P9_RESTORE };
-	struct cursor rest = *in; /* what others have saved behind it, too */
+	struct cursor rest = *in; /* includes the state of devices behind it */
 	int ret = 0;
 
 	while (!ret && cursor_left(&rest)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests about the session and about where fids stand. */
+/* Handlers of requests about the session and about walks. */
 #include "vmm/dev/p9_session.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ int p9_do_attach(struct p9 *p, struct cursor *c, struct p9_out *o)
 	uint32_t id = cursor_u32(c);
 	int ret;
 
-	/* afid, names and a user number: one directory for all. */
+	/* afid, names and a user number are ignored: all get one directory. */
 	if (c->bad)
 		return -EINVAL;
 	ret = put_node_qid(p, p->root, o);
@@ -55,7 +55,7 @@ int p9_do_attach(struct p9 *p, struct cursor *c, struct p9_out *o)
 	return 0;
 }
 
-/* Each request is done before the next one is taken: there is nothing left to flush. */
+/* Does nothing: each request is complete before the next one is taken. */
 int p9_do_flush(struct p9 *p, struct cursor *c, struct p9_out *o)
 {
 	(void)p;
@@ -133,7 +133,7 @@ int p9_do_walk(struct p9 *p, struct cursor *c, struct p9_out *o)
 	if (o->full)
 		ret = ret ? ret : -EMSGSIZE;
 	if (ret == 0 && new_id == f->id && n) {
-		/* The fid itself moves; one that is open may not. */
+		/* The fid itself moves; an open fid must not. */
 		ret = f->fd >= 0 || f->dir ? -EINVAL : 0;
 		if (!ret) {
 			p9_node_put(f->node);
@@ -145,7 +145,7 @@ int p9_do_walk(struct p9 *p, struct cursor *c, struct p9_out *o)
 			p9_node_ref(at);
 	}
 	p9_node_put(at);
-	/* Not all of the way: what was reached is told, and no fid is made (9P, "walk"). */
+	/* A partial walk succeeds with the names walked so far, and creates no fid (9P, "walk"). */
 	if (ret && walked && walked < n && ret != -EMSGSIZE && !o->full)
 		ret = 0;
 	if (!ret) {

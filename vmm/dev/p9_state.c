@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the fids of a session stand, for a snapshot:
+ * The fids of a session for a snapshot:
  *
- *	u32 msize, u32 n, then n times: u32 fid, u8 kind and u64 number of the file (as in its
- *	qid), u16 length and bytes of its path below the shared directory ("": itself)
+ * 	u32 msize, u32 n, then n times: u32 fid, u8 kind and u64 number of the file (as in its
+ * 	qid), u16 length and bytes of its path below the shared directory ("": itself)
  *
- * A path is walked again when it is restored, a name at a time as the guest would. The
- * descriptor of an open file is no state that could be written down.
+ * On restore a path is walked again, one name at a time as the guest would. The descriptor of an
+ * open file is not a state that could be saved.
  */
 #include "vmm/dev/p9_state.h"
 
@@ -19,14 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The path of a node below the root's, which is `root`; NULL: it has none any more. */
+/* Returns the path of a node below the root, whose path is `root`; NULL: it has none any more. */
 static const char *below(const struct p9_node *n, const char *root, char path[PATH_MAX])
 {
 	size_t len = strlen(root);
 	struct stat st;
 
 	p9_link_of(n->p9, n->fd, path, PATH_MAX);
-	/* What was removed has no links left, a directory none either. */
+	/* A removed file or directory has no links left. */
 	if (fstat(n->fd, &st) < 0 || !st.st_nlink || strncmp(path, root, len))
 		return NULL;
 	if (path[len] == '\0' || !strcmp(root, "/"))
@@ -77,7 +77,7 @@ int p9_save(const struct p9 *p, struct buf *out, struct err *e)
 	return ret;
 }
 
-/* From the root, by names that the guest could have used; a reference. */
+/* Walks from the root, by names that the guest could have used. Stores a reference in *out. */
 static int p9_state_walk(struct p9 *p, char *path, struct p9_node **out)
 {
 	struct p9_node *at = p9_node_ref(p->root);

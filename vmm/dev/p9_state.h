@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* p9_state: for a snapshot, where the fids of a shared directory stand. */
+/* p9_state: the fids of a shared directory for a snapshot. */
 #ifndef KVMPROF_VMM_DEV_P9_STATE_H
 #define KVMPROF_VMM_DEV_P9_STATE_H
 
@@ -10,8 +10,9 @@
 struct p9;
 
 /*
- * save() -ENOTSUP: a file is open, or one was removed. restore() finds them by their names; -ENOENT and the
- * like, -ESTALE: one is another file now, -EINVAL.
+ * Saves or restores all fids. p9_save() returns 0, or -errno with *e recorded; -ENOTSUP if a file
+ * is open or was removed. p9_restore() finds the files by name; it returns -ENOENT and the like,
+ * -ESTALE if a name is another file now, or -EINVAL for damaged bytes, and then leaves no fids.
  */
 int p9_save(const struct p9 *p, struct buf *out, struct err *e);
 int p9_restore(struct p9 *p, struct cursor *in, struct err *e);

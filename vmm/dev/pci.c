@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* Behind PORT_PCI_CONFIG. */
+/* Offsets from PORT_PCI_CONFIG. */
 #define ADDRESS_ENABLE 0x80000000u
-#define OFF_RESET 1u /* 0xcf9; Intel chipsets: bit 2 is a reset */
+#define OFF_RESET 1u /* 0xcf9; Intel chipsets: bit 2 resets */
 #define RESET_CPU 0x04u
 #define OFF_DATA 4u
 
-/* The generic host bridge that QEMU's virtual machines show, too; no driver wants it. */
+/* The generic host bridge of QEMU's virtual machines; no driver binds to it. */
 #define BRIDGE_VENDOR 0x1b36u
 #define BRIDGE_DEVICE 0x0008u
 #define CLASS_HOST_BRIDGE 0x0600u
@@ -31,7 +31,7 @@ static uint32_t get32(const uint8_t *config, unsigned int at)
 	return v;
 }
 
-/* The BAR answers where it was put, while memory decoding is on. */
+/* Moves the BAR to its address if memory decoding is on, else removes it. */
 static void place_bar(struct pci *p, const struct pci_function *f)
 {
 	bool on = f->config[PCI_COMMAND] & PCI_COMMAND_MEMORY;
@@ -91,7 +91,7 @@ void pci_config_write(struct pci *p, unsigned int slot, unsigned int off, unsign
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Which slot and register the address means; functions but 0 and buses but 0 are empty. */
+/* Returns the slot of an address. Functions other than 0 and buses other than 0 are empty. */
 static unsigned int slot_of(uint32_t devfn)
 {
 	return devfn & 7 || devfn >> 3 >= PCI_SLOTS ? PCI_SLOTS : devfn >> 3;
@@ -118,7 +118,7 @@ static void port_io(void *dev, uint16_t off, bool write, unsigned int len, uint3
 	struct pci *p = dev;
 
 	if (off >= OFF_DATA) {
-		/* Its registers end at 0xcff. */
+		/* The data registers end at 0xcff. */
 		if (off + len <= OFF_DATA + 4)
 			data_io(p, off - OFF_DATA, write, len, val);
 		return;
@@ -135,7 +135,7 @@ static void port_io(void *dev, uint16_t off, bool write, unsigned int len, uint3
 	}
 }
 
-/* ECAM: 27:20 bus, 19:12 device and function, 11:0 register. The window is bus 0's. */
+/* ECAM: 27:20 bus, 19:12 device and function, 11:0 register. The window covers bus 0. */
 static void ecam_io(void *dev, uint64_t at, bool write, unsigned int len, uint64_t *val)
 {
 	struct pci *p = dev;
@@ -204,7 +204,7 @@ int pci_add(struct pci *p, struct pci_function *f, struct err *e)
 			f->writable[PCI_BAR0 + i] = (uint8_t)(~(f->bar_size - 1) >> 8 * i);
 		put16(f->config, PCI_COMMAND, PCI_COMMAND_MEMORY);
 	}
-	/* Decoding of memory, bus mastering and INTx disabled or not: what a driver sets. */
+	/* Memory decoding, bus mastering and INTx disable: the bits that a driver sets. */
 	put16(f->writable, PCI_COMMAND, 0x0406);
 	f->writable[PCI_INTERRUPT_LINE] = 0xff;
 	p->slot[p->n++] = f;

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* An interrupt comes after so many times the floor, whatever the guest had of the host. */
+/*
+ * An interrupt comes after this many minimum periods at the latest, whatever processor time the
+ * guest had.
+ */
 #define MOST_PUT_OFF 20u
 
 static uint64_t count_ns(uint32_t count)
@@ -21,7 +24,7 @@ static bool periodic(const struct pit_channel *c)
 	return c->mode == 2 || c->mode == 3;
 }
 
-/* Counter value as the guest would read it now. */
+/* Returns the counter value that the guest would read now. */
 static uint16_t count_now(const struct pit_channel *c)
 {
 	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_mono_ns() - c->start_ns) * PIT_HZ /
@@ -31,7 +34,7 @@ static uint16_t count_now(const struct pit_channel *c)
 		return 0;
 	if (periodic(c))
 		return (uint16_t)(c->reload - ticks % c->reload);
-	/* One-shot modes go on counting down through zero. */
+	/* One-shot modes continue counting down through zero. */
 	return (uint16_t)(c->reload - ticks);
 }
 
@@ -47,7 +50,7 @@ static bool output(const struct pit_channel *c)
 	return c->mode == 2 || ticks >= c->reload;
 }
 
-/* Lock held. When does channel 0 interrupt next? */
+/* Computes the time of channel 0's next interrupt. Called with the lock. */
 static void schedule(struct pit *p, uint64_t from)
 {
 	const struct pit_channel *c = &p->ch[0];
@@ -104,7 +107,10 @@ static uint8_t read_count(struct pit_channel *c)
 	return (uint8_t)(high ? v >> 8 : v);
 }
 
-/* A latched count stays until it is read; latching again before that does nothing. */
+/*
+ * Latches the count. A latched count stays until it is read; latching again before that has no
+ * effect.
+ */
 static void latch(struct pit_channel *c)
 {
 	if (c->latched)
@@ -118,7 +124,7 @@ static void command(struct pit *p, uint8_t v)
 	unsigned int n = v >> 6;
 	struct pit_channel *c;
 
-	if (n == 3) /* read-back: latch the counts that are asked for */
+	if (n == 3) /* read-back: latch the requested counts */
 		for (n = 0; n < 3; n++) {
 			if ((v & 2u << n) && !(v & 0x20))
 				latch(&p->ch[n]);
@@ -179,8 +185,8 @@ static void speaker_io(void *dev, uint16_t off, bool write, unsigned int len, ui
 }
 
 /*
- * Lock held, an interrupt is due. How much longer does it wait for a guest that has hardly
- * run since the last one? 0: not at all.
+ * Returns how much longer a due interrupt waits for a guest that has hardly run since the last one;
+ * 0: not at all. Called with the lock.
  */
 static uint64_t too_soon(struct pit *p)
 {
@@ -327,7 +333,7 @@ int pit_restore(void *pit, struct cursor *in, struct err *e)
 		c->low = cursor_u8(in);
 		c->latch = cursor_u16(in);
 		c->reload = cursor_u32(in);
-		/* Longer than the host runs: the same as from its start. */
+		/* A start before the host's boot counts as the host's boot. */
 		c->start_ns = since(cursor_u64(in), now);
 		bad |= c->mode > 5 || c->access < 1 || c->access > 3 || c->reload > 65536;
 	}

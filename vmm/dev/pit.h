@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pit: an 8254 interval timer in the VMM, for hosts where guest ticks are dear.
+ * pit: an 8254 interval timer in the VMM, for hosts where guest ticks are expensive.
  *
- * KVM's in-kernel PIT is the better one wherever ring 0 runs natively. Where it
- * is interpreted, a 250 Hz tick eats half of the guest: this one honours what
- * the guest programs but leaves a shortest time between interrupts, be they
- * periodic or single shots. The counters still read true time, so delay calibration
- * is right; what counts periodic ticks (jiffies) lags. A guest that runs must also have
- * had that much of a processor since the last one: on a busy host it would do nothing but
- * ticks. Channels 0 and 2 and port 0x61; source: Intel 8254 data sheet.
+ * KVM's in-kernel PIT is better wherever ring 0 runs natively. Where ring 0 is interpreted, a 250
+ * Hz tick takes half of the guest's time. This PIT follows the guest's programming but keeps a
+ * minimum time between interrupts, periodic or single. The counters still show true time, so the
+ * guest calibrates delays correctly; counts of periodic ticks (jiffies) fall behind. A running
+ * guest must also have had that much processor time since the last interrupt, because on a busy
+ * host it would process nothing but ticks. Channels 0 and 2 and port 0x61; source: Intel 8254 data
+ * sheet. vCPU threads access the ports; the thread that creates the machine calls the functions.
  */
 #ifndef KVMPROF_VMM_DEV_PIT_H
 #define KVMPROF_VMM_DEV_PIT_H
@@ -26,18 +26,18 @@
 
 struct pit_channel {
 	uint8_t mode;		    /* 0..5 */
-	uint8_t access;		    /* 1 low, 2 high, 3 low then high */
-	bool write_high, read_high; /* next byte of a two-byte access */
+	uint8_t access;		    /* 1: low byte, 2: high byte, 3: low then high */
+	bool write_high, read_high; /* the next byte of a two-byte access is the high one */
 	bool latched;
-	uint8_t low; /* first byte of a two-byte write */
+	uint8_t low; /* low byte of a two-byte write */
 	uint16_t latch;
 	uint32_t reload;   /* 1..65536 */
-	uint64_t start_ns; /* CLOCK_MONOTONIC when counting began */
+	uint64_t start_ns; /* CLOCK_MONOTONIC when counting started */
 };
 
 /*
- * Does the processor that gets the interrupts run (else it sleeps, halted), and how much has
- * it run? Called with the PIT's lock, on its thread. runs NULL: not known.
+ * runs() returns whether the vCPU that gets the interrupts runs (else it is halted), and stores its
+ * processor time in ns. Called with the PIT's lock, on its thread. NULL: not known.
  */
 struct pit_load {
 	bool (*runs)(void *ctx, uint64_t *cpu_ns);
@@ -51,25 +51,35 @@ struct pit {
 	bool running, stop;
 	struct dev_irq irq;
 	struct pit_load load;
-	uint64_t floor_ns; /* shortest time between interrupts; 0: as the guest wants */
+	uint64_t floor_ns; /* minimum time between interrupts; 0: as programmed */
 	struct pit_channel ch[3];
-	bool speaker_gate; /* port 0x61 bit 0: gate of channel 2 */
-	uint64_t next_ns;  /* next interrupt; 0 none */
-	uint64_t last_ns;  /* the one before; 0 none yet */
-	uint64_t last_cpu; /* what load.runs() told at the last one at which the guest ran */
-	uint64_t put_off;  /* how long the next one has waited for the guest to run */
+	bool speaker_gate; /* bit 0 of port 0x61: gate of channel 2 */
+	uint64_t next_ns;  /* time of the next interrupt; 0: none */
+	uint64_t last_ns;  /* time of the previous one; 0: none yet */
+	/*
+	 * Processor time that load.runs() reported at the last interrupt during which the guest
+	 * ran.
+	 */
+	uint64_t last_cpu;
+	uint64_t put_off; /* how long the next interrupt has waited for the guest to run */
 	uint64_t ticks;
 };
 
+/* Initialises *p and adds its ports. Returns 0, or -errno with *e recorded. */
 int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, struct pit_load load,
 	     uint64_t floor_ns, struct err *e);
-/* Its thread: once, from vm_start(); without it no interrupts come. What pthread_create() says. */
+/*
+ * Starts the PIT's thread; called once, by vm_start(). No interrupts come without it. Returns 0, or
+ * -errno with *e recorded.
+ */
 int pit_start(struct pit *p, struct err *e);
+/* Ends the thread and releases *p. */
 void pit_deinit(struct pit *p);
 
 /*
- * For a snapshot (snapshot.h); `pit` is a struct pit. Counters go on from where they
- * are, as if no time had passed.
+ * Save and restore the state for a snapshot (snapshot.h); `pit` is a struct pit. The counters
+ * continue from their saved values, as if no time had passed. Return 0, or -EINVAL with *e
+ * recorded.
  */
 #define PIT_STATE_VERSION 1u
 int pit_save(void *pit, struct buf *out, struct err *e);

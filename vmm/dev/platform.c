@@ -28,8 +28,8 @@ static void kbd_reply(struct platform_state *s, uint8_t byte)
 }
 
 /*
- * Every probe that a driver waits for is answered, with "not there": silence
- * would cost it half a second of polling each.
+ * Answers every probe for which a driver waits with "absent", because no answer would cost the
+ * driver half a second of polling each.
  */
 static void i8042_data(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
 {
@@ -46,13 +46,13 @@ static void i8042_data(void *dev, uint16_t off, bool write, unsigned int len, ui
 		if (s->kbd_command == KBD_WRITE_CTR)
 			s->kbd_ctr = (uint8_t)*val;
 		else if (s->kbd_command == KBD_AUX_LOOP)
-			kbd_reply(s, KBD_AUX_ABSENT); /* a port would send the byte back */
+			kbd_reply(s, KBD_AUX_ABSENT); /* a real port would return the byte */
 		s->kbd_command = 0;
 	}
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* With the lock. */
+/* Executes a command. Called with the lock. */
 static void i8042_execute(struct platform_state *s, uint8_t command)
 {
 	s->kbd_command = 0;
@@ -99,7 +99,7 @@ static uint8_t bcd(int v)
 	return (uint8_t)(v / 10 << 4 | v % 10);
 }
 
-/* MC146818 registers; time in UTC, BCD, 24 h, never updating while it is read. */
+/* MC146818 registers; time in UTC, BCD, 24 h, never updating during a read. */
 static uint8_t cmos_read(uint8_t reg)
 {
 	time_t now = time(NULL);
@@ -147,7 +147,7 @@ static void cmos_io(void *dev, uint16_t off, bool write, unsigned int len, uint3
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* With the lock; does it ask for power off? */
+/* Writes a PM1 register. Returns whether the write requests power off. Called with the lock. */
 static bool pm1_write(struct platform_state *s, uint16_t *r, uint32_t val)
 {
 	if (r == &s->pm1_status)
@@ -169,7 +169,7 @@ static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, ui
 	pthread_mutex_lock(&p->lock);
 	if (!write) {
 		*val = r == &s->pm1_control ? *r | PM1_SCI_EN : *r;
-		*val >>= 8 * (off & 1); /* the upper half by itself */
+		*val >>= 8 * (off & 1); /* upper half of the register */
 	} else if (len >= 2) {		/* the fields that matter are in the upper byte */
 		end = pm1_write(s, r, *val);
 	}
@@ -204,7 +204,10 @@ int platform_init(struct platform *p, struct bus *bus, struct dev_power power)
 	memset(p, 0, sizeof(*p));
 	p->power = power;
 	pthread_mutex_init(&p->lock, NULL);
-	/* The first gmtime_r(3) of a process opens /etc/localtime, which a vCPU's thread may not: see cmos_read(). */
+	/*
+	 * The first gmtime_r(3) of a process opens /etc/localtime, which a vCPU's thread must not
+	 * do: see cmos_read().
+	 */
 	tzset();
 	for (size_t i = 0; i < ARRAY_SIZE(ports); i++) {
 		int ret =

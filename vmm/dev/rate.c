@@ -18,7 +18,10 @@ uint64_t rate_next_ns(const struct rate *r)
 	return r->bytes_ns > r->operations_ns ? r->bytes_ns : r->operations_ns;
 }
 
-/* Takes tokens from a bucket. A full one counts as empty since RATE_BURST_NS, the time that it takes to fill it. */
+/*
+ * Takes tokens from a bucket. A full one is treated as empty since RATE_BURST_NS, the time that
+ * filling it takes.
+ */
 static void rate_take_tokens(uint64_t *empty_ns, uint64_t now_ns, uint64_t amount,
 			     uint64_t each_second)
 {

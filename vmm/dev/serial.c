@@ -37,7 +37,7 @@ static void update_irq(struct serial *s)
 	/* OUT2 gates the interrupt line on a PC. */
 	int level = cause(s) != IIR_NONE && (s->mcr & MCR_OUT2);
 
-	/* Only edges are worth an ioctl: most bytes change nothing. */
+	/* Only a change needs an ioctl: most bytes change nothing. */
 	if (level != s->level) {
 		s->level = level;
 		s->irq.set(s->irq.ctx, IRQ_SERIAL, level);

@@ -2,9 +2,10 @@
 /*
  * serial: a 16550A UART, the guest's console.
  *
- * Output is handed on byte by byte; input comes from serial_input(). The
- * transmitter is always empty, so a THRE interrupt follows each write at once.
- * Source: National Semiconductor PC16550D data sheet, 8.0 "Registers".
+ * Output is passed on byte by byte; input comes from serial_input(). The transmitter is always
+ * empty, so a THRE interrupt follows each write at once. Source: National Semiconductor PC16550D
+ * data sheet, 8.0 "Registers". vCPU threads access the ports; the thread that creates the machine
+ * calls the functions, unless stated otherwise.
  */
 #ifndef KVMPROF_VMM_DEV_SERIAL_H
 #define KVMPROF_VMM_DEV_SERIAL_H
@@ -23,29 +24,33 @@
 struct serial {
 	pthread_mutex_t lock;
 	struct dev_irq irq;
-	void (*out)(void *ctx, uint8_t byte); /* called with the lock held */
+	void (*out)(void *ctx, uint8_t byte); /* called on the vCPU's thread, with the lock held */
 	void *ctx;
 	uint8_t ier, lcr, mcr, scr, fcr, dll, dlm;
 	bool thre_pending;
-	int level; /* what the line was last set to */
+	int level; /* last level of the interrupt line */
 	uint8_t rx[SERIAL_FIFO];
 	unsigned int rx_head, rx_n;
 	uint64_t bytes_out;
 };
 
+/*
+ * Initialises *s and adds its ports. out(ctx, byte) gets the output. Returns as bus_add().
+ * serial_deinit() releases it.
+ */
 int serial_init(struct serial *s, struct bus *bus, struct dev_irq irq,
 		void (*out)(void *ctx, uint8_t byte), void *ctx);
 void serial_deinit(struct serial *s);
 
 /*
- * For a snapshot (snapshot.h); `serial` is a struct serial. The interrupt controller has
- * the level of its line.
+ * Save and restore the state for a snapshot (snapshot.h); `serial` is a struct serial. The
+ * interrupt controller restores the level of the line. Return 0, or -EINVAL with *e recorded.
  */
 #define SERIAL_STATE_VERSION 1u
 int serial_save(void *serial, struct buf *out, struct err *e);
 int serial_restore(void *serial, struct cursor *in, struct err *e);
 
-/* Queue bytes for the guest; returns how many found room. Any thread. */
+/* Queues bytes for the guest. Returns how many found room. Any thread may call it. */
 size_t serial_input(struct serial *s, const uint8_t *data, size_t len);
 
 #endif

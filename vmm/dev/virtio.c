@@ -2,13 +2,13 @@
 /*
  * The split virtqueue (VIRTIO 1.2, 2.7), device side:
  *
- *	descriptor	addr (8)  len (4)  flags (2)  next (2)
- *	available ring	flags (2)  idx (2)  ring (2)*size  used_event (2)
- *	used ring	flags (2)  idx (2)  {id (4) len (4)}*size  avail_event (2)
+ * 	descriptor	addr (8)  len (4)  flags (2)  next (2)
+ * 	available ring	flags (2)  idx (2)  ring (2)*size  used_event (2)
+ * 	used ring	flags (2)  idx (2)  {id (4) len (4)}*size  avail_event (2)
  *
- * All of it lies in guest RAM and changes while we look: an index or descriptor is copied
- * once and the copy is checked and used. Whatever address comes out of it goes through
- * gmem_ptr(). A chain has no more steps than a queue has descriptors, so loops end.
+ * All of it is in guest RAM and may change at any time: an index or descriptor is copied once, and
+ * the copy is checked and used. Every address in it goes through gmem_ptr(). A chain has no more
+ * steps than a queue has descriptors, so loops end.
  */
 #include "vmm/dev/virtio.h"
 
@@ -21,7 +21,7 @@
 #define DESC_INDIRECT 4u
 #define AVAIL_NO_INTERRUPT 1u
 #define USED_NO_NOTIFY 1u
-#define AVAIL_RING 4u /* offsets of the rings behind flags and index */
+#define AVAIL_RING 4u /* offsets of the rings after flags and index */
 #define USED_RING 4u
 #define USED_ENTRY 8u
 
@@ -32,7 +32,7 @@
 
 #define CHAIN_MAX_BYTES (UINT64_C(1) << 30)
 
-/* Bits of the status that only a reset clears. */
+/* Status bits that only a reset clears. */
 #define STICKY (VIRTIO_NEEDS_RESET | VIRTIO_FEATURES_OK | VIRTIO_DRIVER_OK)
 
 #define OFFERED_ALWAYS (VIRTIO_F_VERSION_1 | VIRTIO_F_INDIRECT_DESC | VIRTIO_F_EVENT_IDX)
@@ -82,14 +82,17 @@ void virtio_fail(struct virtio *d)
 	atomic_fetch_add_explicit(&d->bad, 1, memory_order_relaxed);
 	if (atomic_exchange(&d->failed, true))
 		return;
-	/* 2.1.2: told by a configuration change where the driver is there already. */
+	/* 2.1.2: reported by a configuration change if the driver is active. */
 	if (atomic_fetch_or(&d->status, VIRTIO_NEEDS_RESET) & VIRTIO_DRIVER_OK)
 		virtio_interrupt(d, UINT32_MAX);
 }
 
 /* -- the rings ------------------------------------------------------------------- */
 
-/* A 16-bit field of a ring; -EFAULT outside RAM. Rings are aligned, so it is read at once. */
+/*
+ * Reads a 16-bit field of a ring. Returns -EFAULT outside of RAM. Rings are aligned, so the read is
+ * atomic.
+ */
 static int load16(const struct virtio *d, uint64_t gpa, uint16_t *out)
 {
 	const uint16_t *p = gmem_ptr(d->mem, gpa, 2);
@@ -115,7 +118,7 @@ static bool virtio_has(const struct virtio *d, uint64_t feature)
 	return d->agreed & feature;
 }
 
-/* One buffer; device-readable ones come first (2.7.4.2). */
+/* Adds one buffer; device-readable ones come first (2.7.4.2). */
 static int add_buffer(const struct virtio *d, struct virtio_chain *c, const struct desc *desc)
 {
 	bool in = desc->flags & DESC_WRITE;
@@ -125,7 +128,7 @@ static int add_buffer(const struct virtio *d, struct virtio_chain *c, const stru
 
 	if (n == VIRTIO_MAX_IOV || (!in && c->nin))
 		return -EINVAL;
-	p = gmem_ptr(d->mem, desc->addr, desc->len); /* NULL for length 0, too */
+	p = gmem_ptr(d->mem, desc->addr, desc->len); /* also NULL for length 0 */
 	if (!p || desc->len > CHAIN_MAX_BYTES - *sum)
 		return -EINVAL;
 	*sum += desc->len;
@@ -138,8 +141,8 @@ static int add_buffer(const struct virtio *d, struct virtio_chain *c, const stru
 }
 
 /*
- * The chain that begins at `head` of a table. Called again for an indirect table, which
- * may not lead to another one.
+ * Walks the chain that begins at `head` of a table. Calls itself for an indirect table, which must
+ * not lead to another one.
  */
 static int virtq_walk(const struct virtio *d, uint64_t table, uint32_t entries, uint32_t head,
 		      bool indirect, struct virtio_chain *c)
@@ -169,13 +172,15 @@ static int virtq_walk(const struct virtio *d, uint64_t table, uint32_t entries, 
 	return -EINVAL; /* a loop */
 }
 
-/* With the lock: ask to be notified once the available index passes this one (2.7.10). */
+/*
+ * Requests a notification once the available index passes this one (2.7.10). Called with the lock.
+ */
 static int set_event(const struct virtio *d, const struct virtio_queue *q, uint16_t index)
 {
 	return store16(d, q->used + USED_RING + (uint64_t)q->size * USED_ENTRY, index);
 }
 
-/* With the lock: 1, 0 when there is none, -EINVAL for nonsense. */
+/* Returns 1, 0 if there is no chain, or -EINVAL for an invalid one. Called with the lock. */
 static int virtq_pop(const struct virtio *d, struct virtio_queue *q, struct virtio_chain *c)
 {
 	uint16_t idx, n, head;
@@ -183,7 +188,9 @@ static int virtq_pop(const struct virtio *d, struct virtio_queue *q, struct virt
 	if (load16(d, q->avail + 2, &idx))
 		return -EINVAL;
 	if (idx == q->next_avail && virtio_has(d, VIRTIO_F_EVENT_IDX) && !q->quiet) {
-		/* Look again: the next one may have come before the driver saw that. */
+		/*
+		 * Check again: a chain may have been added before the driver saw the event index.
+		 */
 		if (set_event(d, q, q->next_avail))
 			return -EINVAL;
 		atomic_thread_fence(memory_order_seq_cst);
@@ -194,8 +201,9 @@ static int virtq_pop(const struct virtio *d, struct virtio_queue *q, struct virt
 	if (!n)
 		return 0;
 	/*
-	 * A chain has a descriptor of the queue until it comes back: what is available and what
-	 * is in flight are no more than those. It bounds what a device model keeps of requests.
+	 * A chain occupies a descriptor of the queue until it is returned, so available chains and
+	 * chains in flight are at most that many. This limits what a device model stores of
+	 * requests.
 	 */
 	if (n > q->size - q->inflight ||
 	    load16(d, q->avail + AVAIL_RING + 2 * (uint64_t)(q->next_avail % q->size), &head))
@@ -241,14 +249,18 @@ void virtio_quiet(struct virtio *d, unsigned int qi, bool on)
 			ret = set_event(d, q, (uint16_t)(q->next_avail - on));
 		else
 			ret = store16(d, q->used, on ? USED_NO_NOTIFY : 0);
-		atomic_thread_fence(memory_order_seq_cst); /* before the caller looks again */
+		/* Before the caller checks the queue again. */
+		atomic_thread_fence(memory_order_seq_cst);
 	}
 	pthread_mutex_unlock(&q->lock);
 	if (ret)
 		virtio_fail(d);
 }
 
-/* Does the driver want to hear of what is used up to next_used? -EFAULT outside RAM. */
+/*
+ * Returns whether the driver wants an interrupt for entries up to next_used, or -EFAULT outside of
+ * RAM.
+ */
 static int wants_interrupt(const struct virtio *d, struct virtio_queue *q)
 {
 	uint16_t v, old = q->signalled;
@@ -258,7 +270,7 @@ static int wants_interrupt(const struct virtio *d, struct virtio_queue *q)
 		return load16(d, q->avail, &v) ? -EFAULT : !(v & AVAIL_NO_INTERRUPT);
 	if (load16(d, q->avail + AVAIL_RING + 2 * (uint64_t)q->size, &v))
 		return -EFAULT;
-	/* vring_need_event() of 2.7.10: did the index just pass the event? */
+	/* vring_need_event() of 2.7.10: has the index just passed the event? */
 	return (uint16_t)(q->next_used - v - 1) < (uint16_t)(q->next_used - old);
 }
 
@@ -272,8 +284,9 @@ static int virtq_push(const struct virtio *d, struct virtio_queue *q, uint16_t h
 		       sizeof(entry)))
 		return -EFAULT;
 	q->next_used++;
-	q->inflight--; /* before the driver sees it: it may make it available again at once */
-	if (store16(d, q->used + 2, q->next_used)) /* a release: behind the entry */
+	/* Before the driver sees the entry, because it may reuse the chain at once. */
+	q->inflight--;
+	if (store16(d, q->used + 2, q->next_used)) /* a release, after the entry */
 		return -EFAULT;
 	atomic_thread_fence(memory_order_seq_cst); /* before the driver's wish is read */
 	return wants_interrupt(d, q);
@@ -295,7 +308,7 @@ bool virtio_push(struct virtio *d, unsigned int qi, uint16_t head, uint32_t writ
 	return ret > 0;
 }
 
-/* -- what the driver sets up ------------------------------------------------------ */
+/* -- setup by the driver ---------------------------------------------------------------------- */
 
 static uint64_t offered(const struct virtio *d)
 {
@@ -320,7 +333,7 @@ void virtio_features_write(struct virtio *d, uint32_t word, uint32_t bits)
 
 static void virtio_reset_device(struct virtio *d)
 {
-	/* From here on virtio_pop() gives nothing and virtio_push() does nothing. */
+	/* From here on virtio_pop() returns nothing and virtio_push() does nothing. */
 	atomic_store(&d->status, 0);
 	if (d->ops->reset)
 		d->ops->reset(d);
@@ -335,7 +348,7 @@ static void virtio_reset_device(struct virtio *d)
 		pthread_mutex_unlock(&q->lock);
 	}
 	d->agreed = 0;
-	/* One that failed until ops->reset() came back failed before the reset. */
+	/* A failure before ops->reset() returned belongs to the time before the reset. */
 	atomic_store(&d->status, 0);
 	atomic_store(&d->failed, false);
 }
@@ -347,7 +360,7 @@ static bool features_fit(const struct virtio *d)
 
 static void virtio_begin(struct virtio *d)
 {
-	if (!(atomic_load(&d->status) & VIRTIO_FEATURES_OK)) /* out of order: 3.1.1 */
+	if (!(atomic_load(&d->status) & VIRTIO_FEATURES_OK)) /* wrong order: 3.1.1 */
 		virtio_fail(d);
 	else if (d->ops->activate)
 		d->ops->activate(d, d->agreed);
@@ -365,8 +378,8 @@ void virtio_set_status(struct virtio *d, uint8_t status)
 		if (!(old & VIRTIO_FEATURES_OK) && !features_fit(d))
 			status &= (uint8_t)~VIRTIO_FEATURES_OK;
 		/*
-		 * Ours to set and, by a reset only, to clear; nor does the driver take these back. A
-		 * device's thread may find that it has failed meanwhile.
+		 * Only we set these bits, only a reset clears them, and the driver cannot take them
+		 * back. A device's thread may mark the device as failed meanwhile.
 		 */
 		while (!atomic_compare_exchange_weak(&d->status, &old, status | (old & STICKY)))
 			;
@@ -409,7 +422,7 @@ void virtio_queue_enable(struct virtio *d, unsigned int qi)
 
 static void virtio_kick(struct virtio *d, unsigned int q)
 {
-	/* A reset on another vCPU waits until the model has seen to it. */
+	/* A reset on another vCPU waits until the model has finished. */
 	pthread_rwlock_rdlock(&d->running);
 	if (q < d->nqueues && is_running(d) && d->queue[q].enabled)
 		d->ops->kick(d, q);
@@ -539,7 +552,7 @@ int virtio_restore(struct virtio *d, struct cursor *in, struct err *e)
 	return 0;
 }
 
-/* One direction at a time: iov[0, n), `to` is the guest's memory. */
+/* Copies in one direction: between iov[0, n) and buf; `to`: to the guest's memory. */
 static size_t chain_copy(const struct iovec *iov, unsigned int n, size_t off, uint8_t *buf,
 			 size_t len, bool to)
 {
@@ -574,6 +587,6 @@ size_t virtio_chain_read(const struct virtio_chain *c, size_t off, void *dst, si
 
 size_t virtio_chain_write(const struct virtio_chain *c, size_t off, const void *src, size_t len)
 {
-	/* It is only read. */
+	/* buf is only read. */
 	return chain_copy(c->iov + c->nout, c->nin, off, (uint8_t *)(uintptr_t)src, len, true);
 }

@@ -14,7 +14,8 @@
 
 struct virtio_9p {
 	struct virtio d;
-	struct p9_process *p9; /* the thread's, or while it is not busy the resetting vCPU's */
+	/* Used by the thread, or by a resetting vCPU while the thread is idle. */
+	struct p9_process *p9;
 	char name[VIRTIO_9P_TAG_MAX + 8]; /* NAME_PREFIX, then the tag */
 	void (*ended)(void *ctx, const char *tag, const char *how);
 	void *ended_ctx;
@@ -39,8 +40,8 @@ static void virtio_9p_ended(struct virtio_9p *v)
 }
 
 /*
- * A driver that gets no answer waits for good (Linux does not look for NEEDS_RESET): without the process
- * each request fails with EIO. The length of the answer.
+ * Returns an error reply, and its length, if the process is gone: a driver that gets no reply waits
+ * forever (Linux ignores NEEDS_RESET), so each request fails with EIO.
  */
 static size_t virtio_9p_refuse(struct virtio_9p *v, size_t len, uint8_t answer[P9_ERROR_LEN])
 {
@@ -54,7 +55,7 @@ static size_t virtio_9p_refuse(struct virtio_9p *v, size_t len, uint8_t answer[P
 	return p9_error(p9_process_request(v->p9), len, EIO, answer);
 }
 
-/* The driver has put a request into one chain with the room for its answer. */
+/* Answers the request in the current chain, which also has the room for the reply. */
 static bool virtio_9p_answer(struct virtio_9p *v)
 {
 	struct virtio_chain *c = &v->chain;
@@ -132,7 +133,7 @@ static void virtio_9p_drain(struct virtio *d)
 	pthread_mutex_unlock(&v->lock);
 }
 
-/* While it is not busy, nobody else uses the session. */
+/* While the thread is not busy, nothing else uses the session. */
 static void virtio_9p_reset(struct virtio *d)
 {
 	struct virtio_9p *v = of(d);
@@ -146,7 +147,7 @@ static void virtio_9p_reset(struct virtio *d)
 	pthread_mutex_unlock(&v->lock);
 }
 
-/* Both while the thread has nothing to do: after drain(), and before the device runs. */
+/* Save and restore, while the thread is idle: after drain(), and before the device runs. */
 static int virtio_9p_save(struct virtio *d, struct buf *out, struct err *e)
 {
 	return p9_process_save(of(d)->p9, out, e);
@@ -164,7 +165,7 @@ static void virtio_9p_destroy(struct virtio *d)
 	if (v->started) {
 		pthread_mutex_lock(&v->lock);
 		v->quit = true;
-		if (v->busy) /* nobody waits for that answer, which may never come */
+		if (v->busy) /* nothing waits for that reply, which may never come */
 			p9_process_kill(v->p9);
 		pthread_cond_broadcast(&v->changed);
 		pthread_mutex_unlock(&v->lock);

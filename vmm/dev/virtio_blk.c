@@ -39,38 +39,44 @@
 #define CONFIG_ZEROES_UNMAP 56u
 #define CONFIG_LEN 60u
 
-/* log2 of the sectors of a page of the host: smaller writes cost it a read. */
+/* log2 of the sectors in a page of the host: smaller writes cost the host a read. */
 #define PHYSICAL_EXP 3u
 
 #define THREADS 4u
 /*
- * Chains of one notification that are taken on the vCPU's thread: other vCPUs could add
- * more for ever, and this one has to come back to the guest.
+ * Maximum number of chains of one notification that the vCPU's thread takes: other vCPUs could keep
+ * adding more, and this one has to return to the guest.
  */
 #define KICK_CHAINS (4u * VIRTIO_QUEUE_SIZE)
-/* Bytes that one notification may copy on the vCPU's thread; others can run meanwhile. */
+/*
+ * Maximum bytes that one notification copies on the vCPU's thread; other requests can run
+ * meanwhile.
+ */
 #define KICK_BYTES (1u << 20)
-/* A request of which copying takes longer than waking a thread that helps with the next one. */
+/*
+ * A request of this size takes longer to copy than waking another thread to help with the next one.
+ */
 #define SHARE_BYTES (1u << 16)
 
 struct virtio_blk {
 	struct virtio d;
-	struct blk_target target; /* write_through: chosen when the driver is ready, or asks */
+	/* write_through is set when the driver is ready, or when it changes the cache mode */
+	struct blk_target target;
 	struct dev_io io;
-	struct virtio_poll *poll; /* NULL: who brings a request is asked for at each notification */
-	uint8_t config[CONFIG_LEN]; /* as made */
+	struct virtio_poll *poll;   /* NULL: the vCPU of each request must be known */
+	uint8_t config[CONFIG_LEN]; /* initial contents */
 	unsigned int index;
 	pthread_t thread[THREADS];
 	unsigned int threads;
 	unsigned int vcpus;
-	pthread_mutex_t lock;		   /* what follows */
-	pthread_cond_t work, idle;	   /* there is some; none is left */
-	struct blk_request *first, **last; /* those that wait, oldest first */
-	bool again[VIRTIO_BLK_MAX_QUEUES]; /* a thread shall go on taking from it */
+	pthread_mutex_t lock;		   /* protects the members below */
+	pthread_cond_t work, idle;	   /* work has arrived; none is left */
+	struct blk_request *first, **last; /* waiting requests, oldest first */
+	bool again[VIRTIO_BLK_MAX_QUEUES]; /* a thread must continue with this queue */
 	struct rate rate;
-	pthread_cond_t sooner; /* those that wait for their time need not: hurry, ending */
-	unsigned int hurry;    /* who waits until it is idle */
-	unsigned int working;  /* threads */
+	pthread_cond_t sooner; /* ends waits for the limit: hurry, ending */
+	unsigned int hurry;    /* number of threads that wait for the device to be idle */
+	unsigned int working;  /* number of busy threads */
 	bool ending;
 	atomic_uint_fast64_t requests[IO_TYPES], bytes[IO_TYPES], errors;
 };
@@ -103,7 +109,7 @@ static void virtio_blk_finish(struct virtio_blk *b, const struct blk_request *r,
 		atomic_fetch_add_explicit(&b->requests[type], 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&b->bytes[type], r->bytes, memory_order_relaxed);
 	}
-	/* The record first: who sees the guest's end of it finds it there. */
+	/* The record comes first, so that a reader that sees the guest's completion finds it. */
 	if (type >= 0 && b->io.done) {
 		rec.complete_ns = clock_mono_ns();
 		b->io.done(b->io.ctx, &rec);
@@ -134,7 +140,7 @@ static void virtio_blk_acknowledged(struct virtio *d)
 	b->io.done(b->io.ctx, &rec);
 }
 
-/* The next request of queue q; false when there is none. */
+/* Takes the next request of queue q. Returns false if there is none. */
 static bool blk_pop(struct virtio_blk *b, unsigned int q, struct blk_request *r,
 		    struct virtio_chain *c)
 {
@@ -176,7 +182,7 @@ static void go_on_taking(struct virtio_blk *b, unsigned int q)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* With the lock: a queue to take from, or -1. */
+/* Returns a queue to continue with, or -1. Called with the lock. */
 static int queue_to_take(struct virtio_blk *b)
 {
 	for (unsigned int q = 0; q < b->d.nqueues; q++)
@@ -187,12 +193,15 @@ static int queue_to_take(struct virtio_blk *b)
 	return -1;
 }
 
-/* Waits, with the lock, until the limit lets this request begin, unless somebody waits for the device. */
+/*
+ * Waits until the limit allows this request, unless a thread waits for the device to be idle.
+ * Called with the lock.
+ */
 static void blk_wait_turn(struct virtio_blk *b, const struct blk_request *r)
 {
 	uint64_t now = clock_mono_ns(), at = rate_next_ns(&b->rate);
 
-	/* Before it waits, so that the next thread waits for this one's bytes, too. */
+	/* Taken before the wait, so that the next thread waits for these bytes, too. */
 	rate_take(&b->rate, now > at ? now : at, r->bytes);
 	while (now < at && !b->hurry && !b->ending) {
 		thread_cond_wait_until(&b->sooner, &b->lock, at);
@@ -200,7 +209,7 @@ static void blk_wait_turn(struct virtio_blk *b, const struct blk_request *r)
 	}
 }
 
-/* Requests that a notification left in the queue; their token is lost. */
+/* Executes requests that a notification left in the queue; their token is lost. */
 static void take_rest(struct virtio_blk *b, unsigned int q)
 {
 	struct virtio_chain c;
@@ -219,7 +228,7 @@ static void take_rest(struct virtio_blk *b, unsigned int q)
 	go_on_taking(b, q);
 }
 
-/* With the lock: the oldest of those that wait, or NULL. */
+/* Returns the oldest waiting request, or NULL. Called with the lock. */
 static struct blk_request *dequeue(struct virtio_blk *b)
 {
 	struct blk_request *r = b->first;
@@ -284,7 +293,7 @@ static void virtio_blk_drain(struct virtio *d)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* With the lock: forget what has not begun. */
+/* Discards waiting requests. Called with the lock. */
 static void drop_waiting(struct virtio_blk *b)
 {
 	for (struct blk_request *r = dequeue(b); r; r = dequeue(b))
@@ -292,11 +301,11 @@ static void drop_waiting(struct virtio_blk *b)
 	memset(b->again, 0, sizeof(b->again));
 }
 
-/* -- what virtio calls ---------------------------------------------------------------- */
+/* -- called by virtio ------------------------------------------------------------------------- */
 
 /*
- * Carry r out on this thread; hand it to the other threads if it would wait, or if it takes
- * *bytes, to which its own are added, beyond KICK_BYTES. bytes NULL: no limit.
+ * Executes r on this thread. Passes it to the other threads if it would wait, or if its bytes,
+ * added to *bytes, exceed KICK_BYTES. bytes NULL: no limit.
  */
 static void run_or_enqueue(struct virtio_blk *b, struct blk_request *r, uint64_t *bytes)
 {
@@ -312,7 +321,10 @@ static void run_or_enqueue(struct virtio_blk *b, struct blk_request *r, uint64_t
 		virtio_blk_finish(b, r, status);
 }
 
-/* The thread that was woken has begun, or not (the host is busy): what is left is done here. */
+/*
+ * Executes what is left of a shared batch, whether or not the thread that was woken has begun (the
+ * host may be busy).
+ */
 static void help(struct virtio_blk *b, uint64_t *bytes)
 {
 	for (;;) {
@@ -330,13 +342,13 @@ static void help(struct virtio_blk *b, uint64_t *bytes)
 }
 
 /*
- * Large requests are shared with the other threads: each goes to them once there is a
- * next one, and the last is carried out here meanwhile.
+ * Shares large requests with the other threads: each one is passed to them once there is a next
+ * one, and the last one is executed here meanwhile.
  */
 static void blk_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_blk *b = blk_of(d);
-	struct virtio_chain chain[2]; /* of the one that is kept, and of the one that is taken */
+	struct virtio_chain chain[2]; /* of the request that is kept, and of the one just taken */
 	struct blk_request request[2];
 	uint64_t token = 0, bytes = 0, now = b->io.done ? clock_mono_ns() : 0;
 	unsigned int i, slot = 0;
@@ -371,7 +383,7 @@ static void blk_kick(struct virtio *d, unsigned int q)
 		virtio_poll_kicked(b->poll, q);
 }
 
-/* On the polling thread. */
+/* Takes and executes requests of queue q. Called on the polling thread. */
 static unsigned int virtio_blk_serve(struct virtio *d, unsigned int q)
 {
 	struct virtio_blk *b = blk_of(d);
@@ -384,7 +396,7 @@ static unsigned int virtio_blk_serve(struct virtio *d, unsigned int q)
 	return n;
 }
 
-/* Without FLUSH the driver can't ask for it, so that each write has to be kept (5.2.6.2). */
+/* Without FLUSH the driver cannot request one, so each write must be made durable (5.2.6.2). */
 static void choose_cache(struct virtio_blk *b, uint64_t agreed)
 {
 	b->target.write_through =
@@ -407,7 +419,10 @@ static void blk_reset(struct virtio *d)
 	d->config[CONFIG_WRITEBACK] = 1;
 }
 
-/* One byte is the driver's, and only if it took the feature: the others are as they were. */
+/*
+ * Only one byte belongs to the driver, and only if it accepted the feature: the others are
+ * restored.
+ */
 static void config_written(struct virtio *d, unsigned int off, unsigned int len)
 {
 	struct virtio_blk *b = blk_of(d);
@@ -454,12 +469,15 @@ static int virtio_blk_start(struct virtio *d, struct err *e)
 		ret = thread_start(&b->thread[b->threads], THREAD_DISK, work, b);
 	if (ret)
 		return err_set(e, ret, "%s: cannot start a thread: %s", d->name, strerror(ret));
-	/* A thread that polls would find requests before the limit lets them begin. */
+	/* A polling thread would find requests before the limit allows them. */
 	return b->io.done || rate_is_limited(&b->rate) ? 0
 						       : virtio_poll_create(&b->poll, &polled, e);
 }
 
-/* Counters begin at 0 in each run, and the cache's mode is in config: nothing is to be saved. */
+/*
+ * Nothing is saved for a snapshot: counters begin at 0 in each run, and the cache mode is in
+ * config.
+ */
 static const struct virtio_ops ops = {
 	.start = virtio_blk_start,
 	.kick = blk_kick,

@@ -7,10 +7,10 @@
 
 #define HEADER 16u
 #define SEGMENT 16u
-/* Flag of a WRITE_ZEROES segment: the sectors may be given up. */
+/* Flag of a WRITE_ZEROES segment: the sectors may be deallocated. */
 #define SEGMENT_UNMAP 1u
 
-/* Drop len bytes from the beginning; they are there. */
+/* Drops the first len bytes, which must exist. */
 static void virtio_blk_request_skip(struct iovec **iov, unsigned int *n, size_t len)
 {
 	while (len) {
@@ -131,7 +131,7 @@ static int get_id(const struct blk_request *r, const struct blk_target *t)
 	return IO_OK;
 }
 
-/* All segments are checked before the first one is carried out. */
+/* Discards all segments. They are checked before the first one is executed. */
 static int give_up(struct blk_request *r, const struct blk_target *t)
 {
 	uint8_t bytes[BLK_MAX_SEGMENTS * SEGMENT];

@@ -14,11 +14,11 @@ enum { QUEUE_RECEIVE, QUEUE_TRANSMIT, QUEUES };
 #define CONFIG_EMERG 8u
 #define CONFIG_LEN 12u
 
-/* Bytes typed that the guest has given no buffers for yet. */
+/* Maximum bytes typed for which the guest has not provided buffers yet. */
 #define INPUT_MAX 1024u
-/* Bytes of one piece of output; Linux writes at most a page. */
+/* Maximum bytes of one piece of output; Linux writes at most a page. */
 #define OUTPUT_MAX (1u << 20)
-/* Bytes of one notification that are put out on the vCPU's thread, and the last piece. */
+/* Bytes of one notification that are written on the vCPU's thread, before the last piece. */
 #define KICK_BYTES (1u << 16)
 
 struct virtio_console {
@@ -26,12 +26,12 @@ struct virtio_console {
 	struct virtio_rest rest;
 	void (*put)(void *ctx, uint8_t byte);
 	void *ctx;
-	pthread_mutex_t lock; /* input; held while the receive queue is worked on */
+	pthread_mutex_t lock; /* protects the input; held while the receive queue is used */
 	uint8_t input[INPUT_MAX];
 	size_t n;
 };
 
-/* With the lock: as much of the input as there are buffers for. */
+/* Delivers as much of the input as there are buffers for. Called with the lock. */
 static void deliver(struct virtio_console *c)
 {
 	struct virtio_chain chain;
@@ -92,7 +92,10 @@ static void virtio_console_kick(struct virtio *d, unsigned int q)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Nobody has the lock once we had it, and what comes then finds no queue. */
+/*
+ * After this thread has had the lock, no other thread uses the queue, because virtio_pop() returns
+ * nothing.
+ */
 static void virtio_console_reset(struct virtio *d)
 {
 	struct virtio_console *c = (struct virtio_console *)d;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Registers, 4.2.2. All are 4 bytes wide and aligned, but for the config space. */
+/* Registers, 4.2.2. All are 4 bytes wide and aligned, except for the config space. */
 enum {
 	REG_MAGIC = 0x000,
 	REG_VERSION = 0x004,
@@ -32,7 +32,7 @@ enum {
 	REG_QUEUE_AVAIL_HIGH = 0x094,
 	REG_QUEUE_USED_LOW = 0x0a0,
 	REG_QUEUE_USED_HIGH = 0x0a4,
-	REG_SHM_LEN_LOW = 0x0b0, /* to 0x0bc: there is no shared memory, all ones */
+	REG_SHM_LEN_LOW = 0x0b0, /* up to 0x0bc: no shared memory, all ones */
 	REG_SHM_BASE_HIGH = 0x0bc,
 	REG_CONFIG_GENERATION = 0x0fc,
 	REG_CONFIG = 0x100
@@ -47,14 +47,17 @@ struct virtio_mmio {
 	struct virtio *d;
 	struct dev_irq irq;
 	unsigned int line;
-	pthread_mutex_t lock; /* registers; not the next one's */
+	pthread_mutex_t lock; /* protects the registers; not the members that irq_lock protects */
 	uint32_t features_sel, driver_features_sel, queue_sel;
 	pthread_mutex_t irq_lock;
-	uint32_t status; /* of interrupts */
+	uint32_t status; /* interrupt status */
 	int level;
 };
 
-/* With irq_lock. The controller takes the rising edge: fall and rise while there is a cause. */
+/*
+ * Sets the interrupt line. The controller detects rising edges, so the line falls and rises while
+ * there is a cause. Called with irq_lock.
+ */
 static void set_line(struct virtio_mmio *m)
 {
 	if (m->level)
@@ -64,14 +67,17 @@ static void set_line(struct virtio_mmio *m)
 		m->irq.set(m->irq.ctx, m->line, 1);
 }
 
-/* Any thread. */
+/* Raises an interrupt. Any thread. */
 static void virtio_mmio_interrupt(void *transport, unsigned int q)
 {
 	struct virtio_mmio *m = transport;
 
 	pthread_mutex_lock(&m->irq_lock);
 	m->status |= q == UINT32_MAX ? INTERRUPT_CONFIG : INTERRUPT_USED;
-	/* Still up: who will acknowledge that looks at all queues afterwards. */
+	/*
+	 * The line is still high: the driver checks all queues after it acknowledges that
+	 * interrupt.
+	 */
 	if (!m->level)
 		set_line(m);
 	pthread_mutex_unlock(&m->irq_lock);
@@ -209,8 +215,8 @@ static void mmio_io(void *dev, uint64_t off, bool write, unsigned int len, uint6
 	if (!write)
 		*val = 0;
 	if (reg && (len != 4 || off % 4))
-		return; /* 4.2.2.2: drivers don't */
-	/* What comes at each request goes without the lock. */
+		return; /* 4.2.2.2 forbids this to drivers */
+	/* The registers that are written for each request need no lock. */
 	if (reg && write && off == REG_QUEUE_NOTIFY) {
 		virtio_notify(m->d, (uint32_t)*val);
 		return;
@@ -299,6 +305,6 @@ int virtio_mmio_restore(void *what, struct cursor *in, struct err *e)
 	m->driver_features_sel = cursor_u32(in);
 	m->queue_sel = cursor_u32(in);
 	m->status = cursor_u32(in) & (INTERRUPT_USED | INTERRUPT_CONFIG);
-	m->level = cursor_u8(in) != 0; /* the controller's view of the line is KVM's to restore */
+	m->level = cursor_u8(in) != 0; /* KVM restores the controller's view of the line */
 	return virtio_restore(m->d, in, e);
 }

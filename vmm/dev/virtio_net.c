@@ -18,7 +18,7 @@ enum { QUEUE_RECEIVE, QUEUE_TRANSMIT, QUEUES };
 #define F_STATUS (UINT64_C(1) << 16)
 #define LINK_UP 1u
 
-/* struct virtio_net_hdr, 5.1.6: before each frame; all zero but for num_buffers at its end. */
+/* struct virtio_net_hdr, 5.1.6: precedes each frame; all zero except for num_buffers at its end. */
 #define HEADER 12u
 #define HEADER_BUFFERS 10u
 
@@ -30,22 +30,23 @@ struct virtio_net {
 	struct virtio_rest rest;
 	struct net_link *link;
 	struct dev_io io;
-	pthread_mutex_t receive_lock; /* held while the receive queue is worked on */
-	bool ended;		      /* with it: nothing is received any more */
-	/* The limits of both directions; each is used by one thread alone. */
+	pthread_mutex_t receive_lock; /* held while the receive queue is used */
+	bool ended;		      /* nothing is received any more; protected by receive_lock */
+	/* The limits of both directions; each one is used by one thread only. */
 	struct rate sent, received;
-	pthread_mutex_t wait_lock; /* what the link's thread waits for its turn with */
+	pthread_mutex_t wait_lock; /* for the link's thread while it waits for its limit */
 	pthread_cond_t hurried;
-	bool hurry;					    /* with wait_lock: it waits no more */
-	atomic_uint_fast64_t packets[2], bytes[2], lost[2]; /* of IO_SENT, of IO_RECEIVED */
+	/* The wait ends; protected by wait_lock. */
+	bool hurry;
+	atomic_uint_fast64_t packets[2], bytes[2], lost[2]; /* of IO_SENT, and of IO_RECEIVED */
 };
 
-/* What a notification brings. */
+/* Facts about a notification, for the records of its packets. */
 struct net_kick {
-	uint64_t notified_ns, token; /* of its packets; token 0: not asked for yet, or none */
+	uint64_t notified_ns, token; /* token 0: not requested yet, or none */
 };
 
-/* -- packets that are told of -------------------------------------------------------------- */
+/* -- records of packets ----------------------------------------------------------------------- */
 
 static uint64_t net_now(const struct virtio_net *n)
 {
@@ -66,9 +67,9 @@ static void net_note(struct virtio_net *n, const struct io_record *r)
 		n->io.done(n->io.ctx, r);
 }
 
-/* -- from the cable ------------------------------------------------------------------------ */
+/* -- from the link ---------------------------------------------------------------------------- */
 
-/* With the lock: is it in the guest? */
+/* Delivers a frame to the guest. Returns false if there is no buffer. Called with receive_lock. */
 static bool net_deliver(struct virtio_net *n, const uint8_t *frame, size_t len, struct io_record *r)
 {
 	static const uint8_t header[HEADER] = { [HEADER_BUFFERS] = 1 };
@@ -88,7 +89,10 @@ static bool net_deliver(struct virtio_net *n, const uint8_t *frame, size_t len, 
 	return true;
 }
 
-/* Lets the link's thread wait for its turn, so that whoever sends is slowed down and loses nothing. */
+/*
+ * Blocks the link's thread until the limit allows the frame, so that senders are slowed down and
+ * nothing is lost.
+ */
 static void net_wait_turn(struct virtio_net *n, size_t len)
 {
 	uint64_t now = clock_mono_ns(), at = rate_next_ns(&n->received);
@@ -110,7 +114,7 @@ static void net_hurry(struct virtio_net *n)
 	pthread_mutex_unlock(&n->wait_lock);
 }
 
-/* On the link's thread. Without a buffer the frame is lost, as on a wire. */
+/* Delivers a frame. Without a buffer it is lost, as on a wire. Called on the link's thread. */
 static void virtio_net_receive(void *ctx, const uint8_t *frame, size_t len)
 {
 	struct virtio_net *n = ctx;
@@ -135,7 +139,7 @@ static int virtio_net_start(struct virtio *d, struct err *e)
 	return ret ? ret : n->link->start(n->link, e);
 }
 
-/* -- to it --------------------------------------------------------------------------------- */
+/* -- to the link ------------------------------------------------------------------------------ */
 
 static void net_send(struct virtio_net *n, unsigned int q, const struct virtio_chain *c,
 		     const struct net_kick *kick)
@@ -171,7 +175,10 @@ static bool net_pop(struct virtio_net *n, unsigned int q, struct virtio_chain *c
 	return false;
 }
 
-/* VIRTIO_KICK_CHAINS at most; were there as many? ask: for the notification's name. */
+/*
+ * Sends at most VIRTIO_KICK_CHAINS chains. Returns whether there may be more. `ask`: request a
+ * token for the notification.
+ */
 static bool net_transmit(struct virtio_net *n, unsigned int q, struct net_kick *kick, bool ask)
 {
 	struct virtio_chain c;
@@ -186,7 +193,7 @@ static bool net_transmit(struct virtio_net *n, unsigned int q, struct net_kick *
 	return true;
 }
 
-/* Sends as many as the limit allows now. Returns whether to look again later. */
+/* Sends as many chains as the limit allows now. Returns whether to check again later. */
 static bool net_transmit_limited(struct virtio_net *n, unsigned int q)
 {
 	struct net_kick none = { 0 };
@@ -207,7 +214,10 @@ static bool net_transmit_limited(struct virtio_net *n, unsigned int q)
 	return true;
 }
 
-/* On the thread for what a notification has left; who brought it is not known any more. */
+/*
+ * Sends what a notification has left, on the thread for that; the vCPU that notified is not known
+ * any more.
+ */
 static bool virtio_net_transmit(struct virtio *d, unsigned int q)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
@@ -222,16 +232,19 @@ static void virtio_net_kick(struct virtio *d, unsigned int q)
 	struct virtio_net *n = (struct virtio_net *)d;
 	struct net_kick kick = { .notified_ns = net_now(n) };
 
-	/* Buffers to receive into wait until there is a frame. */
+	/* Buffers for receiving stay in the queue until a frame arrives. */
 	if (q != QUEUE_TRANSMIT)
 		return;
 	if (rate_is_limited(&n->sent) || net_transmit(n, q, &kick, n->io.done != NULL))
 		virtio_rest_leave(&n->rest, q);
 }
 
-/* -- what virtio and the machine call ------------------------------------------------------- */
+/* -- called by virtio and the machine --------------------------------------------------------- */
 
-/* Nobody has the lock once we had it, and what comes then finds no queue. */
+/*
+ * After this thread has had the lock, no other thread uses the queue, because virtio_pop() returns
+ * nothing.
+ */
 static void virtio_net_reset(struct virtio *d)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
@@ -242,8 +255,8 @@ static void virtio_net_reset(struct virtio *d)
 }
 
 /*
- * vCPUs stand still: what a limit has left in the queue is sent now, since nobody would look at it again
- * before the guest's next notification, for which a full queue never asks.
+ * Sends what a limit has left in the queue, while the vCPUs are stopped: it would not be handled
+ * before the guest's next notification, which a full queue never causes.
  */
 static void virtio_net_drain(struct virtio *d)
 {
@@ -271,8 +284,8 @@ static void virtio_net_destroy(struct virtio *d)
 }
 
 /*
- * Locally administered, and the same each time. Machines whose taps meet on a bridge have
- * different ones by the names of these (FNV-1a).
+ * Makes a locally administered address that is the same in each run. Machines whose taps are
+ * connected by a bridge get different ones from the names of the taps (FNV-1a).
  */
 static void make_address(const struct net_config *cfg, uint8_t mac[6])
 {

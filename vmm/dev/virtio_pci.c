@@ -9,7 +9,7 @@
 #define DEVICE_MODERN 0x1040u /* + VIRTIO_ID_* (4.1.2.1) */
 #define REVISION 1u
 
-/* The BAR. */
+/* Layout of the BAR. */
 enum {
 	BAR_COMMON = 0x0000,
 	BAR_ISR = 0x1000,
@@ -43,7 +43,7 @@ enum {
 	COMMON_SIZE = 0x38
 };
 
-/* Capabilities, 4.1.4: where each lies in the configuration space. */
+/* Capabilities, 4.1.4: their offsets in the configuration space. */
 enum {
 	CAP_COMMON = 0x40,
 	CAP_NOTIFY = 0x50,
@@ -59,7 +59,7 @@ enum { TYPE_COMMON = 1, TYPE_NOTIFY, TYPE_ISR, TYPE_DEVICE, TYPE_WINDOW };
 #define CAP_BAR 4u
 #define CAP_OFFSET 8u
 #define CAP_LENGTH 12u
-#define CAP_DATA 16u /* of CAP_WINDOW, and the multiplier of CAP_NOTIFY */
+#define CAP_DATA 16u /* data of CAP_WINDOW, and the multiplier of CAP_NOTIFY */
 
 /* MSI-X, PCI Local Bus 3.0, 6.8.2. */
 #define MSIX_CONTROL 2u /* offset in the capability */
@@ -82,21 +82,25 @@ struct virtio_pci {
 	struct pci_function f;
 	struct dev_msi msi;
 	unsigned int nvectors;
-	pthread_mutex_t lock; /* the common registers; not what is below the next one */
+	/* Protects the common registers; not the members that irq_lock protects. */
+	pthread_mutex_t lock;
 	uint32_t feature_select, driver_feature_select;
 	uint16_t queue_select;
-	/* Interrupts, also the queues' vectors: taken by any thread, and last. */
+	/*
+	 * Protects interrupts and the queues' vectors. Any thread may lock it, always as the last
+	 * lock.
+	 */
 	pthread_mutex_t irq_lock;
 	uint8_t isr;
 	uint16_t config_vector;
-	bool enabled, masked; /* all of MSI-X */
+	bool enabled, masked; /* state of all of MSI-X */
 	struct msix_entry entry[VECTORS_MAX];
 	uint64_t pending[(VECTORS_MAX + 63) / 64];
 };
 
 /* -- interrupts ------------------------------------------------------------------- */
 
-/* With irq_lock. */
+/* Sends the interrupt of a vector, or marks it as pending if it is masked. Called with irq_lock. */
 static void fire(struct virtio_pci *p, uint16_t vector)
 {
 	const struct msix_entry *t = &p->entry[vector < p->nvectors ? vector : 0];
@@ -109,7 +113,7 @@ static void fire(struct virtio_pci *p, uint16_t vector)
 		p->msi.send(p->msi.ctx, (uint64_t)t->addr_high << 32 | t->addr_low, t->data);
 }
 
-/* With irq_lock: what waited for its mask to go. */
+/* Sends pending interrupts whose mask is gone. Called with irq_lock. */
 static void fire_pending(struct virtio_pci *p)
 {
 	for (uint16_t v = 0; v < p->nvectors; v++) {
@@ -118,7 +122,7 @@ static void fire_pending(struct virtio_pci *p)
 		if (!(p->pending[v / 64] & bit))
 			continue;
 		p->pending[v / 64] &= ~bit;
-		fire(p, v); /* sets it again while there is a mask */
+		fire(p, v); /* marks it as pending again if there still is a mask */
 	}
 }
 
@@ -223,7 +227,7 @@ static uint32_t common_read(struct virtio_pci *p, uint64_t off)
 	case REG_QUEUE_SELECT:
 		return p->queue_select;
 	}
-	if (!q) /* a size of 0: there is no such queue */
+	if (!q) /* a size of 0 means that the queue does not exist */
 		return off == REG_QUEUE_VECTOR ? VIRTIO_NO_VECTOR : 0;
 	switch (off) {
 	case REG_QUEUE_SIZE:
@@ -266,7 +270,7 @@ static void queue_write(struct virtio_pci *p, uint64_t off, uint32_t v)
 		return;
 	switch (off) {
 	case REG_QUEUE_SIZE:
-		q->size = (uint16_t)v; /* looked at when it is enabled */
+		q->size = (uint16_t)v; /* checked when the queue is enabled */
 		break;
 	case REG_QUEUE_ENABLE:
 		if (v == 1)
@@ -318,7 +322,7 @@ static void common_write(struct virtio_pci *p, uint64_t off, uint32_t v)
 static void common_io(struct virtio_pci *p, uint64_t off, bool write, unsigned int len,
 		      uint64_t *val)
 {
-	/* 4.1.3.1: each field with its width, 64-bit ones as two halves. */
+	/* 4.1.3.1: each field with its own width, 64-bit fields as two halves. */
 	if (off >= COMMON_SIZE || off % len || len != reg_len(off))
 		return;
 	pthread_mutex_lock(&p->lock);
@@ -360,7 +364,7 @@ static void bar_io(void *dev, uint64_t at, bool write, unsigned int len, uint64_
 			*val = virtio_config_read(p->d, off, len);
 		break;
 	case BAR_NOTIFY:
-		/* Each queue has its address; the number that is written says the same. */
+		/* Each queue has its own address; the number that is written is the same. */
 		if (write && off % NOTIFY_STEP == 0)
 			virtio_notify(p->d, (unsigned int)off / NOTIFY_STEP);
 		break;
@@ -385,7 +389,7 @@ static uint32_t get32(const uint8_t *p)
 	return v;
 }
 
-/* 4.1.4.9: the BAR through the configuration space, for firmware that can't map it. */
+/* 4.1.4.9: accesses the BAR through the configuration space, for firmware that cannot map it. */
 static void window_io(struct virtio_pci *p, bool write)
 {
 	uint8_t *cap = p->f.config + CAP_WINDOW;
@@ -480,7 +484,7 @@ static void fill_config(struct virtio_pci *p)
 	put_cap(p, CAP_NOTIFY, CAP_ISR, TYPE_NOTIFY, BAR_NOTIFY, p->d->nqueues * NOTIFY_STEP);
 	virtio_pci_put(c + CAP_NOTIFY + CAP_DATA, 4, NOTIFY_STEP);
 	put_cap(p, CAP_ISR, CAP_DEVICE, TYPE_ISR, BAR_ISR, 1);
-	/* A length of 0 would mean a capability that is not used. */
+	/* A length of 0 would mean an unused capability. */
 	put_cap(p, CAP_DEVICE, CAP_WINDOW, TYPE_DEVICE, BAR_CONFIG, VIRTIO_CONFIG_SIZE);
 	put_cap(p, CAP_WINDOW, CAP_MSIX, TYPE_WINDOW, 0, 0);
 	w[CAP_WINDOW + CAP_BAR] = 0xff;
@@ -488,7 +492,7 @@ static void fill_config(struct virtio_pci *p)
 	c[CAP_MSIX] = CAP_ID_MSIX;
 	virtio_pci_put(c + CAP_MSIX + MSIX_CONTROL, 2, p->nvectors - 1);
 	virtio_pci_put(w + CAP_MSIX + MSIX_CONTROL, 2, MSIX_ENABLE | MSIX_MASK_ALL);
-	virtio_pci_put(c + CAP_MSIX + 4, 4, BAR_TABLE); /* in BAR 0, as the low bits say */
+	virtio_pci_put(c + CAP_MSIX + 4, 4, BAR_TABLE); /* in BAR 0, as the low bits state */
 	virtio_pci_put(c + CAP_MSIX + 8, 4, BAR_PENDING);
 }
 

@@ -2,11 +2,11 @@
 /*
  * virtio_pci: a virtio device as a PCI function (VIRTIO 1.2, 4.1), modern only.
  *
- * One BAR holds common configuration, ISR, device configuration, notifications, MSI-X
- * table and pending bits, a page or more each. Interrupts are MSI-X: a vector for each
- * queue and one for configuration changes; there is no interrupt pin. Every queue has a
- * notification address of its own, and a write there is a VM exit on the vCPU that did it
- * (no ioeventfd), so that the guest's stack can tell what the request is for.
+ * One BAR has common configuration, ISR, device configuration, notifications, MSI-X table and
+ * pending bits, a page or more each. Interrupts are MSI-X: one vector for each queue and one for
+ * configuration changes; there is no interrupt pin. Every queue has its own notification address. A
+ * write there is a VM exit of the vCPU that wrote (no ioeventfd), so that the guest's stack shows
+ * the purpose of the request. The thread that creates the machine calls these functions.
  */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_PCI_H
 #define KVMPROF_VMM_DEV_VIRTIO_PCI_H
@@ -19,13 +19,19 @@
 
 struct virtio_pci;
 
-/* On the bus, in the next slot. d is borrowed; its registers answer by its name. */
+/*
+ * Adds device d in the next slot of the bus. d is borrowed; its name also names the registers on
+ * the bus. Returns 0, or -errno with *e recorded. The caller frees *out with virtio_pci_destroy().
+ */
 int virtio_pci_new(struct virtio_pci **out, struct virtio *d, struct pci *bus, struct dev_msi msi,
 		   struct err *e);
-/* After d's threads have ended. NULL is fine. */
+/* Frees the transport, after d's threads have ended. Accepts NULL. */
 void virtio_pci_destroy(struct virtio_pci *p);
 
-/* Of struct virtio_pci, the device's own state included, after pci_restore(). See snapshot.h. */
+/*
+ * Save and restore a struct virtio_pci, including its device's state; restore after pci_restore().
+ * See snapshot.h. Return 0, or -errno with *e recorded.
+ */
 int virtio_pci_save(void *what, struct buf *out, struct err *e);
 int virtio_pci_restore(void *what, struct cursor *in, struct err *e);
 

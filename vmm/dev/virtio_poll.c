@@ -9,22 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notifications that are closer to each other are one stream of requests. */
+/* Notifications that are closer than this belong to one stream of requests. */
 #define NEAR_NS 100000u
-/* So many of them in a row make it worth to wake the thread; so few, where it has paid before. */
+/*
+ * The number of close notifications in a row that start polling: at first, and when the last
+ * polling has paid.
+ */
 #define NEAR_COUNT 16u
 #define NEAR_AGAIN 2u
-/* Without a request for so long it ends. */
+/* Polling ends after this time without a request. */
 #define IDLE_NS 100000u
-/* A look that took longer, and so much more for each request in it: the thread did not run. */
+/*
+ * A check that took longer, plus an allowance for each request in it, means that the thread did not
+ * run.
+ */
 #define LOST_NS 500000u
 #define LOST_EACH_NS 200000u
-/* A time in which so many requests came has paid. */
+/* Polling in which this many requests came has paid. */
 #define PAID 64u
-/* How long to stay away after one that did not. */
+/* The shortest and the longest wait after polling that did not pay. */
 #define AWAY_MIN_NS 5000000u
 #define AWAY_MAX_NS 1000000000u
-/* After a time as long as this the last one is forgotten. */
+/* After polling for this long, the previous waits are forgotten. */
 #define LONG_NS 100000000u
 #define PAUSES 8u
 
@@ -33,13 +39,13 @@ struct virtio_poll {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t begin, ended;
-	uint64_t wanted; /* bits: queues to look into */
+	uint64_t wanted; /* bit mask of queues to poll */
 	bool polling, ending;
 	atomic_bool stop;
 	atomic_uint_fast64_t not_before; /* ns, CLOCK_MONOTONIC */
-	atomic_uint enough;		 /* near notifications to begin at */
-	uint64_t away;			 /* the polling thread's */
-	/* Of each queue: when it was notified of last, and how often closely. */
+	atomic_uint enough;		 /* number of close notifications that start polling */
+	uint64_t away;			 /* last wait in ns; used by the polling thread only */
+	/* For each queue: time of the last notification, and number of close ones in a row. */
 	atomic_uint_fast64_t last[VIRTIO_MAX_QUEUES];
 	atomic_uint near[VIRTIO_MAX_QUEUES];
 };
@@ -65,7 +71,7 @@ static void set_quiet(struct virtio_poll *p, uint64_t queues, bool on)
 		virtio_quiet(p->cfg.d, (unsigned int)__builtin_ctzll(queues), on);
 }
 
-/* Look until nothing comes; how long to stay away then. */
+/* Polls until no request comes. Returns how long to wait before polling again, in ns. */
 static uint64_t poll_look(struct virtio_poll *p, uint64_t queues)
 {
 	uint64_t begin = clock_mono_ns(), now = begin, last = begin, before, away = p->away * 2;
@@ -85,7 +91,7 @@ static uint64_t poll_look(struct virtio_poll *p, uint64_t queues)
 		served += n;
 	}
 	set_quiet(p, queues, false);
-	/* What came before the driver saw that. */
+	/* Handles requests that came before the driver noticed the change. */
 	serve_all(p, queues);
 	if (!lost && served >= PAID)
 		return 0;
@@ -120,7 +126,10 @@ static void *poll_main(void *arg)
 	return NULL;
 }
 
-/* Of the polling thread, not of the calling one: that is a vCPU's, which --pin binds to one. */
+/*
+ * Checks the affinity of the polling thread. The calling thread is a vCPU's, which --pin binds to
+ * one processor.
+ */
 static bool has_processors(const struct virtio_poll *p)
 {
 	cpu_set_t set;

@@ -14,7 +14,7 @@ void virtio_rest_init(struct virtio_rest *r, struct virtio *d,
 	thread_cond_init(&r->changed);
 }
 
-/* One share of a queue's chains; the queue is wanted again when there may be more. */
+/* Handles one share of a queue's chains; the queue stays wanted if there may be more. */
 static void rest_serve(struct virtio_rest *r, unsigned int q)
 {
 	bool more;
@@ -25,7 +25,7 @@ static void rest_serve(struct virtio_rest *r, unsigned int q)
 	more = r->serve(r->d, q);
 	pthread_mutex_lock(&r->lock);
 	r->working = false;
-	/* Where virtio_rest_stop() waits, the queue gives no more. */
+	/* If virtio_rest_stop() waits, the queue returns no more chains. */
 	if (more)
 		r->wanted |= UINT64_C(1) << q;
 	pthread_cond_broadcast(&r->changed);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * virtio_rest: a thread for what a notification leaves in a queue.
+ * virtio_rest: a thread that handles what a notification leaves in a queue.
  *
- * A device without threads serves its queue on the vCPU's thread that notified it. Another vCPU could
- * add chains meanwhile for ever, and the first one would neither come back to the guest nor
- * see that the run is to end. So a notification serves a bounded number of chains, and this
- * thread goes on with the rest.
+ * A device without threads handles its queue on the thread of the vCPU that notified. Another vCPU
+ * could keep adding chains, and the first one would neither return to the guest nor notice that the
+ * run must end. A notification therefore handles a limited number of chains, and this thread
+ * handles the rest.
  */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_REST_H
 #define KVMPROF_VMM_DEV_VIRTIO_REST_H
@@ -17,42 +17,48 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Chains of one notification that are served on the vCPU's thread. */
+/* The maximum number of chains of one notification that are handled on the vCPU's thread. */
 #define VIRTIO_KICK_CHAINS (2u * VIRTIO_QUEUE_SIZE)
 
 struct virtio_rest {
 	struct virtio *d;
-	/* Serves VIRTIO_KICK_CHAINS of queue q at most; were there as many? On any thread. */
+	/*
+	 * Handles at most VIRTIO_KICK_CHAINS chains of queue q. Returns whether there may be more.
+	 * Any thread.
+	 */
 	bool (*serve)(struct virtio *d, unsigned int q);
 	pthread_t thread;
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t changed;
-	uint64_t wanted;  /* bits: queues */
-	uint64_t from_ns; /* CLOCK_MONOTONIC: none is served before */
+	uint64_t wanted;  /* bit mask of queues */
+	uint64_t from_ns; /* CLOCK_MONOTONIC before which no queue is handled */
 	bool started, working, ending;
 };
 
-/* d and serve outlive it. */
+/* Initialises *r. d is borrowed. virtio_rest_deinit() releases it. */
 void virtio_rest_init(struct virtio_rest *r, struct virtio *d,
 		      bool (*serve)(struct virtio *d, unsigned int q));
-/* For a device's start(): what pthread_create() says. */
+/* Starts the thread; for a device's start(). Returns 0, or -errno with *e recorded. */
 int virtio_rest_start(struct virtio_rest *r, struct err *e);
-/* Ends and joins the thread, started or not. */
+/* Ends the thread, if it was started, and releases *r. */
 void virtio_rest_deinit(struct virtio_rest *r);
 
 /*
- * For kick(): serve queue q, and leave to the thread what is more than a notification's share.
- * Any thread.
+ * Handles queue q on the calling thread, and leaves what exceeds a notification's share to the
+ * thread. For kick(); any thread.
  */
 void virtio_rest_kick(struct virtio_rest *r, unsigned int q);
 
-/* What kick() has not served of queue q is left to the thread. Any thread. */
+/* Leaves the rest of queue q to the thread. Any thread. */
 void virtio_rest_leave(struct virtio_rest *r, unsigned int q);
 
-/* Defers the next call of serve() to this time of CLOCK_MONOTONIC. Called by serve() on the thread, which then returns true. */
+/*
+ * Defers the next call of serve() to this CLOCK_MONOTONIC time. Called by serve() on the thread,
+ * which then returns true.
+ */
 void virtio_rest_pause(struct virtio_rest *r, uint64_t until_ns);
 
-/* Waits until the thread serves none, and forgets what was left. For reset() and drain(). */
+/* Waits until the thread handles no queue, and forgets what was left. For reset() and drain(). */
 void virtio_rest_stop(struct virtio_rest *r);
 
 #endif

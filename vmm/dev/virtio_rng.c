@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* A device may give less than was asked for (5.4.6): so one request can't take long. */
+/*
+ * Maximum bytes of one request, so that it cannot take long: a device may return less than
+ * requested (5.4.6).
+ */
 #define REQUEST_MAX 4096u
 
 struct virtio_rng {
@@ -15,7 +18,10 @@ struct virtio_rng {
 	struct virtio_rest rest;
 };
 
-/* getrandom() for up to 256 bytes is complete, and neither waits once the host has booted. */
+/*
+ * Fills a chain. getrandom() returns up to 256 bytes completely, and does not block once the host
+ * has booted.
+ */
 static uint32_t virtio_rng_fill(const struct virtio_chain *c)
 {
 	uint8_t bytes[256];

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * virtio_rng: random bytes of the host's getrandom() for the guest (VIRTIO 1.2, 5.4).
- */
+/* virtio_rng: random bytes of the host's getrandom() for the guest (VIRTIO 1.2, 5.4). */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_RNG_H
 #define KVMPROF_VMM_DEV_VIRTIO_RNG_H
 
 #include "vmm/dev/virtio.h"
 
-/* *out is owned, by ops->destroy(). */
+/* Creates the device. Returns 0 or -ENOMEM with *e recorded. ops->destroy() frees *out. */
 int virtio_rng_new(struct virtio **out, const struct gmem *mem, struct err *e);
 
 #endif
