@@ -64,8 +64,9 @@ static struct annotate_image *add_image(struct annotate *a, size_t *cap)
 }
 
 /*
- * The image's instructions where the live ones differ. Boundaries need not agree: each
- * goes to the row in which it starts, or to the first row that differs of those it covers.
+ * Decodes the image's instructions where the live ones differ. Instruction boundaries may differ,
+ * too: each of the image's instructions belongs to the row in which it starts, or to the first
+ * differing row that it covers.
  */
 static int decode_image(struct annotate *a, struct disasm *d, struct err *e)
 {
@@ -97,7 +98,10 @@ static int decode_image(struct annotate *a, struct disasm *d, struct err *e)
 	return 0;
 }
 
-/* A hit inside an instruction (it was another one then) counts for that instruction. */
+/*
+ * Adds the hits to the rows. A hit inside an instruction (at that time it was another one) counts
+ * for that instruction.
+ */
 static void count_hits(struct annotate *a)
 {
 	const struct annotate_input *in = a->in;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * annotate: the instructions of one function with the samples that hit each.
+ * annotate: the instructions of one function, with the samples that hit each.
  *
- * Pure: bytes, hits and callbacks in, rows and text out. Weights are in the event's
- * unit (ns). Percentages are of the function's own samples, as in perf annotate
- * (--percent-type local-period). One thread.
+ * The input is bytes, hits and callbacks; the output is rows; there is no I/O. Weights are in the
+ * event's unit (ns for clocks). Percentages are those of the function's own samples, as in perf
+ * annotate (--percent-type local-period). Not thread-safe: the caller serialises calls on one
+ * object.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_ANNOTATE_ANNOTATE_H
 #define KVMPROF_PROFILE_ANALYSE_ANNOTATE_ANNOTATE_H
@@ -12,30 +13,39 @@
 #include "base/err.h"
 #include "symbolizer/core/disasm.h"
 
-#define ANNOTATE_MAX_LANES 8u /* of jump arrows; further ones are not drawn */
+/* number of lanes for jump arrows; arrows that find none are not drawn */
+#define ANNOTATE_MAX_LANES 8u
 
+/* An address with the sum of its samples. */
 struct annotate_hit {
 	uint64_t addr, weight, samples;
 };
 
-/* The source line of an instruction, innermost inlined function; strings stay valid. */
+/*
+ * The source line of an instruction, in the innermost inlined function. The strings are borrowed
+ * and stay valid as long as the object.
+ */
 struct annotate_line {
-	const char *function, *file; /* NULL: not known */
-	unsigned int line;	     /* 0: not known */
+	const char *function, *file; /* NULL: unknown */
+	unsigned int line;	     /* 0: unknown */
 };
 
 struct annotate_input {
-	uint64_t addr; /* of the first byte, as it is to be shown */
+	uint64_t addr; /* address of the first byte, as displayed */
+	/* len bytes as in memory */
 	const uint8_t *live;
-	const uint8_t *image; /* the same bytes in the kernel's image; NULL: not known */
+	const uint8_t *image; /* the same bytes in the kernel's image; NULL: unknown */
 	size_t len;
-	const struct annotate_hit *hit; /* by address, each once */
+	const struct annotate_hit *hit; /* nhits, sorted by address, each once */
 	size_t nhits;
 	enum disasm_syntax syntax;
-	const char *function; /* as it is shown */
-	/* The function at an address: its name, *off in it. NULL: none. Called for targets outside. */
+	const char *function; /* name for display */
+	/*
+	 * Returns the name of the function at an address, and the distance from its start in *off;
+	 * NULL if there is none. Called for jump targets outside this function.
+	 */
 	const char *(*name)(void *ctx, uint64_t addr, uint64_t *off);
-	/* May be NULL. False: nothing known. */
+	/* Stores the source line of addr. Returns false if it is unknown. May be NULL. */
 	bool (*line)(void *ctx, uint64_t addr, struct annotate_line *out);
 	void *ctx;
 };
@@ -44,8 +54,9 @@ struct annotate_row {
 	uint64_t addr;
 	uint64_t weight, samples;
 	struct disasm_insn insn;
-	bool differs;		/* from the image */
-	uint32_t image, nimage; /* instructions of the image in its place, in annotate.image */
+	bool differs; /* differs from the image */
+	/* first index in annotate.image and number of the image's instructions at this place */
+	uint32_t image, nimage;
 	struct annotate_line line;
 };
 
@@ -54,9 +65,9 @@ struct annotate_image {
 	struct disasm_insn insn;
 };
 
-/* A bundle of jumps to one row, drawn in one lane; 0 is the one next to the text. */
+/* The jumps to one row, drawn in one lane; lane 0 is next to the text. */
 struct annotate_arrow {
-	uint32_t first, last, to; /* rows */
+	uint32_t first, last, to; /* rows: first and last row of the arrow, and the target */
 	uint32_t lane;
 };
 
@@ -68,19 +79,25 @@ struct annotate {
 	size_t nimages;
 	struct annotate_arrow *arrow;
 	size_t narrows;
-	uint32_t *grid;		 /* [row * lanes + lane]: index in arrow plus one; 0: none passes */
-	uint32_t lanes, undrawn; /* arrows that found no lane */
-	uint64_t weight, samples; /* of all hits */
-	uint64_t outside;	  /* weight of hits beyond the bytes */
+	uint32_t *grid;		  /* [row * lanes + lane]: index in arrow plus one; 0: none */
+	uint32_t lanes, undrawn;  /* number of lanes, and of arrows that found no lane */
+	uint64_t weight, samples; /* sums of all hits */
+	uint64_t outside;	  /* weight of hits outside the bytes */
+	/* rows that differ from the image */
 	size_t ndiffer;
 };
 
-/* in is borrowed. */
+/*
+ * Disassembles the function and counts its hits. `in` and what it points at are borrowed until
+ * annotate_destroy(), with which the caller frees *out. Returns 0, -ENOMEM, or an error of
+ * disasm_open().
+ */
 int annotate_build(struct annotate **out, const struct annotate_input *in, struct err *e);
+/* Frees a; does nothing for NULL. */
 void annotate_destroy(struct annotate *a);
 
 #define ANNOTATE_TARGET 160u
-/* "<name+0x10>" of what an instruction refers to, or "". */
+/* Writes "<name+0x10>" for the address that an instruction refers to, or "". */
 void annotate_target(const struct annotate *a, const struct disasm_insn *i,
 		     char out[ANNOTATE_TARGET]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Jumps to one instruction share an arrow. Short arrows get the lanes next to the text,
- * so that the long ones go around them.
+ * Jumps to one instruction share an arrow. Short arrows get the lanes next to the text, and long
+ * ones go around them.
  */
 #include "profile/analyse/annotate/arrows.h"
 
@@ -44,7 +44,7 @@ static int by_span(const void *x, const void *y)
 	return a->to < b->to ? -1 : a->to > b->to;
 }
 
-/* One for each jump inside of the function, then one for each target. */
+/* Stores one entry for each jump inside the function, then one for each target. */
 static void arrows_collect(struct annotate *a)
 {
 	size_t n = 0, out = 0;
@@ -78,7 +78,10 @@ static void arrows_collect(struct annotate *a)
 	a->narrows = out;
 }
 
-/* taken: a byte for each row, with a bit for each lane. */
+/*
+ * Returns a lane that is free over the whole arrow; taken has one byte for each row, with one bit
+ * for each lane.
+ */
 static uint32_t free_lane(const uint8_t *taken, const struct annotate_arrow *w)
 {
 	uint8_t all = 0;
@@ -127,7 +130,7 @@ int annotate_arrows(struct annotate *a, struct err *e)
 	return 0;
 }
 
-/* Does this row belong to the arrow, as a jump or as its end? */
+/* Returns true if the row is a jump or the target of the arrow. */
 static bool touches(const struct annotate *a, const struct annotate_arrow *w, size_t row)
 {
 	const struct annotate_row *r = &a->row[row];
@@ -136,7 +139,7 @@ static bool touches(const struct annotate *a, const struct annotate_arrow *w, si
 	       (r->insn.kind == DISASM_JUMP && r->insn.target == a->row[w->to].addr);
 }
 
-/* Lane l is at column 2 * (lanes - 1 - l); the last column is the arrow's head. */
+/* Lane l is drawn at column 2 * (lanes - 1 - l); the last column is the arrow's head. */
 void annotate_draw(const struct annotate *a, size_t row, char *text)
 {
 	size_t width = 2 * (size_t)a->lanes + 1;

@@ -29,7 +29,7 @@ static bool dso_matches(const char *dso, const char *wanted)
 
 	if (!wanted || !strcmp(dso, wanted) || (slash && !strcmp(slash + 1, wanted)))
 		return true;
-	/* A module with or without its brackets. */
+	/* Accept a module with or without its brackets. */
 	return n > 2 && dso[0] == '[' && strlen(wanted) == n - 2 &&
 	       !strncmp(dso + 1, wanted, n - 2);
 }
@@ -44,11 +44,11 @@ static bool is_called(const struct annotate_find *f, const struct annotate_funct
 	return false;
 }
 
-/* Debug information of the file that a function is of. */
+/* The debug information for the file that contains a function. */
 struct find_files {
 	const struct annotate_find *find;
 	const struct annotate_function *fn;
-	struct debuginfo *info; /* a program's */
+	struct debuginfo *info; /* owned; of a program */
 	bool tried;
 };
 
@@ -77,7 +77,7 @@ static struct lines *find_lines(void *ctx, enum function_search how, uint64_t *a
 	return x->info ? debuginfo_lines(x->info) : NULL;
 }
 
-/* Returns whether the query selects fn, by file and number, of the functions of its name. */
+/* Returns true if the query selects fn by file and number among the functions of its name. */
 static bool is_selected(struct annotate_find *f, const struct annotate_function *fn)
 {
 	struct find_files files = { .find = f, .fn = fn };
@@ -87,7 +87,7 @@ static bool is_selected(struct annotate_find *f, const struct annotate_function 
 	bool selected = false;
 
 	function_base_name(want.name, fn->symbol);
-	/* The first reason stays. */
+	/* Keep the first reason. */
 	(void)function_select(&table, &want, FUNCTION_EACH, &found, &f->why);
 	for (size_t i = 0; i < found.n; i++)
 		selected |= found.at[i].symbol->addr == fn->symbol->addr;
@@ -123,7 +123,7 @@ void annotate_find_which(struct annotate_find *f, const struct annotate_function
 	if (of > 1)
 		at = (size_t)snprintf(out, ANNOTATE_WHICH_LEN, "#%u%s", x.number,
 				      x.file ? " " : "");
-	/* A file's name may hold control characters, which a terminal would obey. */
+	/* A file's name may contain control characters, which a terminal would execute. */
 	if (x.file)
 		utf8_clean(out + at, ANNOTATE_WHICH_LEN - at, function_short_file(x.file));
 	debuginfo_close(files.info);
@@ -136,7 +136,7 @@ static bool equal_function(const void *a, const void *b, const void *ctx)
 	       ((const struct annotate_function *)b)->symbol;
 }
 
-/* The function of this name, with room for its hits if it is wanted. */
+/* Finds the function of this name, or adds it, with an array for its hits if it is wanted. */
 static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 		       const struct name *name, struct names_view view,
 		       struct annotate_function **out, struct err *e)

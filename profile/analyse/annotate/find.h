@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * annotate_find: the functions of a profile that a user may mean, with their samples.
+ * annotate_find: finds the functions of a profile that a user's text selects, with their samples.
  *
- * One pass over the file. Only innermost addresses count. Kernel functions are at
- * run-time addresses, those of programs at their file's. One thread.
+ * It reads the file once. Only innermost addresses count. Addresses of kernel functions are
+ * run-time addresses, those of programs are addresses in their file. Not thread-safe: the caller
+ * serialises calls on one object.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_ANNOTATE_FIND_H
 #define KVMPROF_PROFILE_ANALYSE_ANNOTATE_FIND_H
@@ -20,49 +21,66 @@
 
 struct annotate_function {
 	const struct symbol *symbol;
-	const struct symtab *symbols; /* that it is of */
+	const struct symtab *symbols; /* the table that contains symbol; borrowed */
 	const char *dso;	      /* "[kernel.kallsyms]", "[ext4]", a path */
-	bool kernel, wanted;	      /* kernel: a module's, too */
+	/* kernel: the kernel's or a module's; wanted: selected by the query */
+	bool kernel, wanted;
 	uint64_t addr, size;
-	uint64_t bias;		     /* added to addr: where it was sampled first */
-	struct names_view view;	     /* and what was mapped then */
-	const struct perfdata *from; /* and the profile of the kernel that ran then */
-	uint64_t shift;		     /* as in struct name */
+	uint64_t bias;		     /* run-time address minus addr, at the first sample */
+	struct names_view view;	     /* the mappings at that time */
+	const struct perfdata *from; /* the profile of the kernel that ran then */
+	uint64_t shift;		     /* see struct name */
 	bool other_kernel;
-	uint8_t id_len;	      /* 0: not known */
+	uint8_t id_len;	      /* bytes of build_id; 0: unknown */
 	uint8_t build_id[20]; /* the program's build id: its first id_len bytes */
 	uint64_t weight, samples;
-	struct annotate_hit *at; /* of a wanted one: for each byte; then packed */
+	/*
+	 * owned; for a wanted function: one entry per byte during the search, then only those with
+	 * samples
+	 */
+	struct annotate_hit *at;
 	size_t nhits;
 };
 
 struct annotate_query {
-	/* A function as in profile/format/names/function.h, by its name as it is shown or in the file; or an address. */
+	/*
+	 * A function as in profile/format/names/function.h, by its name as displayed or as in the
+	 * file; or an address.
+	 */
 	const char *text;
-	const char *dso; /* NULL: any */
+	const char *dso; /* NULL: any DSO */
 };
 
 struct annotate_find {
-	struct reader *in; /* borrowed */
+	struct reader *in; /* set by the caller; borrowed */
+	/* set by the caller; borrowed */
 	struct display_names *display;
 	struct annotate_query query;
 	bool by_address;
 	uint64_t address;
-	struct function_name parts; /* the parts of query.text */
-	struct err why; /* why a function of the name is not wanted; code 0: for no other reason */
+	struct function_name parts; /* query.text, parsed */
+	struct err why; /* why no function of the name was selected; code 0: no special reason */
 	struct table functions;		    /* struct annotate_function */
-	struct annotate_function *function; /* the same, at last */
+	struct annotate_function *function; /* the items of `functions`, set at the end */
+	/* number of functions */
 	size_t count;
+	/* number of functions that the query selects */
 	size_t nwanted;
 };
 
-/* *f is zero but for in and display. wanted are those that the query means. */
+/*
+ * Reads all samples and fills in the lists; functions that the query selects have `wanted` set. *f
+ * must be zero except for in and display. q's strings are borrowed until annotate_find_deinit(),
+ * which the caller calls also after a failure. Returns 0, -E2BIG beyond ANNOTATE_MAX_FUNCTIONS, or
+ * another -errno.
+ */
 int annotate_find(struct annotate_find *f, const struct annotate_query *q, struct err *e);
+/* Frees all that the search allocated. */
 void annotate_find_deinit(struct annotate_find *f);
 
 /*
- * Writes which function of its name fn is, "#2 FILE", as far as that is known: the number only if its file has
- * several of the name.
+ * Writes which function of its name fn is, as "#2 FILE", as far as that is known; the number only
+ * if the file has several functions of the name.
  */
 #define ANNOTATE_WHICH_LEN 128u
 void annotate_find_which(struct annotate_find *f, const struct annotate_function *fn,

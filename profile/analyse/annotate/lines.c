@@ -7,11 +7,11 @@
 #include <string.h>
 
 struct annotate_lines {
-	struct srcline *kernel; /* borrowed; NULL: it is a program's function */
+	struct srcline *kernel; /* borrowed; NULL: the function is a program's */
 	uint64_t shift;		/* as in struct name */
-	struct lines *own;	/* of the program's file */
+	struct lines *own;	/* lines in the program's own file; owned */
 	struct debuginfo *info;
-	/* The latest source file. */
+	/* The source file opened last. */
 	char *path;
 	struct file_map source;
 };
@@ -28,7 +28,7 @@ static int open_program(struct annotate_lines *l, const struct annotate_function
 	if (!fn->id_len)
 		return 0;
 	ret = debuginfo_open(&l->info, places, fn->build_id, fn->id_len, why);
-	/* --debuginfo is the kernel's file as often as not: another build id is no error here. */
+	/* --debuginfo is often the kernel's file: another build id is not an error here. */
 	if (ret && ret != -ENOENT && ret != -ESTALE)
 		return err_set(e, -ret, "%s", why->text);
 	return 0;
@@ -120,6 +120,6 @@ const char *annotate_lines_source(void *ctx, const char *file, unsigned int line
 		p = memchr(p, '\n', (size_t)(end - p));
 		p = p ? p + 1 : NULL;
 	}
-	/* The printer stops at the end of the line: there must be one. */
+	/* The printer stops at the end of the line, so there must be one. */
 	return p && p < end && memchr(p, '\n', (size_t)(end - p)) ? (const char *)p : NULL;
 }

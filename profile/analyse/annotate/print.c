@@ -16,7 +16,10 @@
 
 #define COUNT_WIDTH 15
 
-/* Appends a name or a line of a file as UTF-8, without control characters, which a terminal would obey. */
+/*
+ * Appends a name or a line of a file as UTF-8, without control characters, which a terminal would
+ * execute.
+ */
 static void put_clean_part(struct buf *b, const char *s, size_t len)
 {
 	size_t size = len * strlen(UTF8_REPLACEMENT) + 1;
@@ -43,7 +46,7 @@ static double percent(const struct annotate *a, const struct annotate_row *r)
 
 /* -- text ------------------------------------------------------------------------- */
 
-/* `callq   ffffffff81001000 <name>`, or `movq 8(%rip), %rax   # ffffffff82000000`. */
+/* Appends `callq ffffffff81001000 <name>`, or `movq 8(%rip), %rax # ffffffff82000000`. */
 static void put_insn(struct buf *b, const struct annotate *a, const struct disasm_insn *i,
 		     bool align)
 {
@@ -73,13 +76,16 @@ static bool is_same_line(const struct annotate_line *a, const struct annotate_li
 		(a->function && b->function && !strcmp(a->function, b->function)));
 }
 
-/* As wide as what put_row() has before its address. */
+/* Appends blanks, as wide as the columns that put_row() prints before the address. */
 static void put_margin(struct buf *b, const struct annotate_style *style)
 {
 	buf_printf(b, "         %*s:  ", style->counts ? COUNT_WIDTH : 0, "");
 }
 
-/* Between the instructions, where the line changes: function, file and line, and its text. */
+/*
+ * Appends function, file and line, and the text of the line, where the line changes between
+ * instructions.
+ */
 static void put_line(struct buf *b, const struct annotate *a, size_t row,
 		     const struct annotate_style *style)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel's and modules' code comes from the profile's `text`, a program's from the file
- * that the profile carries, or from the one in perf's build-id cache.
+ * Code of the kernel and of modules comes from the profile's `text`, a program's from the file in
+ * the profile or in perf's build-id cache.
  */
 #include "profile/analyse/annotate/text.h"
 
@@ -90,7 +90,7 @@ static int kernel_text(struct annotate_text *out, const struct annotate_function
 	return ret;
 }
 
-/* 0: no such file, or no code in it. */
+/* Returns 0 also if there is no such file, or no code in it. */
 static int program_text(struct annotate_text *out, const struct annotate_function *fn,
 			const char *path)
 {

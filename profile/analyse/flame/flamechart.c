@@ -10,18 +10,18 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-/* So few that any picture of them keeps to FLAME_MAX_BOXES. */
+/* With this number of columns, every picture has at most FLAME_MAX_BOXES boxes. */
 #define LEAST_COLUMNS 16u
 _Static_assert(LEAST_COLUMNS *FLAMECHART_MAX_ROWS *FLAME_MAX_LANES <= FLAME_MAX_BOXES, "too many");
 
-/* A lane while it is made: its samples in order of time. */
+/* A lane under construction: its samples in order of time. */
 struct flamechart_lane {
-	uint32_t key; /* vCPU or task */
+	uint32_t key; /* index of the vCPU or task */
 	uint32_t n, first;
 	uint64_t weight;
 };
 
-/* A sample's part in the column at hand. */
+/* The share of one stack in the present column. */
 struct flamechart_part {
 	uint32_t stack;
 	uint64_t ns;
@@ -31,19 +31,19 @@ struct chart {
 	struct flame_picture *p;
 	const struct stackset *s;
 	enum flamechart_lanes by;
-	uint64_t origin, longest; /* ns; longest: what a sample may stand for without a weight */
+	uint64_t origin, longest; /* ns; longest: maximum time of a sample without a weight */
 	uint32_t ncolumns;
 	struct flamechart_lane *lane;
 	size_t nlanes, hidden_lanes;
-	uint32_t *order; /* samples, lane by lane */
+	uint32_t *order; /* indexes of samples, lane by lane */
 	struct flamechart_part *part;
 	size_t nparts, parts_cap;
-	uint32_t *part_of; /* by stack: its index in part plus one */
-	uint64_t *sum;	   /* by function: time at the depth at hand */
-	/* The boxes that the column before ended with: indexes, by row. */
+	uint32_t *part_of; /* for each stack: its index in part plus one */
+	uint64_t *sum;	   /* for each function: time at the present depth */
+	/* The boxes with which the previous column ended, as indexes by row. */
 	uint32_t open[FLAMECHART_MAX_ROWS];
 	uint32_t nopen, rows;
-	uint32_t cut_rows; /* of all lanes */
+	uint32_t cut_rows; /* sum over all lanes */
 };
 
 static uint32_t lane_key(const struct chart *c, const struct stackset_sample *m)
@@ -74,7 +74,7 @@ static int compare_u32(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The lanes that there are, by key. */
+/* Collects the keys of all lanes. */
 static int find_keys(struct chart *c)
 {
 	cleanup_free uint32_t *key = malloc(c->s->nsamples * sizeof(*key));
@@ -105,7 +105,7 @@ static struct flamechart_lane *find_lane(const struct chart *c, uint32_t key)
 	return bsearch(&want, c->lane, c->nlanes, sizeof(want), compare_keys);
 }
 
-/* Samples of each lane together, still in order of time. */
+/* Sorts the samples by lane; within a lane they stay in order of time. */
 static int sort_samples(struct chart *c)
 {
 	const struct stackset *s = c->s;
@@ -155,8 +155,9 @@ static uint32_t func_at(const struct chart *c, const struct flamechart_part *par
 }
 
 /*
- * The function that most of the first n parts' time is in at this depth, NONE for the time of
- * those that end here. Parts of others go behind; *n becomes how many remain.
+ * Returns the function with most time of the first n parts at this depth, or NONE for parts that
+ * end here. Parts of other functions are moved to the end; *n becomes the number of those that
+ * remain.
  */
 static uint32_t majority(struct chart *c, uint32_t depth, size_t *n, uint64_t *idle)
 {
@@ -218,7 +219,7 @@ static uint64_t column_ns(const struct chart *c, uint64_t column)
 	return (uint64_t)((__uint128_t)c->p->total * column / c->ncolumns);
 }
 
-/* Close the column: its path goes on with the boxes of the one before, or opens its own. */
+/* Ends the column: its path extends the boxes of the previous column, or begins new ones. */
 static int end_column(struct chart *c, uint32_t column)
 {
 	uint64_t from = column_ns(c, column), to = column_ns(c, column + 1ull), idle;
@@ -255,13 +256,16 @@ static uint32_t column_of(const struct chart *c, uint64_t ns)
 {
 	uint32_t column = (uint32_t)((__uint128_t)ns * c->ncolumns / c->p->total);
 
-	/* Both ways round down. */
+	/* Both conversions round down. */
 	while (column + 1 < c->ncolumns && column_ns(c, column + 1ull) <= ns)
 		column++;
 	return column < c->ncolumns ? column : c->ncolumns - 1;
 }
 
-/* A few deep stacks shall not make all lanes high: without rows that hardly anything is in. */
+/*
+ * Removes rows in which a lane spent almost no time, so that a few deep stacks do not make all
+ * lanes high.
+ */
 static void cut_rows(struct chart *c, struct flame_lane *l)
 {
 	uint64_t sum[FLAMECHART_MAX_ROWS] = { 0 };
@@ -282,7 +286,9 @@ static void cut_rows(struct chart *c, struct flame_lane *l)
 	l->rows = rows;
 }
 
-/* Boxes come in order: columns from the left, and in each the rows from the outermost. */
+/*
+ * Creates a lane's boxes in order: columns from the left, and in each the rows from the outermost.
+ */
 static int fill_lane(struct chart *c, const struct flamechart_lane *l, struct flame_lane *out)
 {
 	uint64_t before = 0;
@@ -318,7 +324,7 @@ static int fill_lane(struct chart *c, const struct flamechart_lane *l, struct fl
 	return ret;
 }
 
-/* -E2BIG: more boxes than there may be. */
+/* Returns -E2BIG if the limit of boxes is exceeded. */
 static int fill_lanes(struct chart *c)
 {
 	int ret = 0;
@@ -342,7 +348,7 @@ static void label_lane(const struct chart *c, const struct flamechart_lane *l,
 		snprintf(out->label, sizeof(out->label), "vCPU %u", l->key);
 }
 
-/* Counted twice when it was in two lanes' time: shares are of the lanes' time. */
+/* Computes shares of the lanes' time: time in two lanes counts twice. */
 static void kind_shares(struct chart *c)
 {
 	const struct stackset *s = c->s;
@@ -373,7 +379,7 @@ static void add_bands(struct chart *c, const struct phases *phases)
 	}
 }
 
-/* Without phases their place is free for the markers' slices. */
+/* Adds the markers' slices, if there are no phases. */
 static void add_marker_bands(struct chart *c)
 {
 	const struct stackset *s = c->s;
@@ -412,7 +418,7 @@ static void write_note(struct chart *c)
 			 c->cut_rows, 100 * FLAMECHART_LEAST_SHARE);
 }
 
-/* Those with most time, of which each has a pixel's at least. */
+/* Keeps the lanes with most time, each of which has at least a pixel's share. */
 static void choose_lanes(struct chart *c)
 {
 	size_t all = c->nlanes, n = 1;
@@ -448,7 +454,9 @@ static int flamechart_prepare(struct chart *c)
 	return p->lane ? 0 : -ENOMEM;
 }
 
-/* From the beginning of the first sample, so that a profile of one has a length. */
+/*
+ * The time begins at the first sample's beginning, so that a profile with one sample has a length.
+ */
 static void set_times(struct chart *c)
 {
 	const struct stackset *s = c->s;

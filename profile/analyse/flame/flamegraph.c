@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Less than this, in shares, is no change. */
+/* Differences of shares below this count as no change. */
 #define NO_CHANGE 0.0002
 
 struct flamegraph_layout {
@@ -18,7 +18,8 @@ struct flamegraph_layout {
 	const struct frametree *t;
 	double per_unit; /* pixels */
 	double max_delta;
-	uint64_t narrow, narrow_outer; /* nodes merged away; weight of the outermost ones */
+	/* nodes merged because they are too narrow; weight of the outermost ones */
+	uint64_t narrow, narrow_outer;
 	bool full, failed;
 };
 
@@ -30,7 +31,10 @@ uint8_t flame_class(const struct frametree_name *n, uint8_t kind)
 	return (uint8_t)(kind * FLAME_VARIANTS + (h >> 4) % FLAME_VARIANTS);
 }
 
-/* By the root of the share: changes of parts show beside those of the whole. */
+/*
+ * The class grows with the square root of the share, so that changes of parts are visible beside
+ * those of the whole.
+ */
 uint8_t flame_diff_class(double delta, double max)
 {
 	int step = 0;
@@ -75,7 +79,10 @@ static bool is_narrow(const struct flamegraph_layout *l, uint32_t node)
 
 static void flamegraph_place(struct flamegraph_layout *l, uint32_t node, uint64_t x);
 
-/* Those wide enough from the left; the rest as one box, if together they are wide enough. */
+/*
+ * Places the children that are wide enough from the left, and the rest as one box, if together they
+ * are wide enough.
+ */
 static void place_children(struct flamegraph_layout *l, uint32_t node, uint64_t x)
 {
 	const struct frametree *t = l->t;
@@ -138,7 +145,7 @@ static double greatest_delta(const struct frametree *t)
 	return max;
 }
 
-/* The base's share of stacks that the shown profile does not have. */
+/* Returns the base's share of stacks that the shown profile does not have. */
 static double gone_share(const struct frametree *t)
 {
 	uint64_t gone = 0;
@@ -178,7 +185,7 @@ static void write_note(struct flame_picture *p, const struct flamegraph_layout *
 			 FRAMETREE_MAX_DEPTH);
 }
 
-/* One name more than the tree's: that of merged boxes. */
+/* Copies the tree's names and adds one for merged boxes. */
 static int copy_names(struct flame_picture *p, const struct frametree *t, struct err *e)
 {
 	p->names_own = calloc(t->nnames + 1, sizeof(*p->names_own));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The file: style, boxes as drawn without scripts, the same ones as data, and the script. */
+/*
+ * Writes the file: style, boxes as drawn without scripts, the same boxes as data, and the script.
+ */
 #include "profile/analyse/flame/svg.h"
 
 #include "base/cleanup.h"
@@ -15,14 +17,14 @@
 #define MARGIN 10u
 #define ROW 16u
 #define HEAD 72u	/* title, subtitle, legend */
-#define BANDS 20u	/* of a chart: phases */
-#define AXIS 18u	/* of a chart: times */
+#define BANDS 20u	/* chart: phases */
+#define AXIS 18u	/* chart: times */
 #define FOOT 46u	/* details, notes */
-#define TICK 110.0	/* pixels for each time on the axis */
-#define FONT_COLUMN 6.7 /* of a monospaced font of 11 px */
-#define GAP 0.6		/* between boxes that are wide enough for it */
+#define TICK 110.0	/* pixels for each label on the axis */
+#define FONT_COLUMN 6.7 /* width of a character of a monospaced font of 11 px */
+#define GAP 0.6		/* between boxes that are at least WIDE */
 #define WIDE 3.0
-#define MIN_DRAWN 0.5 /* narrower boxes are drawn by the script only, when zoomed into */
+#define MIN_DRAWN 0.5 /* narrower boxes are drawn by the script only, after zooming in */
 
 extern const char flamegraph_js[], flamegraph_js_end[];
 
@@ -31,8 +33,8 @@ static const char *const kind_names[FRAMETREE_KINDS] = {
 };
 
 /*
- * Hues that people with any colour vision tell apart (after Okabe and Ito), of different
- * lightness too, light enough for black text; four shades of each.
+ * Hues that are distinguishable with any colour vision (after Okabe and Ito), of different
+ * lightness, light enough for black text; four shades of each.
  */
 static const char *const kind_colours[FRAMETREE_KINDS][FLAME_VARIANTS] = {
 	[STACKSET_KIND_KERNEL] = { "#f2b04a", "#eda033", "#f5bd66", "#e8982a" },
@@ -46,7 +48,7 @@ static const char *const kind_colours[FRAMETREE_KINDS][FLAME_VARIANTS] = {
 	[FRAMETREE_KIND_TASK] = { "#ece8e0", "#e6e1d8", "#f0ede7", "#e2dcd1" },
 };
 
-/* From "shrank most" to "grew most"; red and blue differ for all. */
+/* From "shrank most" to "grew most"; red and blue are distinguishable with any colour vision. */
 static const char *const diff_colours[2 * FLAME_DIFF_STEPS + 1] = {
 	"#4d94da", "#7db1e5", "#abceef", "#d3e5f7", "#f1f1f1",
 	"#fbdccf", "#f7b79f", "#f08f70", "#e6633f",
@@ -55,7 +57,7 @@ static const char *const diff_colours[2 * FLAME_DIFF_STEPS + 1] = {
 static const char *const band_colours[] = { "#d9d2e9", "#cfe2f3", "#fce5cd",
 					    "#d9ead3", "#f4cccc", "#fff2cc" };
 
-/* Where things are. */
+/* The layout of the picture. */
 struct sheet {
 	const struct flame_picture *p;
 	uint32_t *lane_row; /* the first row of each lane, from the top */
@@ -75,7 +77,10 @@ void flame_time(char *out, size_t size, uint64_t ns)
 		snprintf(out, size, "%" PRIu64 " ns", ns);
 }
 
-/* The colour of the ground in dark mode: dark enough for light text, light enough for dimmed frames with black text. */
+/*
+ * Background in dark mode: dark enough for light text, light enough for dimmed frames with black
+ * text.
+ */
 #define DARK_GROUND "#1b1e23"
 
 static void text_at(struct buf *out, double x, unsigned int y, const char *class, const char *text)
@@ -135,7 +140,7 @@ static void write_style(struct buf *out)
 		buf_printf(out, ".c%u{fill:%s}", FLAME_CLASS_DIFF + i, diff_colours[i]);
 	for (unsigned int i = 0; i < ARRAY_SIZE(band_colours); i++)
 		buf_printf(out, ".p%u{fill:%s}", i, band_colours[i]);
-	/* Names on frames and bands stay black: those are light in both. */
+	/* Names on frames and bands stay black, because these are light in both modes. */
 	buf_printf(out, "\n@media(prefers-color-scheme:dark){:root{background:" DARK_GROUND "}"
 			"#ground{fill:" DARK_GROUND "}text,.t,.u,.m{fill:#d5d8dc}.b{fill:#8ab4f8}"
 			"#frames text,#bands text{fill:#000}#frames .dim{opacity:.85}"
@@ -202,7 +207,7 @@ static void write_head(struct buf *out, const struct sheet *s)
 		   p->width - 240, p->width - 190, p->width - MARGIN, p->width - MARGIN);
 }
 
-/* What a box says of itself: as the script's describe() does. */
+/* Writes a box's tooltip, as the script's describe() does. */
 static void write_title(struct buf *out, const struct sheet *s, const struct flame_box *b)
 {
 	const struct flame_picture *p = s->p;
@@ -269,7 +274,7 @@ static void write_boxes(struct buf *out, const struct sheet *s)
 	buf_printf(out, "</g>\n");
 }
 
-/* Returns the least step of 1, 2 or 5 times a power of ten that is not less than raw. */
+/* Returns the smallest step of 1, 2 or 5 times a power of ten that is not less than raw. */
 static double tick_step(double raw)
 {
 	double unit = pow(10, floor(log10(raw)));
@@ -294,7 +299,7 @@ static void write_axis(struct buf *out, const struct sheet *s)
 
 		buf_printf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%u\" y2=\"%u\"/>", x, x,
 			   s->frames_top - AXIS, s->frames_top - 2);
-		/* At the end of the run no room may be left. */
+		/* At the end of the run there may be no space for a label. */
 		if (x + 3 + n * FONT_COLUMN <= p->width)
 			buf_printf(out, "<text x=\"%.1f\" y=\"%u\">%s</text>\n", x + 3,
 				   s->frames_top - AXIS + 12, label);
@@ -330,7 +335,7 @@ static void write_foot(struct buf *out, const struct sheet *s)
 	buf_printf(out, "</text>\n");
 }
 
-/* Names in the order in which boxes have them first; those that no box has are left out. */
+/* Writes the names in the order of the boxes that use them first; unused names are omitted. */
 static void write_names(struct buf *out, const struct flame_picture *p, uint32_t *number)
 {
 	uint32_t n = 0;
@@ -354,7 +359,10 @@ static void write_names(struct buf *out, const struct flame_picture *p, uint32_t
 	buf_printf(out, "],\n");
 }
 
-/* Per box: distance to the x before, width, row, class, name, samples, self, change. */
+/*
+ * Writes for each box: distance from the previous x, width, row, class, name, samples, self,
+ * change.
+ */
 static void write_data(struct buf *out, const struct sheet *s)
 {
 	const struct flame_picture *p = s->p;
@@ -408,7 +416,7 @@ static void write_data(struct buf *out, const struct sheet *s)
 	buf_printf(out, "];\n");
 }
 
-/* Returns the ending of the file's own name, without the dot; "" where it has none. */
+/* Returns the extension of the file's name, without the dot; "" if it has none. */
 static const char *ending_of(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -459,13 +467,13 @@ void flame_write(struct buf *out, const struct flame_picture *p, enum flame_form
 		   p->width, s.height, p->width, s.height);
 	write_style(out);
 	write_head(out, &s);
-	/* The script moves all of it down where the head takes more lines. */
+	/* The script moves this group down if the head has more lines. */
 	buf_printf(out, "<g id=\"body\">\n");
 	write_axis(out, &s);
 	write_boxes(out, &s);
 	write_foot(out, &s);
 	buf_printf(out, "</g>\n");
-	/* A comment for scripts, a section for XML: neither sees the other's. */
+	/* For scripts this is a comment, for XML it begins a section. */
 	buf_printf(out, "<script>//<![CDATA[\n(function(){\"use strict\";\n");
 	write_data(out, &s);
 	buf_add(out, flamegraph_js, (size_t)(flamegraph_js_end - flamegraph_js));

@@ -37,8 +37,8 @@ struct import_options {
 
 struct import_facts {
 	uint64_t samples, weight;
-	uint64_t
-		moved; /* frames with a place in their DSO (import_frame.placed) that is out of reach */
+	/* frames with a place in their DSO (import_frame.placed) that is out of reach */
+	uint64_t moved;
 	uint64_t cut;	/* stacks deeper than STACK_MAX_FRAMES, cut at their outer end */
 	uint64_t other; /* samples of events beyond PROFILE_MAX_EVENTS, which are left out */
 	size_t functions, dsos;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * coded: names in formats whose readers end a name at some characters.
+ * coded: encoding of names in formats whose readers end a name at some characters.
  *
- * Such a character is written as '%' and two hexadecimal digits, and so is '%' itself:
- * "operator+" is "operator%2b". Any other text is what it was, so names of C stay readable.
+ * Such a character is written as '%' and two hexadecimal digits, and so is '%' itself: "operator+"
+ * becomes "operator%2b". Other characters are unchanged, so names in C stay readable. The functions
+ * are pure; any thread may call them.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_STACKS_CODED_H
 #define KVMPROF_PROFILE_ANALYSE_STACKS_CODED_H
@@ -11,15 +12,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Ends the first line of a text of kp whose names are coded. Other programs' texts have names as they are. */
+/*
+ * End of the first line of a kp text whose names are coded. Texts of other programs have plain
+ * names.
+ */
 #define CODED_KP_MARK "(%XX in a name is the byte XX)"
 
+/* Returns the value of a lower-case hexadecimal digit, or -1. */
 static inline int coded_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Stores at most `size` bytes of the name in dst, without a terminator. Returns how many. '%' without two digits is itself. */
+/*
+ * Decodes s[0..len) into dst, at most `size` bytes, without a terminator. Returns the number of
+ * bytes stored. A '%' without two digits is copied.
+ */
 static inline size_t coded_read(char *dst, size_t size, const char *s, size_t len)
 {
 	size_t n = 0;

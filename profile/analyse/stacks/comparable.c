@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a fact is found: in the object of the engine `exact`, in that of a KVM's machine, or beside them. */
+/*
+ * Where a fact is found: in the object of the engine `exact`, in that of a KVM machine, or at the
+ * top of the totals.
+ */
 enum place { IN_ENGINE = 1, IN_MACHINE = 2, IN_TOTALS = 4, IN_EVENT = 8 };
 
 static const struct part {
@@ -39,7 +42,9 @@ static json_t *totals_of(const char *totals)
 	return totals ? json_loads(totals, 0, NULL) : NULL;
 }
 
-/* Returns the event that is compared if it is a count; a time has its frequency instead. */
+/*
+ * Returns the event that is compared if it is a count; an event of time has its frequency instead.
+ */
 static const json_t *counter_of(const json_t *totals)
 {
 	const json_t *event = json_array_get(json_object_get(totals, "events"), 0);
@@ -63,13 +68,16 @@ static const json_t *value_of(const json_t *totals, const struct part *part)
 	return v;
 }
 
-/* json_equal() says no of two that are not there. */
+/* json_equal() returns false for two missing values. */
 static bool same_value(const json_t *v, const json_t *w)
 {
 	return (!v && !w) || json_equal(v, w);
 }
 
-/* Words of a value; what is no text or number is "?". A text with blanks is quoted. */
+/*
+ * Appends a value as words; "?" for values that are neither text nor number. A text with blanks is
+ * quoted.
+ */
 static void put_value(struct buf *out, const json_t *v, unsigned int shift)
 {
 	const char *text = json_string_value(v);
@@ -88,7 +96,7 @@ static void put_value(struct buf *out, const json_t *v, unsigned int shift)
 
 #define WORDS_BYTES 200u
 
-/* Writes the words of `of` that `other` does not have, with blanks between them; what does not fit is left out. */
+/* Writes the words of `of` that `other` does not have, separated by blanks, as far as they fit. */
 static void words_beside(char out[WORDS_BYTES], const char *of, const char *other)
 {
 	size_t used = 0;
@@ -138,7 +146,7 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 {
 	json_t *first = totals_of(a), *other = totals_of(b);
 	const json_t *x = json_object_get(first, "engine"), *y = json_object_get(other, "engine");
-	/* Then samples only tell processes apart. */
+	/* If counted, samples are only used to distinguish processes. */
 	const bool counted = json_is_true(json_object_get(x, "counts"));
 	struct buf words;
 	bool differs;
@@ -148,7 +156,9 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 		buf_printf(&words, "engine %s and %s", x ? "exact" : "kvm", y ? "exact" : "kvm");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		const json_t *v = value_of(first, &parts[i]), *w = value_of(other, &parts[i]);
-		/* The totals of an exact engine are complete. Elsewhere a missing fact is not known. */
+		/*
+		 * The totals of an exact engine are complete. In others a missing fact is unknown.
+		 */
 		const bool complete = x && y && parts[i].places & IN_ENGINE;
 
 		if (same_value(v, w) || (counted && parts[i].of_samples) ||
@@ -156,7 +166,7 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 			continue;
 		put_part(&words, &parts[i], v, w);
 	}
-	/* The options of QEMU's machine have the rest; the words above have told most of it. */
+	/* The words above mention most options of QEMU's machine; this covers the rest. */
 	if (x && y && !words.len &&
 	    !same_value(json_object_get(x, "machine"), json_object_get(y, "machine")))
 		buf_printf(&words, "the machine's options");
@@ -207,7 +217,7 @@ uint64_t comparable_contents(const struct stackset *s)
 		const struct stackset_stack *st = &s->stack[i];
 
 		h = table_mix(table_mix(table_mix(h, st->weight), st->samples), st->mode);
-		/* Names would depend on which symbols are found. */
+		/* Hash addresses, because names depend on which symbols are found. */
 		for (uint32_t k = 0; k < st->n; k++)
 			h = table_mix(h, s->frame[st->frame[k]].addr);
 	}

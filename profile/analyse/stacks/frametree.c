@@ -14,9 +14,9 @@
 
 struct frametree_private {
 	struct frametree_options opt;
-	struct table nodes, names; /* the tree's node and name */
-	struct texts clones;	   /* names made here, without suffixes */
-	char **text;		   /* task names made here */
+	struct table nodes, names; /* hold the tree's node and name arrays */
+	struct texts clones;	   /* names without suffixes, made here */
+	char **text;		   /* names of tasks, made here */
 	size_t ntexts, texts_cap;
 };
 
@@ -78,7 +78,7 @@ static int child_of(struct frametree *t, uint32_t parent, uint32_t name, uint32_
 int frametree_create(struct frametree **out, const struct frametree_options *opt, struct err *e)
 {
 	static const struct frametree_name all = { "all", "", FRAMETREE_KIND_TASK };
-	/* No node has its parent, so that nothing finds it as a child. */
+	/* The root's parent is not a node, so no lookup finds it as a child. */
 	static const struct frametree_node root = { .parent = FRAMETREE_NONE,
 						    .child = FRAMETREE_NONE,
 						    .next = FRAMETREE_NONE };
@@ -120,7 +120,7 @@ void frametree_destroy(struct frametree *t)
 	free(t);
 }
 
-/* The frame of a task below its stacks. */
+/* Stores the name of the frame for a task, which is below the task's stacks. */
 static int task_name(struct frametree *t, const struct stackset_task *task, uint32_t *out)
 {
 	struct frametree_private *p = t->priv;
@@ -136,14 +136,14 @@ static int task_name(struct frametree *t, const struct stackset_task *task, uint
 		return -ENOMEM;
 	n.text = text;
 	ret = intern_name(t, &n, out);
-	if (ret || t->nnames == before) /* known, or not kept */
+	if (ret || t->nnames == before) /* the name was known, or could not be stored */
 		free(text);
 	else
 		p->text[p->ntexts++] = text;
 	return ret;
 }
 
-/* From the indexes of a set's functions and tasks to those of the tree's names. */
+/* Maps indexes of a set's functions and tasks to those of the tree's names. */
 struct frametree_mapping {
 	uint32_t *func, *task;
 };
@@ -154,7 +154,7 @@ static void mapping_deinit(struct frametree_mapping *m)
 	free(m->task);
 }
 
-/* Returns the name that a function has in the tree. NULL: no memory. */
+/* Returns the name that a function has in the tree; NULL if out of memory. */
 static const char *func_text(struct frametree *t, const struct stackset_func *f)
 {
 	return t->priv->opt.clones_are_one && f->named ? identity_plain(&t->priv->clones, f->name)
@@ -213,7 +213,7 @@ static int add_stack(struct frametree *t, const struct stackset *s, const struct
 		uint32_t frame = st->frame[t->priv->opt.reverse ? i : st->n - 1 - i];
 		uint32_t func = s->frame[frame].func;
 
-		/* The other part of a function that a compiler has cut in two. */
+		/* This is the other part of a function that a compiler has split. */
 		if (t->priv->opt.clones_are_one && i && func != before &&
 		    m->func[func] == m->func[before] &&
 		    strcmp(s->func[func].name, s->func[before].name) != 0)
@@ -252,7 +252,9 @@ int frametree_add(struct frametree *t, const struct stackset *s, enum frametree_
 	return ret ? err_set(e, ENOMEM, "out of memory for the call tree") : 0;
 }
 
-/* By text, then DSO and kind: the same for the same input, whatever order it came in. */
+/*
+ * Compares by text, then DSO and kind, so that the order does not depend on the order of the input.
+ */
 static int compare_nodes(const void *a, const void *b, void *ctx)
 {
 	const struct frametree *t = ctx;

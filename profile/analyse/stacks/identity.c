@@ -20,7 +20,11 @@
  */
 static const struct {
 	const char *word;
-	bool number; /* it has one always; a word alone may be a name of another language, such as Go's main.clone */
+	/*
+	 * always followed by a number; the word alone may be a name in another language, such as
+	 * Go's main.clone
+	 */
+	bool number;
 } suffixes[] = {
 	{ "isra", true },      { "constprop", true }, { "part", true },	       { "cold", false },
 	{ "llvm", true },      { "lto_priv", true },  { "localalias", false }, { "clone", true },
@@ -29,7 +33,10 @@ static const struct {
 	{ "cfi_jt", false },   { "warm", true },      { "specialized", true },
 };
 
-/* Returns how many digits follow the dot that s begins with, if nothing else does up to the next dot; or 0. */
+/*
+ * Returns the number of digits after the dot with which s begins, if only they are before the next
+ * dot; otherwise 0.
+ */
 static size_t identity_number(const char *s, const char *digits)
 {
 	size_t n = *s == '.' ? strspn(s + 1, digits) : 0;
@@ -37,7 +44,7 @@ static size_t identity_number(const char *s, const char *digits)
 	return n && (!s[n + 1] || s[n + 1] == '.') ? n : 0;
 }
 
-/* Returns the length of one suffix with its dot and its number that s begins with, or 0. */
+/* Returns the length of the suffix (dot, word and number) with which s begins, or 0. */
 static size_t identity_word(const char *s)
 {
 	size_t len = *s == '.' ? strcspn(s + 1, ".") : 0;
@@ -58,7 +65,10 @@ static size_t identity_word(const char *s)
 	return 0;
 }
 
-/* Returns whether all of s is suffixes, at least one. `plain`: numbers without a word count as well. */
+/*
+ * Returns true if s consists of one or more suffixes. `plain`: numbers without a word count as
+ * well.
+ */
 static bool identity_is_suffixes(const char *s, bool plain)
 {
 	if (!*s)
@@ -94,7 +104,10 @@ size_t identity_name_len(const char *name)
 	size_t len = strlen(name);
 
 	for (const char *s = first; s; s = strchr(s + 1, '.'))
-		/* ".12" alone is a clash of names in C and LLVM; of Go it is the name itself, which has other dots. */
+		/*
+		 * ".12" alone resolves a clash of names in C and LLVM; in Go it is part of the
+		 * name, which has other dots.
+		 */
 		if (s > name && identity_is_suffixes(s, s == first))
 			return (size_t)(s - name);
 	return first ? identity_without_words(name) : len;
@@ -113,7 +126,7 @@ const char *identity_plain(struct texts *texts, const char *name)
 
 /* -- the names of a set --------------------------------------------------------------------------------- */
 
-/* Returns the name that this function is compared by. NULL: no memory. */
+/* Returns the name under which this function is compared; NULL if out of memory. */
 static const char *identity_name(struct identity_names *n, const struct stackset_func *f,
 				 bool *clone)
 {
@@ -149,7 +162,7 @@ void identity_names_deinit(struct identity_names *n)
 
 /* -- identities --------------------------------------------------------------------------------------------- */
 
-/* "[jit:123#2]" is "[jit]": the number is another one in each run. */
+/* "[jit:123#2]" becomes "[jit]": the number differs from run to run. */
 const char *identity_dso(const struct stackset_func *f)
 {
 	return !strncmp(f->dso, "[jit:", 5) ? "[jit]" : f->dso;

@@ -7,20 +7,20 @@
 #include <jansson.h>
 #include <string.h>
 
-/* What a function in a stack says. */
+/* Evidence that a function in a stack gives. */
 enum clue {
-	CLUE_START = 1 << 0,	/* start_kernel: on the boot CPU's stack for ever */
-	CLUE_IDLE = 1 << 1,	/* but it has nothing more to do */
+	CLUE_START = 1 << 0,	/* start_kernel: it stays on the boot CPU's stack */
+	CLUE_IDLE = 1 << 1,	/* the boot CPU's idle loop, after start_kernel's work */
 	CLUE_INITCALL = 1 << 2, /* kernel_init's work */
-	CLUE_ONE = 1 << 3,	/* do_one_initcall: modules come through it later, too */
+	CLUE_ONE = 1 << 3,	/* do_one_initcall: also called later, for modules */
 	CLUE_EXEC = 1 << 4,	/* a kernel thread becomes a program */
-	CLUE_INIT = 1 << 5,	/* ... and it is kernel_init */
+	CLUE_INIT = 1 << 5,	/* that thread is kernel_init */
 	CLUE_USER = 1 << 6,
 	CLUE_DECOMPRESSOR = 1 << 7,
-	CLUE_SWITCH = 1 << 8, /* the stack may already be the next task's */
+	CLUE_SWITCH = 1 << 8, /* the stack may belong to the next task already */
 };
 
-/* kernel/init/main.c and what calls it; 6.1 and 6.12. Clones ("name.isra.0") count, too. */
+/* Functions of init/main.c and their callers; 6.1 and 6.12. Clones ("name.isra.0") count, too. */
 static const struct {
 	const char *name;
 	uint16_t clue;
@@ -60,7 +60,9 @@ static uint16_t clue_of(const struct stackset_func *f)
 	return 0;
 }
 
-/* The latest phase that this stack proves to have begun; PHASE_FIRST: it proves nothing. */
+/*
+ * Returns the latest phase that this stack proves to have begun; PHASE_FIRST if it proves nothing.
+ */
 static enum phase phase_of(const struct stackset *s, const struct stackset_stack *st,
 			   const uint16_t *clue_of_func)
 {
@@ -86,7 +88,7 @@ static enum phase phase_of(const struct stackset *s, const struct stackset_stack
 	return PHASE_FIRST;
 }
 
-/* Helpers that the kernel starts by itself run before /init, which is what counts. */
+/* Helper programs that the kernel starts by itself run before /init and do not count. */
 static enum phase advance(enum phase now, enum phase next)
 {
 	if (next == PHASE_USER && now < PHASE_INIT)
@@ -94,7 +96,10 @@ static enum phase advance(enum phase now, enum phase next)
 	return next > now ? next : now;
 }
 
-/* Is this where a boot begins? Not in start_kernel's idle loop, nor in a program. */
+/*
+ * Returns true if a boot may begin with this stack, which is neither start_kernel's idle loop nor a
+ * program.
+ */
 static bool begins_boot(const struct stackset *s, const struct stackset_stack *st,
 			const uint16_t *clue_of_func, enum phase p)
 {
@@ -105,7 +110,10 @@ static bool begins_boot(const struct stackset *s, const struct stackset_stack *s
 	return p < PHASE_INITCALLS && !(clues & CLUE_IDLE);
 }
 
-/* A sample stands for the time before it: a phase begins with that, but after `before`. */
+/*
+ * Adds a sample, which covers the time before it: a phase begins with that time, but not before
+ * `before`.
+ */
 static void add_sample(struct phases *out, enum phase p, const struct stackset_sample *m,
 		       bool weight_is_ns, uint64_t before)
 {
@@ -123,7 +131,7 @@ static void add_sample(struct phases *out, enum phase p, const struct stackset_s
 	span->weight += m->weight;
 }
 
-/* Each phase lasts until the next one that there was. */
+/* Extends each phase to the next one that occurred. */
 static void close_gaps(struct phases *out)
 {
 	struct phase_span *last = NULL;
@@ -139,7 +147,7 @@ static void close_gaps(struct phases *out)
 
 /* -- what the run itself says --------------------------------------------------------------------- */
 
-/* When phases began, in the samples' time; 0: the run does not say. */
+/* The times at which phases began, as the run recorded them; 0: not recorded. */
 struct told {
 	uint64_t ns[PHASES];
 	bool any;
@@ -166,7 +174,10 @@ static struct told told_by(const struct stackset *s)
 	return t;
 }
 
-/* What a sample proves where the run has told: by its time, and by its stack what was not told. */
+/*
+ * Returns the phase that a sample proves if the run recorded some: by its time, and by its stack
+ * for phases that were not recorded.
+ */
 static enum phase told_phase(const struct told *t, const struct stackset_sample *m, bool counted,
 			     enum phase by_stack, enum phase before)
 {
@@ -214,7 +225,7 @@ int phases_find(struct phases *out, const struct stackset *s, struct err *e)
 		add_sample(&found, now, &s->sample[i], s->weight_is_ns,
 			   i ? s->sample[i - 1].time_ns : 0);
 	}
-	/* Something must prove that this is Linux that starts. */
+	/* Some sample must prove that this is Linux during its boot. */
 	found.boot = told.any || (now >= PHASE_START_KERNEL && found.span[PHASE_START_KERNEL].seen);
 	if (!found.boot)
 		return 0;

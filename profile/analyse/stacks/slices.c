@@ -57,7 +57,7 @@ static int compare_times(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Samples are by time: the first one later than that. */
+/* Returns the index of the first sample later than time_ns; samples are sorted by time. */
 static size_t first_after(const struct stackset *set, uint64_t time_ns)
 {
 	size_t lo = 0, hi = set->nsamples;
@@ -171,7 +171,7 @@ int slices_choose(const struct slices *s, const char *name, const struct slice *
 	unsigned long nth = 1;
 	char *end;
 
-	/* A name may have such an end itself. */
+	/* A name may contain such a suffix itself. */
 	for (size_t i = 0; i < s->n; i++) {
 		if (is_named(&s->slice[i], name, 1)) {
 			*out = &s->slice[i];
@@ -217,10 +217,13 @@ int slices_set_options(struct stackset_options *opt, const char *name, struct er
 	if (!ret) {
 		uint64_t from = s->from_ns + 1, to = s->to_ns + 1;
 
-		/* From between two nanoseconds: what becomes of it is the right one again. */
+		/*
+		 * Choose a value between two nanoseconds, so that converting it back gives the
+		 * right one.
+		 */
 		opt->from_s =
 			from > all.first_ns ? ((double)(from - all.first_ns) + 0.25) / 1e9 : 0;
-		/* 0 would be the profile's end; an end before the first sample leaves none. */
+		/* 0 would mean the profile's end; an end before the first sample selects none. */
 		opt->to_s = to > all.first_ns ? ((double)(to - all.first_ns) + 0.25) / 1e9 : 1e-10;
 	}
 	slices_deinit(&all);

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define NS_PER_S 1e9
-#define DROPPED UINT32_MAX /* of no table: a raw stack whose samples do not count */
+#define DROPPED UINT32_MAX /* marks a raw stack whose samples are filtered out */
 
-/* What a set owns beside its arrays. */
+/* A set with the memory that it owns. */
 struct owned_set {
 	struct stackset set;
 	struct texts texts;
@@ -198,7 +198,7 @@ static bool equal_stack(const void *a, const void *b, const void *ctx)
 		!memcmp(v->pool + x->first, v->pool + y->first, x->s.n * sizeof(*v->pool)));
 }
 
-/* The frames of a raw stack, to the end of the pool; *mode is that of the innermost. */
+/* Appends the frames of a raw stack to the pool; *mode becomes that of the innermost one. */
 static int push_frames(struct stackset_build *b, const struct raw_stack *raw, uint8_t *mode)
 {
 	size_t first = b->pool_len;
@@ -225,7 +225,7 @@ static int push_frames(struct stackset_build *b, const struct raw_stack *raw, ui
 								       : push_frame(b, frame);
 }
 
-/* Mappings may differ and names be the same: such stacks are one. */
+/* Stacks whose mappings differ but whose names are equal become one. */
 static int name_stack(struct stackset_build *b, struct raw_stack *raw)
 {
 	struct built_stack like = { .first = b->pool_len, .s = { .task = raw->task } }, *s;
@@ -265,7 +265,7 @@ static int name_stacks(struct stackset_build *b, struct err *e)
 
 /* -- the result ------------------------------------------------------------------------------- */
 
-/* calloc() that gives something for 0. */
+/* Like calloc(), but returns memory for 0 items, too. */
 static void *make_array(size_t n, size_t size)
 {
 	return calloc(n ? n : 1, size);
@@ -308,7 +308,7 @@ static int fill_arrays(struct stackset_build *b, struct stackset *s)
 	return 0;
 }
 
-/* What counts time: ours, and perf's clocks. */
+/* Returns true if the event is a clock of kvmprof or perf. */
 static bool counts_ns(const struct perfdata *p)
 {
 	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "host") ||
@@ -378,7 +378,7 @@ static int make_set(struct stackset_build *b, struct stackset **out, struct err 
 
 void stackset_destroy(struct stackset *s)
 {
-	struct owned_set *o = (struct owned_set *)s; /* its first member */
+	struct owned_set *o = (struct owned_set *)s; /* the first member of struct owned_set */
 
 	if (!o)
 		return;

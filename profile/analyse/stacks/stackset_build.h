@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stackset_build: a set while it is made: stackset.c reads samples and makes the set, stackset_names.c names its frames.
+ * stackset_build: a set under construction: stackset.c reads samples and builds the set,
+ * stackset_names.c names its frames. One thread builds a set.
  *
- * Not for includers outside profile/analyse/stacks.
+ * Only for includers in profile/analyse/stacks.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_STACKS_STACKSET_BUILD_H
 #define KVMPROF_PROFILE_ANALYSE_STACKS_STACKSET_BUILD_H
@@ -16,17 +17,20 @@
 
 #include <string.h>
 
-#define BLOCK_LEN (1u << 20) /* more than a record can hold */
+#define BLOCK_LEN (1u << 20) /* more bytes than a record can have */
 
-/* A stack as it is in the file: the first sample that had it, and the sums. */
+/* A stack as in the file, with the sums of its samples. */
 struct raw_stack {
-	struct chain chain; /* in the file; once it is in the table, a copy */
+	struct chain chain; /* of its first sample; its words are copied once it is in the table */
 	uint64_t weight, samples;
 	uint32_t task;
-	uint32_t stack; /* what it became, or DROPPED */
+	uint32_t stack; /* index of the named stack, or DROPPED */
 };
 
-/* An address of a space, and the frame that it is; exact: it is looked up as it is, not as what a call returns to. */
+/*
+ * An address in a space, and its frame; exact: the address itself is looked up, not the byte before
+ * a return address.
+ */
 struct raw_addr {
 	uint64_t addr;
 	uint32_t space, frame;
@@ -34,24 +38,24 @@ struct raw_addr {
 	uint8_t owner; /* enum perfdata_owner */
 };
 
-/* Before the frames' place is final: where they begin in the pool. */
+/* A stack with the index of its frames in the pool, before the pool's address is final. */
 struct built_stack {
 	struct stackset_stack s;
 	size_t first;
 };
 
-/* Beside each function: what it is known by. */
+/* A function with the key that identifies it. */
 struct built_func {
 	struct stackset_func f;
-	const struct symbol *symbol; /* NULL: by its address and DSO */
+	const struct symbol *symbol; /* NULL: identified by address and DSO */
 };
 
 struct built_task {
 	struct stackset_task t;
-	uint32_t comm; /* of tasks */
+	uint32_t comm; /* number of the name in struct tasks */
 };
 
-/* Room for chains of many stacks: one after another, so that the file's pages can go. */
+/* A block of memory for chains of many stacks, so that the file's pages can be released. */
 struct block {
 	struct block *before;
 	size_t used;
@@ -64,7 +68,7 @@ struct stackset_build {
 	struct display_names display;
 	uint64_t from_ns, to_ns; /* [from, to) */
 	struct texts texts;
-	struct block *chains; /* the last of a list */
+	struct block *chains; /* the last block of a list */
 	struct table raw, addr, func, frame, task, stack;
 	struct stackset_sample *sample;
 	size_t nsamples, sample_cap;
@@ -73,9 +77,10 @@ struct stackset_build {
 	uint32_t *pool; /* frames of all stacks */
 	size_t pool_len, pool_cap;
 	uint64_t samples, weight, mode_weight[STACKSET_MODES];
-	struct tasks_seen seen; /* with opt.comm */
+	struct tasks_seen seen; /* used with opt.comm */
 };
 
+/* Returns true if s begins with `with`. */
 static inline bool stackset_begins(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));

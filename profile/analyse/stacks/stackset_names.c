@@ -19,8 +19,10 @@ const char *stackset_clean(struct stackset_build *b, const char *s)
 	return copy ? texts_add(&b->texts, copy) : NULL;
 }
 
-/* Returns the kind of what is mapped in the kernel's half: the kernel, its modules, and modules that stand for
- * something else (profile/record/host/frame_*.c). */
+/*
+ * Returns the kind of a mapping in the kernel's half: the kernel, its modules, and pseudo-modules
+ * (profile/record/host/frame_*.c).
+ */
 static enum stackset_kind kernel_kind_of(const char *dso)
 {
 	static const struct {
@@ -47,7 +49,7 @@ static enum stackset_kind kind_of(const struct perfdata_frame *f, const char *ds
 		return STACKSET_KIND_UNKNOWN;
 	if (f->kernel)
 		return kernel_kind_of(dso);
-	/* Ours, and what perf calls such code. */
+	/* Names used by kvmprof and by perf for generated code. */
 	if (stackset_begins(dso, "[jit") || stackset_begins(dso, "//anon") ||
 	    stackset_begins(dso, "[anon") || stackset_begins(dso, "/memfd:") ||
 	    stackset_begins(dso, "/tmp/perf-"))
@@ -60,12 +62,15 @@ bool stackset_equal_func(const void *a, const void *b, const void *ctx)
 	const struct built_func *x = a, *y = b;
 
 	(void)ctx;
-	/* Texts are kept once, so pointers will do. */
+	/* Texts are stored once, so pointers can be compared. */
 	return x->symbol == y->symbol && x->f.dso == y->f.dso && x->f.addr == y->f.addr &&
 	       x->f.kind == y->f.kind && x->f.kernel == y->f.kernel && x->f.other == y->f.other;
 }
 
-/* Returns the other names of a function, as stackset_func.aliases has them; NULL: no memory. */
+/*
+ * Returns the other names of a function in the form of stackset_func.aliases; NULL if out of
+ * memory.
+ */
 static const char *aliases_of(struct stackset_build *b, const struct symbol *symbol, bool kernel)
 {
 	const char *all;
@@ -169,10 +174,10 @@ int stackset_frame_of(struct stackset_build *b, struct names_view view,
 	return 0;
 }
 
-/* A frame below all others: "guest", "kvm", "halted" and so on. */
+/* Adds a frame below all others: "guest", "kvm", "halted" and so on. */
 int stackset_where(struct stackset_build *b, enum sample_where where, uint32_t *out)
 {
-	/* Time in the guest has the guest's own frames above this one. What is left is of no known function. */
+	/* Time in the guest has the guest's own frames above this one. */
 	const uint8_t kind = where == SAMPLE_IN_GUEST || where == SAMPLE_UNTOLD
 				     ? STACKSET_KIND_UNKNOWN
 				     : STACKSET_KIND_HOST;

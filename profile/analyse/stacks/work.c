@@ -8,19 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOTS 4u /* outermost frames that are looked at */
+#define ROOTS 4u /* number of outermost frames examined */
 
 enum root {
-	ROOT_THREAD, /* what it calls is the function of a kernel thread */
-	ROOT_SELF,   /* is itself the function of a kernel thread */
+	ROOT_THREAD, /* the function it calls is that of a kernel thread */
+	ROOT_SELF,   /* it is the function of a kernel thread */
 	ROOT_IDLE,
 	ROOT_INTERRUPT,
 };
 
 /*
- * arch/x86/entry/entry_64.S, kernel/kthread.c, kernel/workqueue.c, kernel/smpboot.c and kernel/sched/idle.c; 4.19 to 6.18. A function of
- * a thread stands here where its caller is not always seen. `first`: only as the outermost frame, as others call it, too: softirqs on
- * the stack of interrupts have no caller, those of local_bh_enable() have.
+ * Functions at the outer end of stacks: arch/x86/entry/entry_64.S, kernel/kthread.c,
+ * kernel/workqueue.c, kernel/smpboot.c and kernel/sched/idle.c; 4.19 to 6.18. The list has the
+ * function of a thread where its caller is not always in the stack. `first`: only as the outermost
+ * frame, because others call it, too: softirqs on the stack of interrupts have no caller, those of
+ * local_bh_enable() have.
  */
 static const struct {
 	const char *name;
@@ -69,8 +71,8 @@ static const struct {
 };
 
 /*
- * Functions that call the scheduler for a task that does not wait: a timer interrupt has requested it. Source: kernel/sched/core.c
- * and kernel/entry/common.c.
+ * Functions that call the scheduler for a task that does not wait, because a timer interrupt has
+ * requested it. Source: kernel/sched/core.c and kernel/entry/common.c.
  */
 static const char *const preempting[] = {
 	"__cond_resched",
@@ -88,7 +90,10 @@ static const char *const preempting[] = {
 	"exit_to_usermode_loop",
 };
 
-/* The information about a function is 1 + its index in roots[], or 0 if it is no root, and these flags. */
+/*
+ * The information on a function is 1 + its index in roots[], or 0 if it is none of them, and these
+ * flags.
+ */
 #define INFO_ROOT 0xffu
 #define INFO_PREEMPTS (1u << 8)
 #define INFO_SCHEDULES (1u << 9)
@@ -127,7 +132,7 @@ static bool is_before(const struct stackset_func *f)
 	return !strcmp(f->dso, "[firmware]") || !strcmp(f->dso, "[decompressor]");
 }
 
-/* Returns whether the scheduler takes the processor from a task in this stack. */
+/* Returns true if the scheduler preempts a task in this stack. */
 static bool is_preempted(const struct stackset *s, const struct stackset_stack *st,
 			 const uint16_t *info)
 {

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * work: whose work the counts of a run are: the workload's, that of what ran beside it, or that before it.
+ * work: attributes the counts of a run to the workload, to other activity beside it, or to the time
+ * before it.
  *
- * Which kernel threads run, for how long, and how many timer interrupts come before a guest turns its power off depends on when it
- * does so. One more system call moves that by a period of the timer, and with it the counts of threads that have nothing to do
- * with the call. Firmware, boot loader and decompressor (phase first of a boot) are not what a kernel's builds differ in.
+ * How long kernel threads run, and how many timer interrupts occur before a guest turns its power
+ * off, depends on when it does so. One more system call moves that by a timer period, and with it
+ * the counts of threads unrelated to the call. Firmware, boot loader and decompressor (phase first
+ * of a boot) do not differ between builds of a kernel.
  *
- * The stack says it: kernel threads have kthread() at its outer end, unless it is a worker of a program's (io_uring), idle
- * vCPUs cpu_startup_entry(), interrupts their entry, and the scheduler is called by the end of an interrupt's work
- * (__cond_resched() and its like) where it takes a task's processor away. Exceptions such as page faults are the workload's.
- * Pure. One thread.
+ * The stack tells: kernel threads have kthread() at their outer end, except workers of a program
+ * (io_uring); idle vCPUs have cpu_startup_entry(); interrupts have their entry; and at preemption
+ * the scheduler is called by the end of an interrupt's work (__cond_resched() and similar).
+ * Exceptions such as page faults belong to the workload. The functions keep no state; any thread
+ * may call them.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_STACKS_WORK_H
 #define KVMPROF_PROFILE_ANALYSE_STACKS_WORK_H
@@ -24,12 +27,12 @@ enum work {
 };
 
 /*
- * Finds whose work each stack is, without regard to the phase of a boot: *out has an enum work for each. Returns 0 or
- * -ENOMEM. The caller frees it.
+ * Classifies each stack, regardless of the phases of a boot: *out has an enum work for each stack;
+ * the caller frees it with free(). Returns 0 or -ENOMEM.
  */
 int work_find(uint8_t **out, const struct stackset *s);
 
-/* Returns whose work a sample is. of_stack: what work_find() found. */
+/* Returns the class of a sample; of_stack is the result of work_find(). */
 static inline enum work work_of_sample(const uint8_t *of_stack, const struct phases *p,
 				       const struct stackset_sample *m)
 {
@@ -39,8 +42,8 @@ static inline enum work work_of_sample(const uint8_t *of_stack, const struct pha
 }
 
 /*
- * Returns what a stack of WORK_MEANWHILE belongs to: the function of the kernel thread ("worker_thread"), "idle",
- * "interrupts" or "preemption".
+ * Returns the name of the activity of a WORK_MEANWHILE stack: the function of the kernel thread
+ * ("worker_thread"), "idle", "interrupts" or "preemption". The set owns it.
  */
 const char *work_thread(const struct stackset *s, const struct stackset_stack *st);
 

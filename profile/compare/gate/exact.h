@@ -19,8 +19,8 @@
 struct gate_exact_input {
 	const char *path; /* for messages */
 	const struct stackset *set;
-	const struct stackset
-		*entries; /* the same profile's event of that name; NULL: there is none */
+	/* the same profile's event of that name; NULL: there is none */
+	const struct stackset *entries;
 };
 
 /*

@@ -112,8 +112,8 @@ struct gate_relation {
 struct gate_report {
 	const struct gate *gate;
 	unsigned int nbase, nhead;
-	enum gate_status
-		status; /* of the gate: inconclusive is less than failed, more than warned */
+	/* of the gate: inconclusive is less than failed, more than warned */
+	enum gate_status status;
 	struct gate_outcome *outcome; /* one for each rule, as they come */
 	size_t n;
 	/* Functions whose own share moved, largest first, whatever the rules ask; not families' q. */
@@ -122,8 +122,8 @@ struct gate_report {
 	bool exact;		/* one run a side, counted: no statistics (exact.h) */
 	bool sampled;		/* exact: by samples of one side at least */
 	char means[GATE_MEANS]; /* what is not the same of how the runs were made; "": nothing */
-	const char
-		*same; /* path of a run of the head that is one of the base, too; NULL: none is */
+	/* path of a run of the head that is one of the base, too; NULL: none is */
+	const char *same;
 	struct gate_work work;
 	struct gate_noise noise;
 	struct gate_relation *relation; /* largest first */

@@ -54,9 +54,8 @@ struct name {
 	/* for a user address: number for names_build_id(); otherwise NAMES_NONE */
 	uint32_t program;
 	const struct symtab *symbols; /* the table with symbol; NULL if symbol is */
-	uint64_t
-		/* address in a later kernel minus address of the same code in the first kernel */
-		shift;
+	/* address in a later kernel minus address of the same code in the first kernel */
+	uint64_t shift;
 	bool other_kernel; /* the address belongs to a later kernel that is another build */
 };
 #define NAMES_NONE UINT32_MAX

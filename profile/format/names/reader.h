@@ -29,9 +29,8 @@ struct reader {
 	struct tasks *tasks;
 	/* set by the caller, not owned; receives the kernel's map; NULL: none */
 	struct srcline *lines;
-	const struct perfdata
-		/* the profile that the records belong to: p, or a later kernel's; owned by p */
-		*now;
+	/* the profile that the records belong to: p, or a later kernel's; owned by p */
+	const struct perfdata *now;
 };
 
 /*

@@ -65,8 +65,8 @@ struct perfdata_private {
 	struct cursor *part;	   /* further records, to be merged with the file's */
 	uint32_t nparts;
 	bool split; /* the header says that there are parts */
-	uint32_t
-		unknown_type; /* type of the first record whose type is unknown; `unknown` counts them */
+	/* type of the first record whose type is unknown; `unknown` counts them */
+	uint32_t unknown_type;
 	uint64_t unknown; /* count of records of unknown types */
 
 	struct perfdata_layout layout[PERFDATA_MAX_ATTRS];

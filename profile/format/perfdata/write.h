@@ -58,12 +58,11 @@ struct perfdata_writer {
 	unsigned int nevents;	   /* includes the event of markers, if the profile has one */
 	unsigned int marker_event; /* index of the markers' event */
 	bool mem; /* samples, except markers, have the fields of PERFDATA_MEM_SAMPLE_TYPE */
-	uint32_t
-		/*
-		 * bit mask of the events whose samples have RAW as in
-		 * profile/format/sink/exittime.h
-		 */
-		exits;
+	/*
+	 * bit mask of the events whose samples have RAW as in
+	 * profile/format/sink/exittime.h
+	 */
+	uint32_t exits;
 	uint64_t ids_off, attr_off;
 	uint64_t early_off; /* offset of the room for module maps; 0: none */
 	struct buf out;	    /* bytes for the next write */
