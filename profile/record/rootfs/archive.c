@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What is used of the library. */
+/* The functions of the library that are used. */
 /* clang-format off */
 #define FUNCTIONS(X) \
 	X(archive_entry_filetype) \
@@ -54,11 +54,11 @@
 static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
 static struct {
 	FUNCTIONS(LIBRARY_MEMBER)
-} la; /* the main thread's alone */
+} la; /* used by the main thread only */
 
-/* A file that others are links to. */
+/* A file to which hard links refer. */
 struct archive_target {
-	uint32_t ino; /* 0: it has not come yet */
+	uint32_t ino; /* 0: not added yet */
 	char name[];
 };
 
@@ -107,7 +107,7 @@ static int open_archive(struct archive_reader *x, struct err *e)
 	return 0;
 }
 
-/* 1, 0 at the end, or -errno. */
+/* Returns 1, 0 at the end, or -errno. */
 static int next_entry(struct archive_reader *x, struct archive_entry **entry, struct err *e)
 {
 	int ret = la.archive_read_next_header(x->a, entry);
@@ -126,7 +126,7 @@ static int next_entry(struct archive_reader *x, struct archive_entry **entry, st
 	return 1;
 }
 
-/* As the entry was written: in UTF-8 where the archive says so, else byte by byte. */
+/* Returns the name as it was written: in UTF-8 if the archive declares it, else byte by byte. */
 static const char *name_of(struct archive_entry *entry)
 {
 	const char *s = la.archive_entry_pathname_utf8(entry);
@@ -141,7 +141,7 @@ static const char *target_of(struct archive_entry *entry)
 	return s ? s : la.archive_entry_hardlink(entry);
 }
 
-/* Names may be written in several ways: "./a" and "a". NULL: out of memory. */
+/* Names may be written in several ways: "./a" and "a". Returns NULL if out of memory. */
 static struct archive_target *make_key(const char *name)
 {
 	size_t n = 0;
@@ -226,7 +226,7 @@ static int copy_data(struct archive_reader *x, const char *name, uint64_t size, 
 	return 0;
 }
 
-/* Which inode; 0: leave it out. */
+/* Returns the inode number of an entry, or 0 if it must be left out. */
 static uint32_t inode_of(struct archive_reader *x, const char *name, const char *link)
 {
 	struct archive_target *self = find_target(x, name), *t = link ? find_target(x, link) : NULL;

@@ -10,7 +10,7 @@
 
 #define FLUSH_LEN (256u << 10)
 #define TRAILER "TRAILER!!!"
-/* The kernel wants no more than 4; others round an archive up to a block. */
+/* The kernel needs only 4; other programs round an archive up to a block. */
 #define ARCHIVE_ALIGN 512u
 
 void cpio_write_begin(struct cpio_writer *w, int fd, uint64_t max)
@@ -32,7 +32,7 @@ static int flush(struct cpio_writer *w, struct err *e)
 	return ret ? err_set(e, -ret, "cannot write the archive: %s", strerror(-ret)) : 0;
 }
 
-/* data NULL: zeros. */
+/* data NULL: writes zeros. */
 static int cpio_write_put(struct cpio_writer *w, const void *data, size_t len, struct err *e)
 {
 	if (len > w->max - w->len)

@@ -19,11 +19,11 @@
 #define MIB (UINT64_C(1) << 20)
 #define SPARE (64 * MIB)
 #define SIZE_MAX_BYTES (UINT64_C(1) << 40)
-/* Of a directory entry and an inode, and the rest of a block. */
+/* The size of a directory entry, an inode, and the rest of a block. */
 #define ENTRY_BYTES 4608u
 #define OPEN_DIRS 32
 
-/* nftw() takes no context. */
+/* nftw() has no argument for it. */
 static _Thread_local uint64_t total;
 
 static int add_size(const char *path, const struct stat *st, int kind, struct FTW *where)
@@ -34,7 +34,7 @@ static int add_size(const char *path, const struct stat *st, int kind, struct FT
 	return 0;
 }
 
-/* The first line that mke2fs complains with. */
+/* Reads the first line of mke2fs's error messages. */
 static void read_reason(int fd, char *text, size_t cap)
 {
 	ssize_t n = pread(fd, text, cap - 1, 0);
@@ -105,7 +105,7 @@ int rootfs_disk_make(const char *dir, char *path, struct err *e)
 	if (fd < 0)
 		return err_set(e, errno, "%.200s: %s", path, strerror(errno));
 	(void)signals_remove(path);
-	/* Sparse: what is not used takes no room. */
+	/* Sparse: unused blocks take no space. */
 	ret = ftruncate(fd, (off_t)total) < 0
 		      ? err_set(e, errno, "%.200s: %s", path, strerror(errno))
 		      : run_mke2fs(dir, path, e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rootfs_disk: a directory as an ext4 file system in a file, by `mke2fs -d` (e2fsprogs).
+ * rootfs_disk: makes an ext4 file system in a file from a directory, by `mke2fs -d` (e2fsprogs).
  *
- * No rights are needed. Owners are those of the directory's files.
+ * No privileges are needed. Owners are those of the directory's files.
  */
 #ifndef KVMPROF_PROFILE_RECORD_ROOTFS_DISK_H
 #define KVMPROF_PROFILE_RECORD_ROOTFS_DISK_H
@@ -12,8 +12,9 @@
 #include <limits.h>
 
 /*
- * Make the file in $TMPDIR, or /var/tmp; its name is in path (PATH_MAX bytes), and it is the
- * caller's to remove. Half as much again as the files have, and 64 MiB, are free in it.
+ * Makes the image file in $TMPDIR, or /var/tmp, and stores its name in `path` (PATH_MAX bytes). The
+ * caller removes it. Half of the size of its files and 64 MiB are free in it. Returns 0, or -errno
+ * with the reason in *e; no file is left on failure. Waits for mke2fs without a limit.
  */
 int rootfs_disk_make(const char *dir, char *path, struct err *e);
 

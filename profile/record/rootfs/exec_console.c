@@ -53,7 +53,7 @@ static void take_message(struct exec_console *c)
 	c->found(c->found_ctx);
 }
 
-/* Inside of a message; false: it has ended. */
+/* Takes a byte within a message. Returns false if the message has ended. */
 static bool take_body(struct exec_console *c, uint8_t byte)
 {
 	if (c->after_escape || c->body_len == EXEC_MESSAGE_MAX) {
@@ -69,7 +69,7 @@ static bool take_body(struct exec_console *c, uint8_t byte)
 
 static void let_go(struct exec_console *c)
 {
-	/* A whole prefix is ours: what follows it is kept back, too. */
+	/* After a complete prefix the bytes are part of the message. */
 	for (size_t i = 0; c->matched < c->prefix_len && i < c->matched; i++)
 		c->put(c->put_ctx, (uint8_t)c->prefix[i]);
 	c->matched = 0;
@@ -84,7 +84,7 @@ static void take_byte(struct exec_console *c, uint8_t byte)
 		}
 		return;
 	}
-	/* ESC stands at the prefix' beginning only: there is one place to begin again. */
+	/* ESC occurs only at the start of the prefix, so a new match can begin only here. */
 	if (c->matched && byte != (uint8_t)c->prefix[c->matched])
 		let_go(c);
 	if (c->prefix_len && byte == (uint8_t)c->prefix[c->matched])

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * exec_console: the guest's console, without the message of our init in it.
+ * exec_console: a filter of the guest's console that removes the message of our init.
  *
- * Where the guest's kernel gives no program a way to the debug-exit port, guest/exec/end.c
- * writes to its console
+ * If the guest's kernel gives programs no access to the debug-exit port, guest/exec/end.c writes
+ * one of these to its console:
  *
  *	ESC _ kvmprof ; NONCE ; exit ; STATUS ESC \
  *	ESC _ kvmprof ; NONCE ; fail ; ERRNO ; TEXT ESC \
  *
- * an application program command (ECMA-48, 8.3.2), which no terminal shows. NONCE is a random
- * number of 128 bits that only our init was told, in a file that is gone before the command
- * runs: so no output of the command is taken for it. Any thread may write; what was found is
- * there for others when the machine has ended.
+ * This is an application program command (ECMA-48, 8.3.2), which no terminal shows. NONCE is a
+ * random number of 128 bits that only our init gets, in a file that is removed before the command
+ * runs: no output of the command can be mistaken for the message. Any thread may call
+ * exec_console_put(); the other functions and the results are for one thread while the machine does
+ * not run.
  */
 #ifndef KVMPROF_PROFILE_RECORD_ROOTFS_EXEC_CONSOLE_H
 #define KVMPROF_PROFILE_RECORD_ROOTFS_EXEC_CONSOLE_H
@@ -24,6 +25,7 @@
 #include <stdint.h>
 
 #define EXEC_NONCE_LEN 32u /* hexadecimal digits */
+/* The longest message, in bytes. */
 #define EXEC_MESSAGE_MAX 512u
 
 typedef void exec_console_put_fn(void *ctx, uint8_t byte);
@@ -31,13 +33,13 @@ typedef void exec_console_found_fn(void *ctx);
 
 struct exec_console {
 	pthread_mutex_t lock;
-	char prefix[64]; /* what the message begins with; "" : nothing is looked for */
+	char prefix[64]; /* start of the message; "": there is none */
 	size_t prefix_len;
-	exec_console_put_fn *put; /* what is not the message's goes here */
+	exec_console_put_fn *put; /* receives all bytes that are not part of the message */
 	void *put_ctx;
-	exec_console_found_fn *found; /* a message is complete */
+	exec_console_found_fn *found; /* called when a message is complete */
 	void *found_ctx;
-	size_t matched; /* bytes of the prefix that have come, and are held back */
+	size_t matched; /* bytes of the prefix that were received and are held back */
 	char body[EXEC_MESSAGE_MAX + 1];
 	size_t body_len;
 	bool after_escape;
@@ -45,19 +47,24 @@ struct exec_console {
 	bool have_status, failed;
 	unsigned int status;
 	int error;			 /* errno of the guest; 0: none */
-	char text[EXEC_MESSAGE_MAX + 1]; /* of failed: printable */
+	char text[EXEC_MESSAGE_MAX + 1]; /* text of a failure, printable */
 };
 
-/* nonce NULL: nothing is looked for. */
+/*
+ * Initializes the filter. nonce NULL: all bytes are passed on. `put` and `found` are called by the
+ * thread that calls exec_console_put(), with the lock held. Nothing has to be freed.
+ */
 void exec_console_init(struct exec_console *c, const char *nonce, exec_console_put_fn *put,
 		       void *put_ctx, exec_console_found_fn *found, void *found_ctx);
+/* Takes one byte of the console; exec_console is a struct exec_console. */
 void exec_console_put(void *exec_console, uint8_t byte);
 /*
- * What is held back so far, terminated, for a snapshot: given to exec_console_put() of
- * another one it goes on with the message. Nothing is written meanwhile.
+ * Appends the bytes that are held back, terminated, for a snapshot: if they are given to
+ * exec_console_put() of another filter, that one continues with the message. No other thread may
+ * write meanwhile.
  */
 void exec_console_held(const struct exec_console *c, struct buf *out);
-/* What is held back was no message. */
+/* Passes on the bytes that are held back, because they were no complete message. */
 void exec_console_end(struct exec_console *c);
 
 #endif

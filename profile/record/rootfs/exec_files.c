@@ -16,12 +16,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* guest/exec, through the Makefile. */
+/* guest/exec, embedded by the Makefile. */
 extern const uint8_t exec_init[], exec_init_end[];
 
 #define GUEST_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* What a shell would not take for a part of a word. */
+/* Characters that a shell treats specially outside of quotations. */
 #define OPERATORS "|&;<>()$`*?"
 
 struct exec_files_maker {
@@ -30,13 +30,13 @@ struct exec_files_maker {
 	struct rootfs r;
 	struct buf plan, words, library_path, modules;
 	unsigned int nwords;
-	bool shell; /* there is one in the guest */
+	bool shell; /* the guest has a shell */
 	char program[PATH_MAX], cwd[PATH_MAX];
 };
 
 /* -- words ------------------------------------------------------------------------------ */
 
-/* A quotation into words; *s stands behind its beginning, and then behind its end. */
+/* Appends a quotation to the words; *s is behind its first quote, and then behind its last one. */
 static bool take_quoted(const char **s, char quote, struct buf *words, bool *needs_shell)
 {
 	for (; **s && **s != quote; (*s)++) {
@@ -80,7 +80,7 @@ int exec_split(const char *s, struct buf *words, unsigned int *n, bool *needs_sh
 	}
 }
 
-/* The command's words, from wherever they come. */
+/* Collects the command's words. */
 static int take_words(struct exec_files_maker *m, struct err *e)
 {
 	bool needs_shell = false;
@@ -112,7 +112,7 @@ static bool has_shell(const struct rootfs *r)
 	return rootfs_has(r, "bin/sh") || (rootfs_has(r, "bin") && rootfs_has(r, "usr/bin/sh"));
 }
 
-/* Links within it are the guest's to follow. */
+/* The guest follows symbolic links within it. */
 static bool is_below(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
@@ -163,7 +163,7 @@ static int add_rootfs(struct exec_files_maker *m, struct err *e)
 	return ret;
 }
 
-/* The first word is what runs; it is named by its path, wherever it starts. */
+/* The first word is the program; it is named by its path, whatever the working directory is. */
 static int add_program(struct exec_files_maker *m, struct err *e)
 {
 	const char *word = (const char *)m->words.data;
@@ -182,7 +182,7 @@ static int add_program(struct exec_files_maker *m, struct err *e)
 	return ret;
 }
 
-/* Mount points, and the console that the kernel opens for us. */
+/* Adds mount points, and the console that the kernel opens for the init. */
 static int add_basics(struct exec_files_maker *m, struct err *e)
 {
 	static const struct {
@@ -218,7 +218,7 @@ static void plan_list(struct exec_files_maker *m, char kind, const struct buf *l
 		plan_add(m, kind, s + at);
 }
 
-/* Unless it was given: getenv() takes the first. */
+/* Adds a variable unless it was given: getenv() takes the first one. */
 static void plan_default(struct exec_files_maker *m, const char *variable)
 {
 	size_t len = strcspn(variable, "=") + 1;
@@ -304,7 +304,7 @@ static int add_plan(struct exec_files_maker *m, const struct exec_share *share,
 				      (size_t)(exec_init_end - exec_init), e);
 }
 
-/* Without a command it is the root file system's own init. */
+/* Without a command the root file system's own init runs. */
 static int choose_init(struct exec_files_maker *m, struct err *e)
 {
 	static const char *const init[] = { "/init", "/sbin/init", "/usr/sbin/init", "/linuxrc" };
@@ -387,7 +387,7 @@ static bool is_tag(const char *s, size_t len)
 	return len && len <= EXEC_TAG_MAX && strspn(s, fine) >= len && s[0] != '.';
 }
 
-/* Where PLACE begins: the last colon, with a tag or an absolute path behind it. */
+/* Returns where PLACE begins: after the last colon that a tag or an absolute path follows. */
 static const char *find_place(const char *text, size_t len)
 {
 	for (size_t i = len; i > 0; i--)
@@ -432,7 +432,7 @@ int exec_share_parse(struct exec_share *s, const char *text, unsigned int index,
 	}
 	if (!*s->place)
 		snprintf(s->place, sizeof(s->place), "/mnt/%s", s->tag);
-	/* Lines of the plan. */
+	/* The plan separates these by line feeds. */
 	if (strchr(s->place, '\n'))
 		return err_set(e, EINVAL, "--share: a line end in the name of a place");
 	return 0;

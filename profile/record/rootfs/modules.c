@@ -22,23 +22,23 @@
 #define DEPTH_MAX 64u
 
 struct modules_module {
-	char *path; /* below the tree; owned, as deps */
-	char *deps; /* names or paths, with blanks or commas; NULL: not known yet */
+	char *path; /* relative to the tree; owned, as deps is */
+	char *deps; /* names or paths, separated by blanks or commas; NULL: not known yet */
 	char name[MODULE_NAME];
 	bool packed;
 };
 
 struct tree {
 	struct rootfs *r;
-	char dir[PATH_MAX]; /* of this host */
+	char dir[PATH_MAX]; /* path on this host */
 	char version[128];  /* of the kernel */
 	bool flat;	    /* without modules.dep */
 	struct modules_module *module;
 	size_t n, cap;
-	struct buf *load; /* NULL: nothing is loaded */
+	struct buf *load; /* NULL: no module is loaded */
 };
 
-/* "snd-pcm" of "kernel/sound/snd-pcm.ko.xz"; with '_' for '-', as the kernel has it. */
+/* Makes "snd_pcm" from "kernel/sound/snd-pcm.ko.xz"; the kernel has '_' for '-'. */
 static void module_name(const char *path, size_t len, char name[MODULE_NAME])
 {
 	size_t n = 0;
@@ -81,7 +81,7 @@ static int add_module(struct tree *t, const char *path, size_t len, const char *
 	return 0;
 }
 
-/* "kernel/fs/a.ko: kernel/lib/b.ko kernel/lib/c.ko", a line each. */
+/* Reads lines such as "kernel/fs/a.ko: kernel/lib/b.ko kernel/lib/c.ko". */
 static int read_dep(struct tree *t, const char *text, size_t len, struct err *e)
 {
 	while (len) {
@@ -138,7 +138,7 @@ static bool has_dep(const char *dir)
 	       access(path, R_OK) == 0;
 }
 
-/* dir/VERSION for the kernel's version, or the only one that there is. */
+/* Finds dir/VERSION for the kernel's version, or the only version that exists. */
 static bool find_version(struct tree *t, const char *dir, const char *osrelease)
 {
 	cleanup_closedir DIR *d = NULL;
@@ -194,7 +194,7 @@ static int open_tree(struct tree *t, const char *dir, const char *osrelease, str
 	return ret;
 }
 
-/* The value of "depends=" in .modinfo (strings, each with its NUL); NULL: there is none. */
+/* Returns the value of "depends=" in .modinfo (strings, each with its NUL), or NULL. */
 static char *depends_of(const uint8_t *data, size_t len)
 {
 	Elf *elf;
@@ -273,7 +273,7 @@ static int pack(struct tree *t, const struct modules_module *m, const uint8_t *d
 	return ret;
 }
 
-/* A module behind what it depends on. */
+/* Packs a module after its dependencies. */
 static int modules_take(struct tree *t, struct modules_module *m, unsigned int depth, struct err *e)
 {
 	cleanup_free uint8_t *unpacked = NULL;
@@ -283,7 +283,7 @@ static int modules_take(struct tree *t, struct modules_module *m, unsigned int d
 	size_t len;
 	int ret;
 
-	/* Before the dependencies: should they go in a circle, it ends here. */
+	/* Marked before the dependencies, so that a cycle ends here. */
 	if (m->packed)
 		return 0;
 	m->packed = true;
@@ -310,7 +310,7 @@ static int modules_take(struct tree *t, struct modules_module *m, unsigned int d
 	return ret;
 }
 
-/* Built into the kernel: nothing is to be loaded, and nothing is missing. */
+/* Returns whether the module is built into the kernel: then nothing has to be loaded. */
 static bool is_builtin(const struct tree *t, const char *name)
 {
 	cleanup_fclose FILE *f = NULL;
@@ -347,7 +347,7 @@ static int take_names(struct tree *t, const char *names, struct err *e)
 	return ret;
 }
 
-/* Without the suffix of a compression. */
+/* Appends the path without the suffix of a compression. */
 static void add_plain(struct buf *b, const char *path, size_t len)
 {
 	const char *dot = memmem(path, len, ".ko", 3);
@@ -355,7 +355,7 @@ static void add_plain(struct buf *b, const char *path, size_t len)
 	buf_add(b, path, dot ? (size_t)(dot - path) + 3 : len);
 }
 
-/* For modprobe in the guest: names as they are now. */
+/* Writes modules.dep for modprobe in the guest, with the names as packed. */
 static int add_dep(struct tree *t, struct err *e)
 {
 	char name[256];

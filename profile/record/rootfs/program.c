@@ -20,7 +20,7 @@
 #define CONF_DEPTH_MAX 8u
 #define NAME_LEN_MAX 1024u
 
-/* Of ld.so(8), and those that Debian's is built with (multiarch). */
+/* The default directories of ld.so(8), and those of Debian's (multiarch). */
 static const char *const usual[] = { "/lib/x86_64-linux-gnu",
 				     "/usr/lib/x86_64-linux-gnu",
 				     "/lib64",
@@ -30,7 +30,7 @@ static const char *const usual[] = { "/lib/x86_64-linux-gnu",
 
 struct program_search {
 	struct rootfs *r;
-	struct buf *dirs;     /* colons between them */
+	struct buf *dirs;     /* separated by colons */
 	char *conf[DIRS_MAX]; /* directories of ld.so.conf, owned */
 	unsigned int nconf;
 };
@@ -71,7 +71,10 @@ static void read_conf(struct program_search *s, const char *path, unsigned int d
 	}
 }
 
-/* A library for the same machine? A linker script of the same name is none. */
+/*
+ * Returns whether the file is a library for the same machine. A linker script of the same name is
+ * not.
+ */
 static bool program_fits(const char *path, const GElf_Ehdr *header)
 {
 	cleanup_fclose FILE *f = file_stream(path);
@@ -93,7 +96,7 @@ static bool try_dir(const char *dir, size_t dir_len, const char *name, const str
 	return dir_len && n < PATH_MAX && program_fits(out, &o->header);
 }
 
-/* A list as of DT_RUNPATH: $ORIGIN is where the object lies. */
+/* Searches a list such as DT_RUNPATH, where $ORIGIN is the directory of the object. */
 static bool try_list(const char *list, const char *name, const struct object *o, char out[PATH_MAX])
 {
 	const char *slash = strrchr(o->path, '/');
@@ -125,7 +128,7 @@ static bool is_usual(const char *dir, size_t len)
 	return false;
 }
 
-/* The guest has no ld.so.cache that would tell of this directory. */
+/* Notes a directory that the guest, which has no ld.so.cache, would not search. */
 static void tell_directory(struct program_search *s, const char *path)
 {
 	size_t len = (size_t)(strrchr(path, '/') - path);
@@ -177,7 +180,7 @@ static int add_needed(struct program_search *s, const struct object *o, const ch
 	return add_any(s, path, depth + 1, e);
 }
 
-/* The strings of a dynamic section: first the paths, then what is needed. */
+/* Reads the strings of a dynamic section: first the paths, then the needed libraries. */
 static int walk_dynamic(struct program_search *s, struct object *o, Elf_Scn *section,
 			const char *interp, unsigned int depth, struct err *e)
 {
@@ -249,7 +252,7 @@ static int add_elf(struct program_search *s, const char *path, const struct file
 	return ret;
 }
 
-/* "#!/usr/bin/env python3" needs env, and python3. */
+/* Adds the interpreter of a script: "#!/usr/bin/env python3" needs env, and python3. */
 static int add_script(struct program_search *s, const struct file_map *m, unsigned int depth,
 		      struct err *e);
 
@@ -281,7 +284,7 @@ static int add_script(struct program_search *s, const struct file_map *m, unsign
 	interp = strtok_r(line, " \t\r", &save);
 	arg = strtok_r(NULL, " \t\r", &save);
 	if (!interp || *interp != '/')
-		return 0; /* the guest's kernel will say so */
+		return 0; /* the guest's kernel will report it */
 	ret = add_any(s, interp, depth + 1, e);
 	if (!ret && arg && !strcmp(strrchr(interp, '/'), "/env") && find_in_path(arg, path))
 		ret = add_any(s, path, depth + 1, e);
@@ -308,7 +311,9 @@ static int add_any(struct program_search *s, const char *path, unsigned int dept
 	return ret;
 }
 
-/* Absolute, and without "..": links stay, since what a program is called may matter to it. */
+/*
+ * Finds an absolute path without "..". Symbolic links stay, since a program may depend on its name.
+ */
 static int find_program(const char *word, char name[PATH_MAX], struct err *e)
 {
 	static const char *const shell[] = { "exit", "cd",    "export", "set",	"unset",  "source",

@@ -51,8 +51,8 @@ void rootfs_leave_out(struct rootfs *r, const char *name, const char *why)
 }
 
 /*
- * "a/b" of "/a/./b/": in place. NULL: it leads out of the root, or is too long. The root
- * itself is "".
+ * Makes "a/b" from "/a/./b/" in `to`. Returns the name, or NULL if it leads out of the root or is
+ * too long. The root itself is "".
  */
 static const char *clean_name(const char *from, char to[CPIO_NAME_MAX + 1])
 {
@@ -112,7 +112,7 @@ static int write_entry(struct rootfs *r, const struct cpio_entry *x, struct err 
 	return ret ? ret : cpio_write_entry(&r->cpio, x, e);
 }
 
-/* The kernel drops files whose directory is not there yet. */
+/* Adds the directories above a name: the kernel drops files whose directory does not exist yet. */
 static int make_parents(struct rootfs *r, const char *name, struct err *e)
 {
 	char path[CPIO_NAME_MAX + 1];
@@ -145,7 +145,7 @@ int rootfs_entry(struct rootfs *r, struct cpio_entry *x, struct err *e)
 			       "the entry %.200s has a name that leads out of the root, "
 			       "or is too long",
 			       x->name);
-	if (!*y.name) /* the root: the kernel has made it */
+	if (!*y.name) /* the root, which the kernel has created */
 		return x->size ? err_set(e, EINVAL, "an entry without a name has data") : 0;
 	ret = make_parents(r, name, e);
 	if (!y.ino)
@@ -172,7 +172,10 @@ int rootfs_add_node(struct rootfs *r, const char *name, uint32_t mode, uint32_t 
 	return rootfs_has(r, name) ? 0 : rootfs_entry(r, &x, e);
 }
 
-/* All of x->size bytes: what a file lacks meanwhile is an error, what it gains is not seen. */
+/*
+ * Adds exactly x->size bytes: it is an error if the file has become shorter, and additional bytes
+ * are ignored.
+ */
 static int add_content(struct rootfs *r, struct cpio_entry *x, int fd, const char *shown,
 		       struct err *e)
 {
@@ -232,7 +235,10 @@ static int compare_links(const void *a, const void *b)
 	return x->host < y->host ? -1 : x->host > y->host;
 }
 
-/* Is it another name of a file that is there? Sets x->ino in both cases. */
+/*
+ * Returns in *again whether this is another name of a file that was added. Sets x->ino in both
+ * cases.
+ */
 static int find_link(struct rootfs *r, const struct stat *st, struct cpio_entry *x, bool *again,
 		     struct err *e)
 {
@@ -260,7 +266,7 @@ static int find_link(struct rootfs *r, const struct stat *st, struct cpio_entry 
 struct dir_walk {
 	struct rootfs *r;
 	dev_t dev;
-	char path[CPIO_NAME_MAX + 1]; /* below the directory that was asked for */
+	char path[CPIO_NAME_MAX + 1]; /* relative to the directory that is added */
 };
 
 static int rootfs_walk(struct dir_walk *w, int dir_fd, unsigned int depth, struct err *e);
@@ -273,7 +279,7 @@ static int add_regular(struct dir_walk *w, int dir_fd, const char *name, const s
 	bool again = false;
 	int ret;
 
-	/* What can't be read is left out before anything refers to it. */
+	/* A file that cannot be read is left out before anything refers to it. */
 	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		rootfs_leave_out(w->r, w->path, strerror(errno));
@@ -326,7 +332,7 @@ static int add_any(struct dir_walk *w, int dir_fd, const char *name, unsigned in
 		return add_regular(w, dir_fd, name, &st, &x, e);
 	case S_IFDIR:
 		ret = rootfs_entry(w->r, &x, e);
-		/* Other file systems stay outside. */
+		/* Other file systems are not entered. */
 		return ret || st.st_dev != w->dev ? ret
 						  : enter_directory(w, dir_fd, name, depth, e);
 	case S_IFLNK:
@@ -363,7 +369,7 @@ static void free_list(char **list, size_t n)
 	free(list);
 }
 
-/* In the order of names, so that one directory gives one archive. Takes fd. */
+/* Reads the names in sorted order, so that the same directory gives the same archive. Closes fd. */
 static int read_names(int fd, char ***out, size_t *count, struct err *e)
 {
 	cleanup_closedir DIR *d = fdopendir(fd);
@@ -391,7 +397,7 @@ static int read_names(int fd, char ***out, size_t *count, struct err *e)
 	return 0;
 }
 
-/* Takes dir_fd. */
+/* Closes dir_fd. */
 static int rootfs_walk(struct dir_walk *w, int dir_fd, unsigned int depth, struct err *e)
 {
 	cleanup_close int own = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);

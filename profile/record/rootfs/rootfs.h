@@ -2,10 +2,13 @@
 /*
  * rootfs: a root file system for the guest, packed into an initramfs in memory.
  *
- * From a directory, a tar or cpio archive, single files of the host, or several of them.
- * No rights are needed: devices and owners exist in the archive alone. What comes from a
- * directory belongs to root in the guest, what comes from an archive to whom that says.
- * Nothing of the host is changed.
+ * It is made from a directory, a tar or cpio archive, single files of the host, or several of them.
+ * No privileges are needed: devices and owners exist only in the archive. Files from a directory
+ * belong to root in the guest, those from an archive to the owner that it names. Nothing on the
+ * host is changed.
+ *
+ * All functions are called by the main thread. Those that return int return 0 or -errno with the
+ * reason in *e.
  */
 #ifndef KVMPROF_PROFILE_RECORD_ROOTFS_ROOTFS_H
 #define KVMPROF_PROFILE_RECORD_ROOTFS_ROOTFS_H
@@ -15,7 +18,7 @@
 
 #include <stdbool.h>
 
-/* The boot protocol's place for it ends at 2 GiB. */
+/* The boot protocol allows initial RAM disks below 2 GiB only. */
 #define ROOTFS_MAX_BYTES (UINT64_C(2040) << 20)
 #define ROOTFS_MAX_ENTRIES 2000000u
 #define ROOTFS_MAX_DEPTH 200u
@@ -24,36 +27,55 @@
 struct rootfs {
 	struct cpio_writer cpio;
 	int fd;	     /* memfd */
-	void *names; /* tsearch() tree of what is there, of struct rootfs_name */
-	void *links; /* ... and of files with several names, of struct rootfs_link */
+	void *names; /* tsearch() tree of struct rootfs_name: the names that exist */
+	void *links; /* tsearch() tree of struct rootfs_link: files with several names */
 	uint32_t next_ino;
 	uint64_t entries, files;
-	uint64_t left_out;    /* files that could not be read, or are of a kind without meaning */
-	char first_left[256]; /* one of them, and why */
+	/* files that could not be read, or whose type has no meaning in the guest */
+	uint64_t left_out;
+	char first_left[256]; /* one of them, with the reason */
 };
 
+/* Creates an empty archive. The caller frees it with rootfs_deinit() if this succeeded. */
 int rootfs_init(struct rootfs *r, struct err *e);
+/* Frees all of *r. The map from rootfs_finish() stays valid. */
 void rootfs_deinit(struct rootfs *r);
 
-/* What a function below adds replaces what has its name. Names are absolute or relative to the root. */
+/*
+ * An entry that a function below adds replaces an earlier one with the same name. Names are
+ * absolute or relative to the root.
+ */
 
-/* Everything below a directory, within its file system; mount points become empty directories. */
+/*
+ * Adds the content of a directory within its file system; mount points become empty directories.
+ * Unreadable files are counted and left out.
+ */
 int rootfs_add_directory(struct rootfs *r, const char *dir, struct err *e);
-/* One file of the host, links followed; mode 0: its own. */
+/* Adds a file of the host, following symbolic links, with the given mode; mode 0: its own. */
 int rootfs_add_file(struct rootfs *r, const char *name, const char *host_path, uint32_t mode,
 		    struct err *e);
-/* Bytes. */
+/* Adds a file with these bytes. */
 int rootfs_add_bytes(struct rootfs *r, const char *name, uint32_t mode, const void *data,
 		     size_t len, struct err *e);
-/* A directory or a device, with what is missing above it; one that is there stays. */
+/*
+ * Adds a directory or a device, with the missing directories above it. An existing one is
+ * unchanged.
+ */
 int rootfs_add_node(struct rootfs *r, const char *name, uint32_t mode, uint32_t major,
 		    uint32_t minor, struct err *e);
+/* Returns whether an entry of this name exists. */
 bool rootfs_has(const struct rootfs *r, const char *name);
 
-/* The archive, complete; r takes nothing more. The caller closes out. */
+/*
+ * Completes the archive and maps it to *out, which the caller closes with file_map_close(). Nothing
+ * can be added afterwards.
+ */
 int rootfs_finish(struct rootfs *r, struct file_map *out, struct err *e);
 
-/* For files of this room: an entry with its name checked and what is missing above it made. */
+/*
+ * For other files of this folder: rootfs_entry() begins an entry, after it has checked its name and
+ * added the missing directories above it. rootfs_leave_out() counts a file that is left out.
+ */
 int rootfs_entry(struct rootfs *r, struct cpio_entry *entry, struct err *e);
 void rootfs_leave_out(struct rootfs *r, const char *name, const char *why);
 
