@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The name of the only one. */
+/* The name of the only card. */
 #define CARD "net0"
 #define MIB "1/1048576"
 
@@ -92,7 +92,7 @@ void summary_net(const struct facts_out *o, const struct vm *vm,
 	facts_object_end(o);
 }
 
-/* Writes whose request it was, within the request's object. */
+/* Writes the task of a request within the request's object. */
 static void write_task(const struct facts_out *o, const struct io_stages *s)
 {
 	char comm[SAMPLE_COMM + 1] = "";
@@ -159,7 +159,7 @@ void summary_packets(const struct facts_out *o, struct io_requests *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* How often the guest accessed each device. */
+/* Writes how often the guest accessed each device. */
 void summary_devices(const struct facts_out *o, const struct vm *vm)
 {
 	struct vm_device d;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * devices: how much the guest used its disks, its network card and other devices, and what is known of who did.
+ * devices: the part of the summary about the guest's use of its disks, network card and other
+ * devices, and the tasks that submitted requests. Called by the thread that writes the summary.
  */
 #ifndef KVMPROF_PROFILE_RECORD_SUMMARY_DEVICES_H
 #define KVMPROF_PROFILE_RECORD_SUMMARY_DEVICES_H
@@ -8,7 +9,10 @@
 #include "profile/record/summary/facts.h"
 #include "profile/record/summary/summary.h"
 
-/* "disks" and "io"; "network"; "devices"; "requests" and "packets" with those beyond them, as JSON only. */
+/*
+ * Write "disks" and "io"; "network"; "devices"; and as JSON only "requests" and "packets" with the
+ * numbers of later ones. The lists q are locked meanwhile.
+ */
 void summary_disks(const struct facts_out *o, const struct vm *vm,
 		   const struct pipeline_io_stats *io);
 void summary_net(const struct facts_out *o, const struct vm *vm,

@@ -64,7 +64,7 @@ static void write_samples(const struct facts_out *o, const struct event_state *s
 	      FLAG_IF(s->vm.kind == VM_EVENT_PERF, "guest_only", s->vm.counter.exclude_host));
 }
 
-/* An event that always has its counter may miss some µs of its first and last moment. */
+/* An event that always has its counter may lack some µs of its first and last moment. */
 #define SHARED_BELOW 0.995
 
 static void write_counter(const struct facts_out *o, const struct event_state *s,
@@ -126,7 +126,7 @@ static void write_events(const struct facts_out *o, const struct summary *s, enu
 void summary_events(const struct facts_out *o, const struct summary *s)
 {
 	facts_array(o, "events");
-	/* The profile of counts has its own events: no event samples it. */
+	/* The profile of exact counts has its own events, which are not sampled. */
 	for (int part = 0; !s->opt->call_counts && part < (o->json ? 1 : EVENTS_PARTS); part++)
 		write_events(o, s, (enum events_part)part);
 	facts_array_end(o);

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ref: "key}", "key:3/1e9}", "key.p50:1/1e3}". Returns NULL if there is no such fact. */
+/*
+ * Finds the fact of a reference: "key}", "key:3/1e9}", "key.p50:1/1e3}". Returns NULL if there is
+ * none.
+ */
 static const struct fact *fact_find(const struct fact *f, size_t n, const char *ref)
 {
 	size_t len = strcspn(ref, ".:}");

@@ -96,7 +96,7 @@ static void write_kernel(const struct facts_out *o, const struct guest_stats *g)
 	      NUM("made_code_looks_failed", g->dyncode.failed));
 }
 
-/* Call frame information says why stacks of programs may end early. */
+/* Includes call frame information, which explains why stacks of programs may end early. */
 static void write_files(const struct facts_out *o, const struct guest_stats *g)
 {
 	const struct guest_cfi_stats *c = &g->cfi;
@@ -181,7 +181,7 @@ static void write_programs(const struct facts_out *o, const struct guest_stats *
 	      LINE(g->have_maps, "programs: {processes} processes sampled, {files} files mapped, "
 				 "{files_named} with names; {user_frames_unmapped} of "
 				 "{user_frames} user frames in no known mapping"),
-	      /* Without a kernel that was found there is nothing to explain. */
+	      /* If the kernel was not found nothing needs an explanation. */
 	      LINE(!g->have_maps && g->no_maps[0],
 		   "note: programs and libraries are not named: {no_maps_because}"));
 	write_files(&named, g);

@@ -33,7 +33,7 @@ static void print_stack(const struct summary *s, const struct stack *stack, FILE
 		print_symbol(s, stack->ip[i], stack->exact[i], out);
 }
 
-/* KVM has reset the vCPU: what is left of it is its last sample. */
+/* KVM has reset the vCPU: only its last sample is left. */
 static void print_last_sample(const struct summary *s, FILE *out)
 {
 	const struct vm_result *r = vm_result(s->vm);
@@ -76,7 +76,10 @@ void summary_print_crash(const struct summary *s, FILE *out)
 	print_stack(s, s->crash, out);
 }
 
-/* Returns the log's next line, without its LF, and its length; NULL at the end. *at: 0, then as left. */
+/*
+ * Returns the log's next line, without its LF, and its length; NULL at the end. *at is 0 at first,
+ * then as this function leaves it.
+ */
 static const char *next_line(const struct buf *log, size_t *at, int *len)
 {
 	const char *line = (const char *)log->data + *at, *end;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * summary_panic: how a guest came down: the panic of its Linux kernel, as its memory shows it at the end of a run, and
- * the registers and stack of a vCPU.
+ * summary_panic: the part of the summary about a guest that crashed: the panic of its Linux kernel,
+ * as its memory shows it at the end of a run, and the registers and stack of a vCPU. Called by the
+ * thread that writes the summary.
  */
 #ifndef KVMPROF_PROFILE_RECORD_SUMMARY_PANIC_H
 #define KVMPROF_PROFILE_RECORD_SUMMARY_PANIC_H
@@ -14,21 +15,26 @@
 
 struct facts_out;
 
+/* Filled in by run_panic_find() (profile/record/run/panic.h); the owner frees `log`. */
 struct summary_panic {
 	bool seen;	/* the kernel panicked */
-	char text[256]; /* its reason; "" if the kernel's log has none */
+	char text[256]; /* reason of the panic; "" if the kernel's log has none */
 	struct buf
-		log; /* lines of the kernel's log about it, each with LF: its stack, if the log has that */
+		/*
+		 * lines of the kernel's log about it, each with LF: its stack, if the log has that
+		 */
+		log;
 	bool log_has_stack;
 	unsigned int before;   /* panics of kernels that ran before the last one */
-	char before_text[256]; /* the reason of the last of those; "" if it is not known */
-	bool stack_seen; /* the last sample was taken in panic(): summary.last has the stack */
+	char before_text[256]; /* the reason of the last of those; "" if unknown */
+	/* the last sample was taken in panic(): summary.last has the stack */
+	bool stack_seen;
 };
 
-/* "guest_panic" as JSON. */
+/* Writes "guest_panic", as JSON. */
 void summary_panic(const struct facts_out *o, const struct summary_panic *p);
 
-/* Prints the reason, the log's lines and, if they have no stack, that of the last sample. */
+/* Prints the reason, the log's lines and, if they contain no stack, that of the last sample. */
 void summary_panic_print(const struct summary *s, FILE *out);
 
 #endif

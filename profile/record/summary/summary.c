@@ -66,13 +66,13 @@ static double run_seconds(const struct summary *s)
 {
 	uint64_t first = vm_first_entry_ns(s->vm), end = vm_result(s->vm)->end_ns;
 
-	/* A snapshot of a run that goes on. */
+	/* The run is still under way. */
 	if (!end)
 		end = vm_now_ns(s->vm);
 	return first && end > first ? (double)(end - first) / 1e9 : 0;
 }
 
-/* The part of the timer's periods that were missed; 0 where it is not known. */
+/* Returns the share of the timer's periods that were missed; 0 if unknown. */
 static double missed_share(const struct summary *s, const struct totals *t)
 {
 	uint64_t all = t->v.samples + t->v.overruns;
@@ -81,7 +81,7 @@ static double missed_share(const struct summary *s, const struct totals *t)
 							   : 0;
 }
 
-/* In percent. */
+/* Returns a percentage. */
 static double whole_share(const uint64_t *end)
 {
 	uint64_t whole = end[STACK_END_ROOT] + end[STACK_END_USER] + end[STACK_END_START], all = 0;
@@ -91,7 +91,7 @@ static double whole_share(const uint64_t *end)
 	return all ? 100.0 * (double)whole / (double)all : 0;
 }
 
-/* Then names were given up, and guest.c says why. */
+/* Returns whether symbols were dropped for this reason, which guest.c reports. */
 static bool slide_is_missing(const struct summary *s)
 {
 	const struct guest_stats *g = &s->stats->guest;
@@ -99,7 +99,7 @@ static bool slide_is_missing(const struct summary *s)
 	return g->moves && g->slide.status != KSLIDE_SOLVED;
 }
 
-/* All that is needed for names of the kernel, so that one try is enough. */
+/* Returns the options that are needed for symbols of the kernel, so that one attempt suffices. */
 static const char *names_needed(const struct run_options *o)
 {
 	if (run_options_is_attached(o) && !o->image)
@@ -108,7 +108,7 @@ static const char *names_needed(const struct run_options *o)
 	return "--symbols FILE (vmlinux or System.map of this very kernel)";
 }
 
-/* libvirt knows better than that the process is gone. */
+/* libvirt knows more than that the process is gone. */
 static const char *end_name(const struct summary *s)
 {
 	enum vm_end_reason reason = vm_result(s->vm)->reason;
@@ -124,9 +124,9 @@ static const char *end_name(const struct summary *s)
 
 #define CPUID_BRAND 0x80000002u /* and the next two leaves: SDM vol. 2, CPUID */
 #define BRAND_LEAVES 3u
-#define BRAND_BYTES 16u /* of a leaf */
+#define BRAND_BYTES 16u /* of one leaf */
 
-/* Writes the name of this host's processor, without blanks around it; "" if it has none. */
+/* Writes the name of this host's processor, without surrounding blanks; "" if it has none. */
 static void name_processor(char out[BRAND_LEAVES * BRAND_BYTES + 1])
 {
 	unsigned int r[BRAND_LEAVES * 4] = { 0 };
@@ -144,8 +144,8 @@ static void name_processor(char out[BRAND_LEAVES * BRAND_BYTES + 1])
 }
 
 /*
- * Writes what times depend on besides the guest's code; profile/analyse/stacks/comparable.h compares it. An exact run
- * has the same in `engine`, and does not depend on the host.
+ * Writes what the times depend on besides the guest's code; profile/analyse/stacks/comparable.h
+ * compares it. An exact run has the same in `engine`, and does not depend on the host.
  */
 static void write_machine(const struct facts_out *o, const struct summary *s)
 {
@@ -159,7 +159,9 @@ static void write_machine(const struct facts_out *o, const struct summary *s)
 		     STR_IF(ours, "cmdline", s->cmdline), STR("host_cpu", processor));
 }
 
-/* Writes the command of --exec, with blanks between its words: what a gate of two commands compares. */
+/*
+ * Writes the command of --exec, with blanks between its words: a gate of two commands compares it.
+ */
 static void write_command(const struct facts_out *o, const struct exec_options *x)
 {
 	struct buf text;
@@ -195,7 +197,7 @@ static void write_run(const struct facts_out *o, const struct summary *s)
 	      REAL("run_seconds", 6, run_seconds(s)),
 	      LINE(exited, "{end} with status {guest_exit_status} after {run_seconds:2} s"),
 	      LINE(!exited, "{end} after {run_seconds:2} s"), NUM("vcpus", vm_vcpus(s->vm)),
-	      /* An exact run has a period, and no timer. */
+	      /* An exact run has a period but no timer. */
 	      REAL_IF(!exact, "freq_hz", FACT_SHORTEST, s->opt->freq_hz),
 	      FLAG_IF(!exact, "jitter", s->opt->jitter), NUM("samples", p->samples),
 	      NUM("kernel_ns", unit * weight[SAMPLE_KERNEL]),
@@ -206,7 +208,7 @@ static void write_run(const struct facts_out *o, const struct summary *s)
 	      VARD("kernel", percent(weight[SAMPLE_KERNEL], p->weight)),
 	      VARD("user", percent(weight[SAMPLE_USER], p->weight)),
 	      VARD("idle", percent(weight[SAMPLE_IDLE], p->weight)),
-	      /* Nothing was sampled: a profile's records are sums. */
+	      /* Nothing was sampled: the profile's records are sums. */
 	      LINE(counts, "{weight} instructions counted, in {n} stacks: " MODES),
 	      LINE(!counts && wall, "{n} samples at {freq_hz:0} Hz{steady}: " MODES),
 	      LINE(!counts && !wall, "{n} samples of {event}{steady}: " MODES));
@@ -247,7 +249,7 @@ static void write_losses(const struct facts_out *o, const struct summary *s, con
 
 /* -- stacks -------------------------------------------------------------------------------- */
 
-/* Writes the member, and for text the ends that occurred. */
+/* Writes the member, and as text the kinds of ends that occurred. */
 static void write_ends(const struct facts_out *o, const char *key, const uint64_t *end,
 		       struct buf *text)
 {
@@ -309,10 +311,10 @@ static void write_unwinding(const struct facts_out *o, const struct summary *s,
 		   "note: no unwinding by the kernel's ORC tables: {no_orc}"));
 }
 
-/* Rings are looked at every 5 ms. */
+/* Rings are polled every 5 ms. */
 #define LATE_NS UINT64_C(50000000)
 
-/* Lists the guest's kernels, where it ran several. */
+/* Lists the guest's kernels, if there were several. */
 static void write_kernels(const struct facts_out *o, const struct summary *s)
 {
 	const struct pipeline_stats *p = s->stats;
@@ -332,7 +334,10 @@ static void write_kernels(const struct facts_out *o, const struct summary *s)
 			   (double)from_ns / 1e9, k->samples);
 	}
 	facts_array_end(o);
-	/* A name is read later than its sample was taken: the longer, the more may have changed meanwhile. */
+	/*
+	 * A sample is named later than it was taken: the later, the more may have changed
+	 * meanwhile.
+	 */
 	FACTS(o, TIMES("named_after_ns", &p->named_after),
 	      LINE(hist_quantile(&p->named_after, 990) > LATE_NS,
 		   "samples were named late, as the host is busy: p50 {named_after_ns.p50:1/1e6} "
@@ -380,7 +385,7 @@ static void write_stacks(const struct facts_out *o, const struct summary *s, con
 
 /* -- markers, counters and exits: as JSON only ---------------------------------------------- */
 
-/* Writes the moments, and how often each breakpoint was really reached. */
+/* Writes the markers, and how often each breakpoint was reached. */
 static void write_markers(const struct facts_out *o, const struct summary *s,
 			  const struct totals *t)
 {
@@ -402,7 +407,7 @@ static void write_stat(const struct facts_out *o, const struct summary *s)
 {
 	struct stat_table *t;
 
-	if (!s->stat) /* another process's guest: not ours to count */
+	if (!s->stat) /* another process's guest: its counters are not available */
 		return;
 	t = calloc(1, sizeof(*t));
 	if (!t) {
@@ -429,7 +434,7 @@ static void write_exits(const struct facts_out *o, const struct totals *t)
 	facts_object_end(o);
 }
 
-/* -- what it cost --------------------------------------------------------------------------- */
+/* -- costs ------------------------------------------------------------------------------------ */
 
 static void write_costs(const struct facts_out *o, struct vm *vm)
 {
@@ -477,7 +482,7 @@ static void write_bound(const struct facts_out *o, const struct summary *s)
 	facts_object_end(o);
 }
 
-/* Writes what the VMM did in the guest's place, if that is worth a line. */
+/* Writes the time that the VMM spent for the guest, if that is worth a line. */
 static void write_vmm_time(const struct facts_out *o, const struct summary *s)
 {
 	uint64_t ns[VM_MAX_DEVICES] = { 0 }, all = 0;
@@ -559,7 +564,7 @@ static void write_costs_of_run(const struct facts_out *o, const struct summary *
 static void write_summary(const struct facts_out *o, const struct summary *s)
 {
 	const struct pipeline_stats *p = s->stats;
-	/* Time in which an exact run's machine stands is none of the guest's. */
+	/* The time for which an exact run's machine is stopped is not the guest's. */
 	const struct facts_out costs = { vm_is_exact(s->vm) ? NULL : o->text, o->json };
 	struct totals t;
 

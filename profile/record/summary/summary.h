@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * summary: what a run did, what it lost and what it cost, for people and as JSON.
+ * summary: the results, losses and costs of a run, for people and as JSON. The main thread calls
+ * the functions, or the consumer thread for a snapshot of a run.
  */
 #ifndef KVMPROF_PROFILE_RECORD_SUMMARY_SUMMARY_H
 #define KVMPROF_PROFILE_RECORD_SUMMARY_SUMMARY_H
@@ -19,55 +20,75 @@
 struct run_control;
 struct summary_panic;
 
+/* The input; all pointers are borrowed. */
 struct summary {
 	const struct run_options *opt;
-	const struct events *events; /* of opt, as the host has them */
-	const struct target *target; /* of the first kernel */
+	const struct events *events; /* the events of opt, as this host supports them */
+	const struct target *target; /* the first kernel */
 	const struct target *
-		present; /* of the kernel that runs now, or ran last: `crash` and `last` are its stacks */
+		/* the kernel that runs now, or ran last: `crash` and `last` are its stacks */
+		present;
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
 	struct stat_reader *stat;
-	bool host, host_names; /* the event host is sampled; its kernel's functions have names */
-	const struct host_switches *switches; /* and who had a processor is known, or why not */
+	/* the event host is sampled; its kernel's functions have names */
+	bool host, host_names;
+	/* switches of processors; NULL: unknown, for the reason in switches_why */
+	const struct host_switches *switches;
 	const char *
-		threads_note; /* why the VMM's other threads are not sampled, or not wholly; NULL: they are */
+		/* why the VMM's other threads are not sampled, or not completely; NULL: they are */
+		threads_note;
 	const char *switches_why;
 	const struct cost_bound *bound;
-	const struct pipeline_options *asked;	/* whose breakpoints were set */
-	struct markers *moments;		/* locked while it is read */
-	struct io_requests *requests, *packets; /* the same */
-	uint64_t begun_ns; /* when it began to collect, CLOCK_MONOTONIC; 0: not yet */
-	uint64_t changes;  /* of settings, while it ran */
-	/* Their list, as JSON members behind others. control: NULL if nobody could. */
+	const struct pipeline_options *asked;	/* has the names of the breakpoints that were set */
+	struct markers *moments;		/* locked while they are read */
+	struct io_requests *requests, *packets; /* locked while they are read */
+	/* start of collecting, CLOCK_MONOTONIC; 0: not yet */
+	uint64_t begun_ns;
+	/* number of settings that were changed during the run */
+	uint64_t changes;
+	/*
+	 * Writes the list of changes as JSON members after others. control: NULL if there is no
+	 * control socket.
+	 */
 	void (*changes_json)(struct run_control *control, struct json_writer *w);
 	struct run_control *control;
 	const struct attach_domain *domain; /* NULL: none */
-	uint64_t overwritten;		    /* samples that gave way to newer ones */
-	uint64_t console_dropped;	    /* bytes of the guest's that nobody read */
+	uint64_t overwritten;		    /* samples that were overwritten by newer ones */
+	uint64_t console_dropped;	    /* bytes of the guest's console that were not read */
 	const struct stack *crash;	    /* n = 0: none */
-	const struct pipeline_last *last;   /* of the vCPU that ended it; NULL: none */
-	const struct summary_panic *panic;  /* panic.h; NULL: not looked for yet */
-	uint64_t mem_size;		    /* bytes of the guest's memory; of an own machine */
-	const char *cmdline;		    /* the kernel's, NULL: none; likewise */
-	const char *tuned;		    /* words added to the command line, "" none */
-	uint64_t startup_ns; /* main() to the first guest instruction, less image loading */
-	uint64_t load_ns;    /* reading, unpacking and parsing the image and symbols */
-	uint64_t rss_extra;  /* bytes resident beyond guest RAM at the end */
+	const struct pipeline_last *last;   /* of the vCPU that ended the run; NULL: none */
+	const struct summary_panic *panic;  /* panic.h; NULL: not searched for yet */
+	/* bytes of the guest's memory; valid for an own machine */
+	uint64_t mem_size;
+	/* the kernel's command line, NULL: none; valid for an own machine */
+	const char *cmdline;
+	/* words that were added to the command line; "": none */
+	const char *tuned;
+	/* from main() to the guest's first instruction, without load_ns */
+	uint64_t startup_ns;
+	/* duration of reading, unpacking and parsing the image and symbols */
+	uint64_t load_ns;
+	uint64_t rss_extra; /* resident bytes beyond guest RAM at the end */
 };
 
-/* A profile of whose timer periods more were missed gets a warning, in the summary and in report. */
+/*
+ * A profile with a larger share of missed timer periods gets a warning, in the summary and in
+ * report.
+ */
 #define SUMMARY_MISSED_MUCH 0.5
 
-/* Prints facts about the end, losses, costs and host, a line each. */
+/* Prints facts about the end, losses, costs and host, one line each. */
 void summary_print(const struct summary *s, FILE *out);
-/* Appends the same facts as one JSON object, without a newline at its end. */
+/*
+ * Appends the same facts as one JSON object, without a newline. A lack of memory sets out->failed.
+ */
 void summary_json(const struct summary *s, struct buf *out);
-/* Prints a line for each vCPU: its samples, and what they cost. */
+/* Prints a line for each vCPU with its samples and their cost. */
 void summary_print_costs(struct vm *vm, FILE *out);
 
-/* panic.c: prints the registers and stack of a vCPU that brought the guest down. */
+/* Prints the registers and stack of a vCPU that crashed the guest; defined in panic.c. */
 void summary_print_crash(const struct summary *s, FILE *out);
 
 #endif

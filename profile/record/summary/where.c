@@ -33,7 +33,7 @@ static void write_threads(const struct facts_out *o, const struct summary *s)
 	const struct host_threads_stats *t = &s->stats->threads;
 	struct buf most;
 
-	/* ": consumer 0.120 s, main 0.013 s" */
+	/* Makes ": consumer 0.120 s, main 0.013 s". */
 	buf_init(&most);
 	for (size_t i = 0; i < ARRAY_SIZE(t->most) && t->most[i].weight_ns; i++)
 		buf_printf(&most, "%s%s %.3f s", i ? ", " : ": ", t->most[i].comm,
@@ -89,7 +89,7 @@ static void add_share(struct buf *line, const char *what, double percent)
 		buf_printf(line, "%s%s %.1f %%", line->len ? ", " : "", what, percent);
 }
 
-/* Adds what the vCPUs' own accounts say. */
+/* Adds the shares from the vCPUs' own accounts. */
 static void add_accounts(struct buf *line, const struct stat_table *t)
 {
 	double all = (double)t->elapsed_ns * t->vcpus;
@@ -102,7 +102,7 @@ static void add_accounts(struct buf *line, const struct stat_table *t)
 	}
 }
 
-/* Adds what samples say: there are no accounts of another process's vCPUs. */
+/* Adds the shares from samples: another process's vCPUs have no accounts. */
 static void add_samples(struct buf *line, const struct summary *s)
 {
 	double all = 0;

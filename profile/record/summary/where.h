@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * where: where the time of the vCPUs went, and with the event host what this host reports.
+ * where: the part of the summary about the time of the vCPUs, and with the event host about this
+ * host. Called by the thread that writes the summary.
  */
 #ifndef KVMPROF_PROFILE_RECORD_SUMMARY_WHERE_H
 #define KVMPROF_PROFILE_RECORD_SUMMARY_WHERE_H
@@ -8,7 +9,7 @@
 #include "profile/record/summary/facts.h"
 #include "profile/record/summary/summary.h"
 
-/* Where the vCPUs' time went; with the event host "where" and "host_threads". */
+/* Writes how the vCPUs' time was spent; with the event host "where" and "host_threads". */
 void summary_where(const struct facts_out *o, const struct summary *s);
 
 #endif
