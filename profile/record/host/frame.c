@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char letters[] = "RSDTtXZPI-";
-/* By the sample's device, from SAMPLE_PERHAPS_NESTED on. */
+/* Indexed by the sample's device minus SAMPLE_PERHAPS_NESTED. */
 static const char *const nested[] = { "[nested guest or its hypervisor]", "[nested guest]" };
 
 _Static_assert(SAMPLE_MAX_DEVICES + ARRAY_SIZE(nested) == FRAME_VMM_FRAMES, "an address for each");
@@ -67,7 +67,9 @@ static int name_states(struct symtab *t)
 	return ret;
 }
 
-/* Reports the module to the sink; its names are m->symbols, as far as `ret` says that they are whole. */
+/*
+ * Reports the module to the sink. Its symbols are m->symbols; `ret` is the result of filling them.
+ */
 static int report_module(struct sink *sink, struct symtab *t, int ret, struct profile_module *m,
 			 struct err *e)
 {
@@ -93,7 +95,7 @@ void frame_push(struct stack *stack, uint64_t va)
 	stack->ip[0] = va;
 	stack->quality[0] = FRAME_REGS;
 	stack->exact[0] = 1;
-	/* The VMM is to a program what a kernel is. */
+	/* For a program's stack the VMM counts as the kernel. */
 	if (!stack->n_kernel) {
 		stack->user_end = stack->end;
 		stack->end = STACK_END_USER;
@@ -141,7 +143,7 @@ int frame_add_device(struct frame_names *f, struct sink *sink, const struct samp
 	}
 	if (s->device >= SAMPLE_PERHAPS_NESTED)
 		return 0;
-	/* The guest stands behind the instruction that led here, at its start after a fault. */
+	/* The guest's RIP is after the instruction that led here, or at its start after a fault. */
 	stack->exact[0] = 1;
 	frame_push(stack, FRAME_VMM_BASE + (s->device - 1u) * FRAME_VMM_STEP);
 	return 0;
@@ -150,7 +152,10 @@ int frame_add_device(struct frame_names *f, struct sink *sink, const struct samp
 int frame_add_state(struct frame_names *f, struct sink *sink, const struct sample *s,
 		    struct stack *stack, struct err *e)
 {
-	/* Looks come in the order of time: none is before the first, and what is older is written. */
+	/*
+	 * Walks of tasks are in the order of time: no earlier sample can follow, and older ones
+	 * were written.
+	 */
 	struct profile_module m = {
 		.name = "off-cpu",
 		.addr = FRAME_STATE_BASE,

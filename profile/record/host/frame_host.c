@@ -13,18 +13,21 @@
 #include <string.h>
 
 #define NAME_MAX_LEN 80u
-#define NAME_KEPT (NAME_MAX_LEN - 1) /* of a longer name */
-#define SLOTS (2 * WHERE_HOSTS)	     /* of the hash, a power of two */
-/* New names are told to the sink that often; all of them at the end. */
+#define NAME_KEPT (NAME_MAX_LEN - 1) /* characters kept of a longer name */
+#define SLOTS (2 * WHERE_HOSTS)	     /* of the hash table; a power of two */
+/* How often new names are reported to the sink; all of them are at the end. */
 #define TELL_NS 1000000000u
 
-/* Names that come up, each with an address of its own; the last place is for all that find none. */
+/*
+ * Names that occurred, each with an address of its own; the last entry stands for all that found no
+ * room.
+ */
 struct names_met {
 	uint64_t base;
 	unsigned int n, max, told;
 	char (*name)[NAME_MAX_LEN];
 	uint16_t slot[SLOTS];  /* 1 + index; 0: free */
-	struct symtab **table; /* as told, one after the other; borrowed by the sink */
+	struct symtab **table; /* as reported, in sequence; borrowed by the sink */
 	unsigned int ntables;
 	uint64_t told_ns;
 	const char *module;
@@ -151,7 +154,7 @@ void frame_host_destroy(struct frame_host *h)
 	free(h);
 }
 
-/* -- where it was --------------------------------------------------------------------------- */
+/* -- the state of the thread -------------------------------------------------------------- */
 
 static int tell_marks(struct frame_host *h, struct sink *sink, struct err *e)
 {
@@ -189,7 +192,9 @@ static uint64_t exit_frame(struct frame_host *h, const struct sample_host *what)
 	return met(&h->exits, name);
 }
 
-/* Who had the processor that it waited for; 0: not known. */
+/*
+ * Returns the address of the task that had the processor for which the thread waited; 0: unknown.
+ */
 static uint64_t task_frame(struct frame_host *h, const struct sample *s,
 			   const struct sample_host *what)
 {
@@ -209,11 +214,11 @@ static bool is_kernel(uint64_t ip)
 	return ip >> 63;
 }
 
-/* Frame i. NULL: one of a program, without a name. */
+/* Returns the name of frame i, or NULL for a function of a program without a name. */
 static const char *function(const struct frame_host *h, const struct sample_host *what,
 			    unsigned int i, char *buf, size_t size)
 {
-	/* Callers: a call may be the last thing that a function does. */
+	/* For a caller, the call may be the last instruction of a function. */
 	uint64_t ip = what->ip[i] - (i != 0);
 	const char *name = host_names_at(h->names, ip);
 
@@ -231,15 +236,15 @@ static bool is_any(const char *name, const char *const *list)
 	return false;
 }
 
-/* The name of a file in place of a function's. */
+/* Returns whether it is the label of a file instead of a function's name. */
 static bool is_label(const char *name)
 {
 	return name && *name == '[';
 }
 
 /*
- * What its functions tell more of: KVM's own halt, where it polls for an interrupt before it sleeps; a stop of ours, on its
- * way into it or out of it.
+ * Refines the state by the functions: KVM's own halt, in which it polls for an interrupt before it
+ * sleeps; a stop by kvmprof, while it begins or ends.
  */
 static enum sample_where refined(const struct frame_host *h, const struct sample_host *what)
 {
@@ -260,7 +265,7 @@ static enum sample_where refined(const struct frame_host *h, const struct sample
 	return where;
 }
 
-/* Of a VMM that is not ours no device is known, but why it left KVM. */
+/* The devices of another VMM are unknown, but the reason why it left KVM is not. */
 static bool is_of_exit(const struct sample_host *what)
 {
 	return what->exit != KVM_EXIT_UNKNOWN && what->exit != KVM_EXIT_INTR;
@@ -282,7 +287,7 @@ int frame_host_where(struct frame_host *h, struct sink *sink, const struct sampl
 		return 0;
 	if (!h->marks)
 		ret = tell_marks(h, sink, e);
-	/* The guest stands behind the instruction that led here. */
+	/* The guest's RIP is after the instruction that led here. */
 	stack->exact[0] = 1;
 	where = refined(h, &what);
 	if (where == SAMPLE_IN_VMM && (s->device || is_of_exit(&what))) {
@@ -300,7 +305,10 @@ int frame_host_where(struct frame_host *h, struct sink *sink, const struct sampl
 static int push_functions(struct frame_host *h, struct sink *sink, const struct sample *s,
 			  const struct sample_host *what, struct stack *stack, struct err *e)
 {
-	/* What each sample of its kind has in common: in KVM, in a device, in a thread. It begins behind these. */
+	/*
+	 * The outermost functions that all samples of a kind have: in KVM, in a device, in a
+	 * thread. The stack begins inside of these.
+	 */
 	static const char *const vcpu_entry[] = { "kvm_vcpu_ioctl",   "kvm_arch_vcpu_ioctl_run",
 						  "vcpu_handle_exit", "vcpu_run_loop",
 						  "vcpu_main",	      NULL };
@@ -314,7 +322,7 @@ static int push_functions(struct frame_host *h, struct sink *sink, const struct 
 	for (n = 1; n < what->n; n++)
 		if (is_any(function(h, what, n, buf, sizeof(buf)), entry))
 			break;
-	/* A thread's beginning in its library. */
+	/* The start of a thread in its library. */
 	while (n > 1 && !is_kernel(what->ip[n - 2]) &&
 	       is_label(function(h, what, n - 1, buf, sizeof(buf))))
 		n--;
@@ -323,7 +331,7 @@ static int push_functions(struct frame_host *h, struct sink *sink, const struct 
 
 		name = function(h, what, n, buf, sizeof(buf));
 		va = name ? met(is_kernel(what->ip[n]) ? &h->host : &h->own, name) : 0;
-		/* One label for all functions of a file in a row that have no names. */
+		/* Consecutive functions of a file without names get one label. */
 		if (va && (!is_label(name) || va != stack->ip[0]))
 			frame_push(stack, va);
 	}

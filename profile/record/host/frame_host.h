@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frame_host: the host's frames on top of the guest's that caused them.
+ * frame_host: the host's frames on top of the guest's frames that caused them.
  *
- * A sample of the event host (SAMPLE_HOST) gets one frame that says where the vCPU's thread was
- * ("[kvm]", "[halted]", "[exit: io port 0x3f8]"; in the guest none), then the VMM's device, then the functions of the host's
- * kernel and of kvmprof. These are named when they are first met; each has one address, of the modules "host" and "kvmprof".
- * Above [runnable] is the task that had the processor, of the module "task". Used by the consumer's thread alone.
+ * A sample of the event host (SAMPLE_HOST) gets one frame for the state of the vCPU's thread
+ * ("[kvm]", "[halted]", "[exit: io port 0x3f8]"; none in the guest), then the VMM's device, then
+ * the functions of the host's kernel and of kvmprof. Functions are named when they first occur;
+ * each has one address, of the modules "host" and "kvmprof". Above [runnable] is the task that had
+ * the processor, of the module "task".
+ *
+ * All functions are called by the consumer thread only. Those that return int return 0, -ENOMEM or
+ * the error of the sink.
  */
 #ifndef KVMPROF_PROFILE_RECORD_HOST_FRAME_HOST_H
 #define KVMPROF_PROFILE_RECORD_HOST_FRAME_HOST_H
@@ -15,30 +19,38 @@
 #include "profile/format/sink/where.h"
 
 struct host_switches;
-struct frame_host; /* NULL is fine in all calls: there are no such samples */
+/* All functions except frame_host_create() accept NULL: there are no such samples. */
+struct frame_host;
 
-/* Returns the name of KVM_EXIT_* `kind`, as in "IO"; never NULL. */
+/* Returns the name of KVM_EXIT_* `kind`, such as "IO"; a static string, never NULL. */
 typedef const char *(*frame_exit_name)(unsigned int kind);
 
-/* names, switches: borrowed; NULL: there are none. -ENOMEM. */
+/*
+ * names and switches are borrowed; NULL: there are none. The caller frees *out with
+ * frame_host_destroy(), after the sink's end().
+ */
 int frame_host_create(struct frame_host **out, const struct host_names *names,
 		      struct host_switches *switches, frame_exit_name exit_name, struct err *e);
 void frame_host_destroy(struct frame_host *h);
 
-/* In front of the device's frame, and behind it. Other samples are left alone. Errors are the sink's, and -ENOMEM. */
+/*
+ * Push the frames that are inside and outside of the device's frame: _where before it is added,
+ * _functions after. Other samples are unchanged.
+ */
 int frame_host_where(struct frame_host *h, struct sink *sink, const struct sample *s,
 		     struct stack *stack, struct err *e);
 int frame_host_functions(struct frame_host *h, struct sink *sink, const struct sample *s,
 			 struct stack *stack, struct err *e);
-/* A SAMPLE_THREAD: its whole stack. */
+/* Makes the whole stack of a SAMPLE_THREAD. */
 int frame_host_thread(struct frame_host *h, struct sink *sink, const struct sample *s,
 		      struct stack *stack, struct err *e);
-/* After the last sample: the sink is told of all names. */
+/* Reports all names to the sink, after the last sample. */
 int frame_host_finish(struct frame_host *h, struct sink *sink, struct err *e);
 
-/* NULL: it is none of these. */
+/* Returns the symbol at the address of such a frame, owned by h, or NULL. */
 const struct symbol *frame_host_symbol(const struct frame_host *h, uint64_t va, uint64_t *off);
 
+/* Returns whether va is the address of such a frame. */
 static inline bool frame_host_owns(uint64_t va)
 {
 	return va - WHERE_BASE < WHERE_TASK_BASE + WHERE_TASKS * WHERE_STEP - WHERE_BASE;

@@ -7,28 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tasks, each in the place that its number says: a newer one drives an older one out. A power of two. */
+/*
+ * Tasks, each at an index that its number determines: a newer one replaces an older one. A power of
+ * two.
+ */
 #define TASKS 8192u
-/* Of one question: the newest runs of the thread, and tasks that may be the answer. */
+/* Limits of one query: the newest runs of the thread, and tasks that may be the answer. */
 #define OWN_MAX 64u
 #define PARTS_MAX 256u
 
-/* From `start` up to the next one of the same processor. */
+/* A run lasts from `start` to the start of the next one on the same processor. */
 struct host_run {
 	uint64_t start;
-	uint32_t tid;	/* 0: idle, or not known (a record was lost) */
-	bool preempted; /* who ran before could have gone on */
+	uint32_t tid;	/* 0: idle, or unknown (a record was lost) */
+	bool preempted; /* the task before could have continued */
 };
 
 struct cpu_runs {
-	uint64_t n; /* ever; the newest HOST_RUNS_KEPT of them are there */
+	uint64_t n; /* number ever; the newest HOST_RUNS_KEPT are kept */
 	struct host_run run[HOST_RUNS_KEPT];
 };
 
 struct host_task {
 	uint32_t tid;
 	char comm[HOST_COMM];
-	double owed_ns; /* its parts in waits, less the waits that were said to be its own */
+	double owed_ns; /* its parts in waits, minus the waits that were attributed to it */
 };
 
 struct host_runs {
@@ -93,7 +96,10 @@ static void begin_run(struct cpu_runs *c, uint64_t start, uint32_t tid, bool pre
 	c->run[c->n++ % HOST_RUNS_KEPT] = (struct host_run){ start, tid, preempted };
 }
 
-/* The task that has left says who comes: each change is told twice, and once is enough. */
+/*
+ * The task that is switched out names the next one: each switch is recorded twice, and once
+ * suffices.
+ */
 static void add_switch(struct cpu_runs *c, const uint8_t *body, uint16_t misc,
 		       const struct record_id *id)
 {
@@ -105,7 +111,10 @@ static void add_switch(struct cpu_runs *c, const uint8_t *body, uint16_t misc,
 	begin_run(c, id->time, next_tid, misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
 }
 
-/* u32 pid, ppid, tid, ptid; u64 time: the new one is called as who made it, until it is told otherwise. */
+/*
+ * u32 pid, ppid, tid, ptid; u64 time: the new task has its creator's name until it gets another
+ * one.
+ */
 static void add_fork(struct host_runs *r, const uint8_t *body)
 {
 	uint32_t tid, ptid;
@@ -153,15 +162,15 @@ void host_runs_add(struct host_runs *r, unsigned int cpu, const void *record, si
 	}
 }
 
-/* -- who ----------------------------------------------------------------------------------- */
+/* -- the answer --------------------------------------------------------------------------- */
 
-/* The thread's own time on a processor, in a wait's neighbourhood. */
+/* A run of the thread itself, near a wait. */
 struct own_run {
 	uint64_t start, end;
 	uint32_t tid;
 	unsigned int cpu;
 	bool preempted; /* at its end */
-	uint64_t at;	/* cpu_runs.n of it */
+	uint64_t at;	/* its index (cpu_runs.n) */
 };
 
 struct host_runs_part {
@@ -171,7 +180,7 @@ struct host_runs_part {
 
 struct host_runs_parts {
 	struct host_runs_part part[PARTS_MAX];
-	unsigned int n, sure; /* those before `sure` are of waits that are known */
+	unsigned int n, sure; /* those before `sure` belong to certain waits */
 	uint64_t sure_ns, maybe_ns;
 };
 
@@ -192,7 +201,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Runs of the thread that end or begin in the window, by time. */
+/* Finds runs of the thread that end or begin in the window, by time. */
 static unsigned int find_own(const struct host_runs *r, const struct host_wait *w,
 			     struct own_run *own)
 {
@@ -225,7 +234,10 @@ static void add_part(struct host_runs_parts *p, uint32_t tid, uint64_t ns, uint6
 	*sum += ns;
 }
 
-/* Who ran on the processor that it got, from `left` until it got it. sure: it waited all the while. */
+/*
+ * Adds the tasks that ran on the processor that it got, from `left` until it got it. sure: it
+ * waited all that time.
+ */
 static void who_between(const struct host_runs *r, uint64_t left, const struct own_run *in,
 			bool sure, struct host_runs_parts *p)
 {
@@ -241,12 +253,16 @@ static void who_between(const struct host_runs *r, uint64_t left, const struct o
 			add_part(p, run->tid, end - (run->start > left ? run->start : left),
 				 sure ? &p->sure_ns : &p->maybe_ns);
 		else if (!sure)
-			return; /* nobody waits for an idle processor, and what is not known is no one's */
+			/*
+			 * the processor was idle, so this stretch is no wait for it; unknown
+			 * stretches are attributed to no task
+			 */
+			return;
 		end = run->start;
 	}
 }
 
-/* The waits after a sleep, as those after a preemption are known. */
+/* Returns the time of the waits after a sleep; those after a preemption are known. */
 static uint64_t rest_of(const struct host_runs_parts *p, uint64_t wait_ns)
 {
 	return wait_ns > p->sure_ns ? wait_ns - p->sure_ns : 0;
@@ -255,7 +271,7 @@ static uint64_t rest_of(const struct host_runs_parts *p, uint64_t wait_ns)
 static uint32_t most_owed(struct host_runs *r, const struct host_runs_parts *p, uint64_t wait_ns)
 {
 	uint64_t rest = rest_of(p, wait_ns), maybe = p->maybe_ns < rest ? p->maybe_ns : rest;
-	/* What a nanosecond of a part is of the wait. */
+	/* The part of the wait that a nanosecond of a part stands for. */
 	double sure_weight, maybe_weight = 0;
 	struct host_task *who = NULL;
 
@@ -285,7 +301,7 @@ uint32_t host_runs_who(struct host_runs *r, const struct host_wait *w)
 	struct host_runs_parts p = { .n = 0 };
 	unsigned int n = find_own(r, w, own);
 
-	/* Twice, as the sure ones go first. */
+	/* Two passes, because the certain waits come first. */
 	for (int all = 1; all >= 0; all--) {
 		for (unsigned int i = 0; i < n; i++) {
 			bool sure = i && own[i - 1].preempted;
@@ -294,7 +310,7 @@ uint32_t host_runs_who(struct host_runs *r, const struct host_wait *w)
 			if (own[i].start <= w->from || sure != (all == 1))
 				continue;
 			left = i && own[i - 1].end > w->from ? own[i - 1].end : w->from;
-			/* A wait ends where it gets a processor. */
+			/* A wait ends when the thread gets a processor. */
 			if (!sure && own[i].start - left > rest)
 				left = own[i].start - rest;
 			who_between(r, left, &own[i], sure, &p);

@@ -21,7 +21,7 @@
 
 struct switch_ring {
 	int fd;
-	struct perf_ring records; /* without a page: that processor is offline */
+	struct perf_ring records; /* without a page: the processor is offline */
 };
 
 struct host_switches {
@@ -126,7 +126,10 @@ void host_switches_drain(struct host_switches *s, uint64_t now_ns)
 	drain_all(s);
 }
 
-/* A task that was there before us, and has not changed its name. It may have ended. */
+/*
+ * Reads the name of a task that existed before the records began, and has not changed its name. It
+ * may have ended.
+ */
 static const char *read_comm(struct host_runs *runs, uint32_t tid)
 {
 	char task[32], comm[HOST_COMM + 1];

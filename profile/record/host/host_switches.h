@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * host_switches: reads the host's scheduler: who had a processor that a vCPU's thread waited for.
+ * host_switches: reads the host's scheduler, to find the task that had a processor for which a
+ * vCPU's thread waited.
  *
- * An event that counts nothing on each processor has records of each change of tasks (perf_event_open(2),
- * PERF_RECORD_SWITCH_CPU_WIDE). That takes CAP_PERFMON, or 0 or less in perf_event_paranoid. Opened while rights are there;
- * all else is the consumer's thread's.
+ * An event on each processor that counts nothing records each task switch (perf_event_open(2),
+ * PERF_RECORD_SWITCH_CPU_WIDE). That requires CAP_PERFMON, or 0 or less in perf_event_paranoid. The
+ * main thread opens and closes it, while it has the rights; all other functions are called by the
+ * consumer thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_HOST_HOST_SWITCHES_H
 #define KVMPROF_PROFILE_RECORD_HOST_HOST_SWITCHES_H
@@ -14,21 +16,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct host_switches; /* NULL is fine in all calls but the first: nobody is known */
+struct host_switches; /* all functions except host_switches_open() accept NULL: no task is known */
 struct host_wait;
 
-/* -errno with the reason where this host does not tell. */
+/*
+ * Returns 0, or -errno with the reason in *why if this host does not permit it. The caller frees
+ * *out with host_switches_close().
+ */
 int host_switches_open(struct host_switches **out, struct err *why);
 void host_switches_close(struct host_switches *s);
 
-/* Take what has been written, so that there is room: at least each 0.1 s. */
+/*
+ * Reads new records, so that the rings have room. To be called at least every 0.1 s; now_ns is
+ * CLOCK_MONOTONIC.
+ */
 void host_switches_drain(struct host_switches *s, uint64_t now_ns);
 
-/* The name of who had its processor (host_runs.h), of so many bytes. NULL: nobody is known. */
+/*
+ * Returns the name of the task that had the processor (host_runs.h), in buf of `size` bytes, or
+ * NULL if unknown.
+ */
 const char *host_switches_who(struct host_switches *s, const struct host_wait *w, char *buf,
 			      size_t size);
 
-/* How often records were lost: waits of those times are nobody's. */
+/* Returns how often records were lost: waits at those times are attributed to no task. */
 uint64_t host_switches_lost(const struct host_switches *s);
 
 #endif

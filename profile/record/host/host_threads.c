@@ -18,16 +18,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Pages of a processor's ring: some 300 samples of usual depth. A power of two. */
+/* Pages of a processor's ring: about 300 samples of usual depth. A power of two. */
 #define RING_PAGES 32u
-/* Threads that are told apart; the last place is for all others. */
+/* Threads that are distinguished; the last entry stands for all others. */
 #define THREADS_MAX 1024u
-#define WEIGHT_LEAST 4u /* a sample stands for that part of a period at least */
+#define WEIGHT_LEAST 4u /* a sample stands for at least this part of a period */
 #define OTHERS "[others]"
-/* Descriptors for all else. */
+/* Descriptors for all other purposes. */
 #define FILES_OTHER 256u
 #define WORDS_HEAD \
-	5u /* of a sample's record, before the chain: ids, time, counter, period, length */
+	5u /* words of a sample's record before the chain: ids, time, counter, period, length */
 
 struct host_thread {
 	uint32_t tid;
@@ -37,37 +37,42 @@ struct host_thread {
 };
 
 /*
- * Of a thread, and of those that it starts, on one processor. The kernel's timer for a sample begins anew with each turn on the
- * processor and is late then: seen on Linux 6.18, a fifth of the time of short turns had no samples, and nine tenths of a thread's
- * on a host with more than four threads for each processor. So weights follow the count: those that are taken together share it.
+ * A counter of a thread, and of those that it starts, on one processor. The kernel's timer for a
+ * sample restarts with each turn on the processor and is then late: on Linux 6.18 a fifth of the
+ * time of short turns had no samples, and nine tenths of a thread's on a host with more than four
+ * threads for each processor. Therefore weights follow the count: the samples that are taken
+ * together share it.
  */
 struct thread_counter {
 	int fd;
-	uint64_t id;	  /* in records; those opened later have greater ones */
-	uint64_t given;	  /* weights of its samples */
-	uint64_t each_ns; /* of those that wait */
+	uint64_t id;	  /* its id in records; later counters have greater ones */
+	uint64_t given;	  /* sum of the weights of its samples */
+	uint64_t each_ns; /* weight of each sample that is waiting */
 	unsigned int waiting;
 };
 
-/* Of the first counter of a processor; the others of that processor write into it, too. */
+/*
+ * The ring of a processor, which belongs to its first counter; the others of that processor write
+ * into it, too.
+ */
 struct cpu_ring {
 	int fd;
 	struct perf_ring records; /* without a page: there is none */
-	uint64_t head;		  /* of what is taken now */
-	uint64_t next_ns;	  /* the first record's time; UINT64_MAX: there is none */
+	uint64_t head;		  /* end of the records that are taken now */
+	uint64_t next_ns;	  /* time of the first record; UINT64_MAX: there is none */
 };
 
 struct host_threads {
 	uint64_t period_ns;
 	uint8_t event;
 	pid_t pid;
-	bool own;	  /* it is ours */
-	atomic_bool open; /* what is above and below does not change any more */
+	bool own;	  /* the process is this one */
+	atomic_bool open; /* set when the members above and below do not change any more */
 	unsigned int ncpus, opened;
 	struct thread_counter *counter;
 	size_t ncounters;
-	struct cpu_ring *ring; /* of each processor */
-	/* The consumer's: */
+	struct cpu_ring *ring; /* one for each processor */
+	/* Members of the consumer thread: */
 	uint64_t samples, weight_ns, lost;
 	unsigned int nthreads;
 	struct host_thread thread[THREADS_MAX];
@@ -156,7 +161,7 @@ static int add_counter(struct host_threads *t, unsigned int cpu, int fd)
 	return perf_ring_map(&ring->records, fd, RING_PAGES);
 }
 
-/* What this host allows, found out by the first one. */
+/* The features that this host permits, found out with the first counter. */
 struct threads_way {
 	bool kernel, threads_alone;
 };
@@ -186,7 +191,7 @@ static bool is_one_of(pid_t tid, const pid_t *list, unsigned int n)
 	return false;
 }
 
-/* 0 also where the thread has ended, or all its processors are offline. */
+/* Returns 0 also if the thread has ended, or all its processors are offline. */
 static int open_thread(struct host_threads *t, pid_t tid, struct threads_way *way)
 {
 	bool any = false;
@@ -212,7 +217,7 @@ static DIR *tasks_of(pid_t pid)
 	return opendir(path);
 }
 
-/* As many descriptors as it takes, if we may. */
+/* Raises the limit of descriptors to the needed number, if that is permitted. */
 static void want_files(size_t n)
 {
 	struct rlimit l;
@@ -311,7 +316,7 @@ static void thread_name(struct host_thread *x, const char *comm, int len)
 	x->told = false;
 }
 
-/* One that was there before us; "": it has ended. */
+/* Reads the name of a thread that existed before; "": it has ended. */
 static void read_comm(const struct host_threads *t, struct host_thread *x)
 {
 	char task[64], text[SAMPLE_COMM];
@@ -366,7 +371,7 @@ static void threads_waiting(void *ctx, const struct perf_event_header *h)
 		c->waiting++;
 }
 
-/* What the samples that wait stand for. Half a period has no sample yet, on the average. */
+/* Computes the weight of the samples that wait. On average half a period has no sample yet. */
 static void threads_share(struct host_threads *t)
 {
 	for (unsigned int i = 0; i < t->ncpus; i++) {
@@ -449,7 +454,10 @@ static void take_comm(struct host_threads *t, const struct perf_event_header *h)
 	thread_name(x, comm, (int)(h->size - sizeof(*h) - sizeof(uint64_t)));
 }
 
-/* u32 pid, ppid, tid, ptid: it is called as who made it, also where another of that number was there before. */
+/*
+ * u32 pid, ppid, tid, ptid: it has its creator's name, even if another thread had this number
+ * before.
+ */
 static void take_fork(struct host_threads *t, const struct perf_event_header *h)
 {
 	const uint64_t pids = perf_record_word(h, 0), tids = perf_record_word(h, 1);
@@ -477,7 +485,7 @@ static void threads_record(void *ctx, const struct perf_event_header *h)
 		t->lost += perf_record_word(h, 1);
 }
 
-/* The last words of each but a sample's: ids, time, counter. */
+/* The last words of each record except a sample: ids, time, counter. */
 static uint64_t threads_time(const struct perf_event_header *h)
 {
 	const size_t words = (h->size - sizeof(*h)) / sizeof(uint64_t);
@@ -495,7 +503,10 @@ static void threads_next(struct cpu_ring *r)
 								    : UINT64_MAX;
 }
 
-/* A thread that goes from one processor to another has its name in the ring of the first. */
+/*
+ * The name of a thread that changes processors is in the ring of the first one, so records are
+ * taken in the order of time.
+ */
 static void threads_in_order(struct host_threads *t)
 {
 	for (unsigned int i = 0; i < t->ncpus; i++)
@@ -527,7 +538,9 @@ int host_threads_take(struct host_threads *t, host_threads_fn take, void *ctx)
 	return t->ret;
 }
 
-/* -- what became of it ----------------------------------------------------------------------- */
+/*
+ * -- results -------------------------------------------------------------------------------------
+ */
 
 static void keep_most(struct host_threads_stats *out, const struct host_thread *x)
 {

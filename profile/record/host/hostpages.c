@@ -32,13 +32,13 @@ struct hostpages_block {
 	uint64_t read_ns;
 	uint64_t frame[BLOCK_PAGES]; /* as in pagemap */
 	int16_t node[BLOCK_PAGES];
-	uint8_t huge; /* shift of the huge page that the block is in; 0: none */
-	uint8_t why;  /* of the page sizes: enum mem_host */
+	uint8_t huge; /* log2 of the huge page that contains the block; 0: none */
+	uint8_t why;  /* reason for the page sizes: enum mem_host */
 };
 
 struct hostpages {
 	pid_t pid;	    /* 0: this process */
-	int pagemap, flags; /* -1: can't be read */
+	int pagemap, flags; /* -1: unreadable */
 	struct hostpages_block *block;
 	size_t n, cap;
 	struct idmap by_number; /* hva >> BLOCK_SHIFT modulo 2^32: index */
@@ -82,7 +82,7 @@ void hostpages_destroy(struct hostpages *h)
 
 /* -- one block --------------------------------------------------------------------------- */
 
-/* What smaps says of the mapping around va: the size of its pages, and its bytes in huge ones. */
+/* Reads from smaps the page size of the mapping around va, and its bytes in huge pages. */
 static bool read_smaps(const struct hostpages *h, uint64_t va, uint64_t *page, uint64_t *huge)
 {
 	char path[PROC_PATH];
@@ -116,7 +116,7 @@ static uint8_t log2_of(uint64_t size)
 	return size ? (uint8_t)(63 - __builtin_clzll(size)) : 0;
 }
 
-/* The frames of a huge page follow each other from a multiple of its size on. */
+/* Returns whether the frames are contiguous from a multiple of the size on, as in a huge page. */
 static bool is_contiguous(const struct hostpages_block *b)
 {
 	uint64_t first = b->frame[0] & PAGEMAP_PFN;
@@ -129,7 +129,7 @@ static bool is_contiguous(const struct hostpages_block *b)
 	return true;
 }
 
-/* Frame numbers are told to root; others read 0. */
+/* Returns whether frame numbers are readable: for users other than root they are 0. */
 static bool has_frames(const struct hostpages_block *b)
 {
 	for (unsigned int i = 0; i < BLOCK_PAGES; i++)
@@ -166,7 +166,7 @@ static void read_sizes(struct hostpages *h, struct hostpages_block *b)
 		b->why = MEM_HOST_NO_RIGHT;
 }
 
-/* The syscall itself: libnuma's wrapper would be all that is used of it. */
+/* Uses the system call itself: libnuma's wrapper would be its only function that is used. */
 static void read_nodes(const struct hostpages *h, struct hostpages_block *b)
 {
 	void *page[BLOCK_PAGES];
@@ -194,9 +194,9 @@ static void read_block(struct hostpages *h, struct hostpages_block *b, uint64_t 
 	read_nodes(h, b);
 }
 
-/* -- all of them --------------------------------------------------------------------------- */
+/* -- all blocks --------------------------------------------------------------------------- */
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct hostpages_block *block_of(struct hostpages *h, uint64_t start, uint64_t now_ns)
 {
 	uint32_t number = (uint32_t)(start >> BLOCK_SHIFT), at;
@@ -228,7 +228,7 @@ void hostpages_look(struct hostpages *h, uint64_t hva, uint64_t now_ns, struct h
 	*out = (struct hostpage){ .node = MEM_NO_NODE, .why = MEM_HOST_ABSENT };
 	if (!b)
 		return;
-	/* A page that the guest touched after the block was read. */
+	/* The guest touched the page after the block was read. */
 	if (b->why != MEM_HOST_NO_FILE && !(b->frame[i] & PAGEMAP_PRESENT) && b->read_ns != now_ns)
 		read_block(h, b, now_ns);
 	out->node = b->node[i];
