@@ -3,8 +3,8 @@
  * snapshot_facts: what a run knew about its guest when it saved it, as a section of the snapshot
  * ("profile") that the machine does not read:
  *
- * 	u8 flags, u64 slide, u64 slide of physical addresses, then the texts image, symbols,
- * 	command line, guest root, nonce, message, each u32 length and the bytes without a NUL
+ *	u8 flags, u64 slide, u64 slide of physical addresses, then the texts image, symbols,
+ *	command line, guest root, nonce, message, each u32 length and the bytes without a NUL
  *
  * The image itself is the section "file:image", a file with its symbols "file:symbols". The
  * functions work on their arguments only; any thread.
