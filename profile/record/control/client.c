@@ -19,7 +19,7 @@
 
 struct control_client {
 	int fd;
-	struct buf in; /* what has come of replies */
+	struct buf in; /* received bytes of replies */
 };
 
 int control_client_open(struct control_client **out, const char *path, struct err *e)
@@ -74,7 +74,7 @@ static int send_line(struct control_client *c, json_t *request, struct err *e)
 	int ret = text ? 0 : err_nomem(e);
 
 	if (text)
-		text[len++] = '\n'; /* in place of the end */
+		text[len++] = '\n'; /* in place of the terminator */
 	while (!ret && sent < len) {
 		ssize_t n = send(c->fd, text + sent, len - sent, MSG_NOSIGNAL);
 
@@ -91,7 +91,7 @@ static int send_line(struct control_client *c, json_t *request, struct err *e)
 	return ret;
 }
 
-/* More of a reply, before the deadline. */
+/* Receives more of a reply, before the deadline. */
 static int client_receive(struct control_client *c, uint64_t deadline_ns, struct err *e)
 {
 	struct pollfd p[2] = { { .fd = c->fd, .events = POLLIN },
@@ -131,7 +131,7 @@ static int take_line(struct control_client *c, json_t **reply, struct err *e)
 	json_error_t why;
 	int ret = 0;
 
-	c->in.len = 0; /* nothing comes that was not asked for */
+	c->in.len = 0; /* the server sends only replies */
 	for (;;) {
 		const uint8_t *end = looked < c->in.len
 					     ? memchr(c->in.data + looked, '\n', c->in.len - looked)

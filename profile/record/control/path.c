@@ -16,8 +16,8 @@
 #define CONNECT_S 5
 
 /*
- * The directory of sockets without a path of their own. Fails where it is somebody else's,
- * or others may write to it.
+ * Stores the directory of default sockets. Fails if it belongs to another user, or if others may
+ * write to it.
  */
 static int control_dir(char out[CONTROL_PATH_MAX], enum control_missing missing, struct err *e)
 {
@@ -37,7 +37,7 @@ static int control_dir(char out[CONTROL_PATH_MAX], enum control_missing missing,
 		return err_set(e, errno, "%s: cannot create: %s", out, strerror(errno));
 	if (lstat(out, &st) < 0)
 		return err_set(e, errno, "%s: %s", out, strerror(errno));
-	/* In /tmp anybody could have made it, and would see our socket come. */
+	/* In /tmp any user could have created it, and would see our socket there. */
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022))
 		return err_set(e, EPERM,
 			       "%s: not a directory that only you can write to: give "
@@ -77,7 +77,7 @@ static int set_address(struct sockaddr_un *a, const char *path, struct err *e)
 	return 0;
 }
 
-/* What is at the path is in the way. Removes it if it is a socket that nobody listens on. */
+/* Handles a path that exists: removes it if it is a socket on which no process listens. */
 static int clear_path(const struct sockaddr_un *a, struct err *e)
 {
 	cleanup_close int fd = -1;
@@ -92,7 +92,7 @@ static int clear_path(const struct sockaddr_un *a, struct err *e)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set(e, errno, "cannot create a socket: %s", strerror(errno));
-	/* EAGAIN: somebody listens, with a full queue. */
+	/* EAGAIN: a process listens, with a full queue. */
 	if (connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 || errno != ECONNREFUSED)
 		return err_set(e, EADDRINUSE, "%s: another program listens there%s%s", a->sun_path,
 			       errno == EACCES ? ", or it is another user's" : "",
@@ -188,7 +188,7 @@ void control_limit_waits(int fd)
 {
 	const struct timeval most = { .tv_sec = CONNECT_S };
 
-	/* It counts for connect(2), too: a queue that is full is that of a program that does not listen. */
+	/* This limits connect(2), too: a full queue belongs to a program that does not accept. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * control_path: where a run's control socket lies, for those who listen and those who
- * connect. Rules: docs/control.md. Main thread.
+ * control_path: the path of a run's control socket, for those who listen and those who connect.
+ * Rules: docs/control.md. All functions are called by the main thread. Those that return int return
+ * 0 (or a descriptor) or -errno with the reason in *e.
  */
 #ifndef KVMPROF_PROFILE_RECORD_CONTROL_PATH_H
 #define KVMPROF_PROFILE_RECORD_CONTROL_PATH_H
@@ -14,12 +15,14 @@
 #include <sys/un.h>
 
 #define CONTROL_PATH_AUTO "auto"
-#define CONTROL_PATH_MAX sizeof(((struct sockaddr_un *)0)->sun_path) /* with the NUL */
+#define CONTROL_PATH_MAX sizeof(((struct sockaddr_un *)0)->sun_path) /* includes the NUL */
+/* The most runs that control_find() returns. */
 #define CONTROL_MAX_FOUND 64u
 
+/* Whether a missing directory of sockets is an error or is created. */
 enum control_missing { CONTROL_MISSING_FAILS, CONTROL_MISSING_IS_MADE };
 
-/* The socket of a process in it. */
+/* Stores the default path of a process's socket. */
 int control_path_of(char out[CONTROL_PATH_MAX], pid_t pid, enum control_missing missing,
 		    struct err *e);
 
@@ -29,30 +32,43 @@ struct control_listener {
 	char path[CONTROL_PATH_MAX];
 	dev_t dev;
 	ino_t ino;
-	int file;  /* the result of signals_remove() */
-	uid_t uid; /* who may connect, beside root: a run may have another user later */
+	int file;  /* result of signals_remove() for the path */
+	uid_t uid; /* the user who may connect, besides root: a run may change its user later */
 };
 
 /*
- * Listen at path, or with CONTROL_PATH_AUTO at this process's. What a dead run left there
- * is replaced. Changes the umask for a moment: call it while there are no other threads.
+ * Listens at path, or with CONTROL_PATH_AUTO at this process's default path. The socket of a run
+ * that is gone is replaced. Changes the umask for a moment, so no other thread may exist. The
+ * caller closes *l with control_unlisten().
  */
 int control_listen(struct control_listener *l, const char *path, struct err *e);
-/* Closes, and removes the socket if it still is ours. Fine when there is none. */
+/*
+ * Closes the socket, and removes its path if that still belongs to it. A listener with fd -1 is
+ * allowed.
+ */
 void control_unlisten(struct control_listener *l);
 
-/* Records why connecting to path failed; cause: positive errno value. Returns -errno. */
+/*
+ * Stores in *e why connecting to path failed; cause is a positive errno value. Returns -cause, or
+ * -errno of a clearer cause.
+ */
 int control_connect_failed(const char *path, int cause, struct err *e);
 
-/* Returns the path of the only run that was started with --control auto; -ENOENT, -EINVAL: none, several. */
+/*
+ * Finds the path of the only run that was started with --control auto. Returns 0, -ENOENT if there
+ * is none, or -EINVAL if there are several.
+ */
 int control_path_only(char path[CONTROL_PATH_MAX], struct err *e);
 
-/* A connected socket, or -errno. -ETIMEDOUT: somebody listens, who does not answer. */
+/*
+ * Returns a connected socket, which the caller closes, or -errno: -ETIMEDOUT if a program listens
+ * but does not answer.
+ */
 int control_connect(const char *path, struct err *e);
-/* Connecting and sending take seconds at most from now on: then they fail with EAGAIN. */
+/* Limits connecting and sending on fd to some seconds; they then fail with EAGAIN. */
 void control_limit_waits(int fd);
 
-/* Runs with a socket in the default directory that answer; how many, CONTROL_MAX_FOUND at most. */
+/* Stores the PIDs of the runs that answer at their default paths. Returns their number. */
 unsigned int control_find(pid_t pid[CONTROL_MAX_FOUND]);
 
 #endif

@@ -13,7 +13,7 @@
 
 struct ps_view_row {
 	uint64_t pid, tid, ppid;
-	uint64_t cpu_ns; /* UINT64_MAX unknown */
+	uint64_t cpu_ns; /* UINT64_MAX: unknown */
 	double percent;	 /* negative: unknown */
 	const char *state, *comm, *wchan;
 	bool is_kernel, running;
@@ -63,7 +63,7 @@ static const json_t *find_before(const json_t *const *list, size_t n, const json
 	const json_t *const *at =
 		n ? bsearch(&task, list, n, sizeof(const json_t *), by_tid) : NULL;
 
-	/* The number may have gone to another one. */
+	/* The number may belong to another task by now. */
 	return at && ps_view_number(*at, "start_ns", 0) == ps_view_number(task, "start_ns", 0)
 		       ? *at
 		       : NULL;
@@ -90,7 +90,7 @@ void ps_view_add_cpu(json_t *now, const json_t *before)
 		uint64_t a = ps_view_number(was, "cpu_ns", UINT64_MAX);
 		uint64_t b = ps_view_number(task, "cpu_ns", UINT64_MAX);
 
-		/* Also UINT64_MAX, unknown, is no less than any. */
+		/* UINT64_MAX (unknown) is greater than any other. */
 		if (a != UINT64_MAX && b != UINT64_MAX && b >= a)
 			json_object_set_new(
 				task, "cpu_percent",

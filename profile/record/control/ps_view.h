@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ps_view: the task list that ps_json wrote, as a table.
+ * ps_view: prints the task list from ps_json as a table.
  *
- * It may come from another process, and is checked: what is missing or of another type
- * counts as unknown. Any thread.
+ * The list may come from another process, so it is checked: a member that is missing or of another
+ * type counts as unknown. The functions work on their arguments only; any thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_CONTROL_PS_VIEW_H
 #define KVMPROF_PROFILE_RECORD_CONTROL_PS_VIEW_H
@@ -14,23 +14,24 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+/* The most tasks of a list. */
 #define PS_VIEW_MAX_TASKS (256u << 10)
 
 enum ps_sort { PS_SORT_PID, PS_SORT_CPU, PS_SORT_TIME, PS_SORT_COMM, PS_SORT_STATE, PS_SORT_WCHAN };
 
 struct ps_view_options {
 	enum ps_sort sort;
-	bool stacks;	/* a line for each frame */
-	bool no_kernel; /* leave kernel threads out */
+	bool stacks;	/* print a line for each frame */
+	bool no_kernel; /* omit kernel threads */
 };
 
-/* "pid", "cpu", ...; false: none of them. */
+/* Finds the order named "pid", "cpu", ...; returns false if there is none. */
 bool ps_view_sort_find(const char *name, enum ps_sort *out);
 
 /*
- * now: an object with what ps_json() puts; before: an earlier one, by which the shares of a
- * CPU are told, or NULL. Appends the table, a line of text for each task, and notes of what
- * is missing, to out. -EINVAL: now is no such object; -ENOMEM.
+ * Appends the table to *out: a line for each task, and notes about missing data. now: an object
+ * with the members of ps_json(); before: an earlier one, from which CPU shares are computed, or
+ * NULL. Returns 0, -EINVAL if `now` is not such an object, or -ENOMEM.
  */
 int ps_view_text(struct buf *out, json_t *now, const json_t *before,
 		 const struct ps_view_options *opt, struct err *e);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longest part of the client's own words that is repeated in an error. */
+/* The most bytes of the client's own text that an error repeats. */
 #define SHOWN 60
 
 #define WRONG(e, ...) err_set(e, EINVAL, __VA_ARGS__)
@@ -91,7 +91,7 @@ static int take_value(struct control_request *r, const char *key, const json_t *
 	if (r->cmd != CONTROL_FREQ)
 		return take_number(key, v, 1, INT64_MAX, &r->value, e);
 	r->hz = json_number_value(v);
-	/* Written so that what is no number fails, too. */
+	/* Written so that it also fails for NaN. */
 	if (!json_is_number(v) || !(r->hz > 0 && r->hz <= 1e9))
 		return WRONG(e, "'%s' must be a number of samples a second", key);
 	return 0;
@@ -142,7 +142,7 @@ static int take_addr(struct control_request *r, const char *key, const json_t *v
 	const char *s = json_is_string(v) ? json_string_value(v) : "";
 	size_t len = strlen(s);
 
-	/* No sign, no blank, no more than 64 bits: strtoull would take them. */
+	/* strtoull would accept a sign, blanks, and more than 64 bits. */
 	if (len < 3 || len > 18 || s[0] != '0' || s[1] != 'x' ||
 	    strspn(s + 2, "0123456789abcdefABCDEF") != len - 2)
 		return WRONG(e, "'%s' must be an address as \"0xffffffff81000000\"", key);

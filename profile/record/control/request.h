@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * control_request: one line from a client of the control socket -> a checked request; and the form of replies.
+ * control_request: parses a line from a client of the control socket into a checked request, and
+ * writes replies.
  *
- * Form: docs/control.md. The line comes from another process and is not believed: what
- * is too long, unknown, missing or of the wrong type is an error with a reason. No I/O,
- * no state; any thread. What a request names (events, vCPUs) may not exist.
+ * Format: docs/control.md. The line comes from another process and is not trusted: a part that is
+ * too long, unknown, missing or of the wrong type is an error with a reason. No I/O, no state; any
+ * thread. Events and vCPUs that a request names need not exist.
  */
 #ifndef KVMPROF_PROFILE_RECORD_CONTROL_REQUEST_H
 #define KVMPROF_PROFILE_RECORD_CONTROL_REQUEST_H
@@ -46,7 +47,7 @@ enum control_cmd {
 	CONTROL_CMDS
 };
 
-/* By name, or by index where the name is "". */
+/* An event, by name; by index if the name is "". */
 struct control_event {
 	char name[CONTROL_MAX_NAME];
 	uint32_t index;
@@ -56,40 +57,40 @@ struct control_request {
 	enum control_cmd cmd;
 	bool has_id;
 	int64_t id;
-	bool on;  /* of PS: all frames of the stacks */
-	bool all; /* vCPUs */
+	bool on;  /* with CONTROL_PS: all frames of the stacks */
+	bool all; /* all vCPUs */
 	uint32_t vcpu;
 	struct control_event event[CONTROL_MAX_EVENTS];
 	unsigned int nevents;
-	uint64_t value; /* a period, bytes, frames, a version; never 0 */
+	uint64_t value; /* a period, bytes, frames, or a version; never 0 */
 	double hz;
 	char path[CONTROL_MAX_PATH];
 	char name[CONTROL_MAX_NAME];	/* of a marker */
 	uint64_t since;			/* 0: from the beginning */
-	uint32_t max_stacks, max_depth; /* 0: not said */
+	uint32_t max_stacks, max_depth; /* 0: not given */
 	uint64_t addr;
-	uint32_t len; /* 0: not said */
+	uint32_t len; /* 0: not given */
 };
 
 /*
- * line has len bytes, no line feed. On failure (-EINVAL) the error is for the client, and
- * out->has_id and out->id are set when the line told an id.
+ * Parses a line of len bytes without line feed. Returns 0, or -EINVAL with a reason for the client
+ * in *e; out->has_id and out->id are then set if the line contains an id.
  */
 int control_request_parse(struct control_request *out, const char *line, size_t len, struct err *e);
 
-/* "stack-size" */
+/* Returns the name of a command, such as "stack-size"; a static string. */
 const char *control_cmd_name(enum control_cmd cmd);
 
 /*
- * A reply is begun, gets its members through w, and is ended; or it is an error as a whole. Whether memory
- * sufficed is in b->failed.
+ * A reply is begun, gets its members through *w, and is ended; or it is an error as a whole. A lack
+ * of memory sets b->failed.
  */
 
-/* Begins {"ok":true,"id":ID in b. */
+/* Appends {"ok":true,"id":ID to *b. */
 void control_reply_begin(struct json_writer *w, struct buf *b, const struct control_request *r);
-/* Writes the closing brace; no line feed. */
+/* Appends the closing brace, without a line feed. */
 void control_reply_end(struct json_writer *w);
-/* Writes a whole reply that says no. r may be one that could not be parsed. */
+/* Appends a complete reply that refuses the request. r may be one that could not be parsed. */
 void control_reply_error(struct buf *b, const struct control_request *r, const char *text);
 
 #endif

@@ -18,25 +18,25 @@
 #include <unistd.h>
 
 #define TICK_MS 1000
-/* What a client may still read when the run ends. */
+/* How long clients may still read when the run ends. */
 #define FLUSH_NS (500 * 1000000ull)
-/* A process that has no descriptor left can't accept; it must not spin either. */
+/* A process without a free descriptor cannot accept a client; it must not spin either. */
 #define ACCEPT_PAUSE_NS NSEC_PER_SEC
-/* What is added to the counter of event_fd; there is one stop only. */
+/* Values that are added to the counter of event_fd; there is only one stop. */
 #define WAKE_STOP 1u
 #define WAKE_DONE 2u
 
 struct client {
-	int fd;			       /* -1: free */
-	char in[CONTROL_MAX_LINE + 1]; /* a line feed behind the longest line */
+	int fd;			       /* -1: unused */
+	char in[CONTROL_MAX_LINE + 1]; /* the longest line and its line feed */
 	size_t in_len;
 	struct buf out;
 	size_t out_off;
-	uint64_t last_ns;  /* of the last request, or of the connection */
-	uint64_t line_ns;  /* since when a line is begun; 0: none is */
-	uint64_t write_ns; /* since when nothing could be written; 0: nothing waits */
+	uint64_t last_ns;  /* time of the last request, or of the connection */
+	uint64_t line_ns;  /* start of the current line; 0: there is none */
+	uint64_t write_ns; /* since when nothing could be written; 0: nothing is pending */
 	bool waits;	   /* its request is answered later */
-	bool has_request;  /* `request` is parsed, and waits for its turn */
+	bool has_request;  /* `request` is parsed, and is in the queue */
 	bool closing;	   /* close it when `out` is written */
 	bool eof;	   /* it sends nothing more, but may still read */
 	struct control_request request;
@@ -48,10 +48,10 @@ struct control_server {
 	void *ctx;
 	struct control_limits limits;
 	pthread_t thread;
-	int event_fd; /* wakes the thread: something is done, or it shall stop */
+	int event_fd; /* wakes the thread: a request is complete, or it has to stop */
 	atomic_bool stop;
-	bool busy;		 /* something is answered later */
-	struct client *busy_for; /* NULL: the client has gone */
+	bool busy;		 /* a request is being answered later */
+	struct client *busy_for; /* NULL: the client has disconnected */
 	uint64_t accept_after_ns, tick_ns;
 	struct client client[CONTROL_MAX_CLIENTS];
 };
@@ -87,7 +87,7 @@ static void write_out(struct control_server *s, struct client *c, uint64_t now)
 		close_client(s, c);
 		return;
 	}
-	/* A long reply's memory is not kept. */
+	/* The memory of a long reply is freed. */
 	buf_deinit(&c->out);
 	buf_init(&c->out);
 	c->out_off = 0;
@@ -96,7 +96,7 @@ static void write_out(struct control_server *s, struct client *c, uint64_t now)
 		close_client(s, c);
 }
 
-/* c->out has a reply from `start` on. */
+/* Completes the reply that is in c->out from `start` on. */
 static void finish_reply(struct control_server *s, struct client *c, size_t start,
 			 const struct control_request *r, uint64_t now)
 {
@@ -166,7 +166,7 @@ static bool is_free(const struct client *c)
 	       c->out_off == c->out.len;
 }
 
-/* Requests that are in the buffer whole, one after the other while nothing holds them up. */
+/* Handles the complete requests in the buffer in sequence, until one has to wait. */
 static void take_lines(struct control_server *s, struct client *c, uint64_t now)
 {
 	while (is_free(c)) {
@@ -219,7 +219,7 @@ static bool is_allowed(const struct control_listener *l, int fd)
 	       (peer.uid == 0 || peer.uid == l->uid);
 }
 
-/* One line, if the socket takes it; nothing is kept for such a client. */
+/* Sends one line if the socket accepts it; nothing is stored for such a client. */
 static void server_refuse(int fd, const char *why)
 {
 	const struct control_request none = { 0 };
@@ -307,7 +307,7 @@ static short wanted(const struct client *c)
 {
 	if (c->out_off < c->out.len)
 		return POLLOUT;
-	/* Of one that waits only a hang-up is of interest, which is told anyway. */
+	/* For a waiting client only a hang-up matters, which poll(2) always reports. */
 	return c->waits || c->has_request || c->eof ? 0 : POLLIN;
 }
 
@@ -319,7 +319,7 @@ static void look_at_client(struct control_server *s, struct client *c, short rev
 		read_in(s, c, now);
 	else if (revents & (POLLHUP | POLLERR | POLLNVAL))
 		close_client(s, c);
-	/* What was held up by a reply, or by another client's request. */
+	/* A request that a reply, or another client's request, has delayed. */
 	if (c->fd >= 0 && c->has_request)
 		server_serve(s, c, now);
 	if (c->fd >= 0)
@@ -347,7 +347,10 @@ static void one_turn(struct control_server *s)
 	for (unsigned int i = 0; i < CONTROL_MAX_CLIENTS; i++)
 		if (fds[2 + i].fd >= 0 && s->client[i].fd == fds[2 + i].fd)
 			look_at_client(s, &s->client[i], fds[2 + i].revents, now);
-	/* Behind the clients: a new one must not be taken for one whose number it got. */
+	/*
+	 * After the clients: a new one must not be confused with a closed one whose descriptor
+	 * number it got.
+	 */
 	if (fds[1].revents & POLLIN)
 		take_client(s, now);
 	if (now - s->tick_ns >= TICK_MS * 1000000ull) {
@@ -356,7 +359,7 @@ static void one_turn(struct control_server *s)
 	}
 }
 
-/* What is under way ends by itself; after it replies have a moment to be taken. */
+/* The request that is under way completes; after that clients have a moment to read. */
 static void server_finish(struct control_server *s)
 {
 	uint64_t end = 0;
@@ -399,7 +402,7 @@ static void *server_main(void *arg)
 	return NULL;
 }
 
-/* Can't fail: the counter never comes near its end. */
+/* Cannot fail: the counter never comes near its maximum. */
 static void server_wake(struct control_server *s, uint64_t why)
 {
 	(void)!write(s->event_fd, &why, sizeof(why));
@@ -407,7 +410,7 @@ static void server_wake(struct control_server *s, uint64_t why)
 
 void control_server_done(struct control_server *s)
 {
-	/* From the write on the thread may end, and s with it: nothing else may follow. */
+	/* After the write the thread may end and free s, so nothing may follow. */
 	server_wake(s, WAKE_DONE);
 }
 
@@ -428,14 +431,14 @@ int control_server_start(struct control_server **out, const struct control_liste
 	s->limits = limits ? *limits : usual;
 	for (unsigned int i = 0; i < CONTROL_MAX_CLIENTS; i++)
 		s->client[i].fd = -1;
-	json_object_seed(0); /* reads /dev/urandom, which the thread may not open */
+	json_object_seed(0); /* reads /dev/urandom, which the thread cannot open */
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->event_fd < 0) {
 		ret = err_set(e, errno, "eventfd: %s", strerror(errno));
 		free(s);
 		return ret;
 	}
-	/* Before the thread runs: what it calls may call back from others. */
+	/* Before the thread runs: its callbacks may use *out from other threads. */
 	*out = s;
 	ret = thread_start(&s->thread, THREAD_CONTROL, server_main, s);
 	if (ret) {

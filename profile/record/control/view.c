@@ -35,11 +35,11 @@ struct live_names {
 	bool have_kernel;
 	struct names *names;
 	struct tasks *tasks;
-	struct table func; /* struct live_func; a deinit forgets them: indexes are new then */
+	struct table func; /* struct live_func; a deinit discards them, and indexes change */
 	struct display_names display;
 };
 
-/* Names are of tables that stay, so equal ones are one pointer. */
+/* Names belong to tables that stay, so equal ones have the same pointer. */
 static bool equal_func(const void *a, const void *b, const void *ctx)
 {
 	const struct live_func *x = a, *y = b;
@@ -93,7 +93,7 @@ static void live_names_comm(struct live_names *n, const struct profile_comm *c)
 		(void)tasks_comm(n->tasks, c->tid, c->name, NULL);
 }
 
-/* Returns the symbol at a kernel address, a module's too; NULL: none. *dso is set in any case. */
+/* Returns the symbol at a kernel address, also in a module, or NULL. *dso is always set. */
 static const struct symbol *live_names_kernel_symbol(const struct live_names *n, uint64_t addr,
 						     const char **dso)
 {
@@ -104,7 +104,10 @@ static const struct symbol *live_names_kernel_symbol(const struct live_names *n,
 	return name.symbol;
 }
 
-/* Returns an index in func, or UINT32_MAX beyond LIVE_MAX_FUNCS. NAMES_KERNEL: addr is of the kernel's mode. */
+/*
+ * Returns an index in func, or UINT32_MAX beyond LIVE_MAX_FUNCS. NAMES_KERNEL: addr is of the
+ * kernel's mode.
+ */
 static uint32_t live_names_func(struct live_names *n, uint32_t pid, enum names_of whose,
 				uint64_t addr)
 {
@@ -136,7 +139,7 @@ struct sink_live {
 	struct profile_info info;
 	struct live_names names;
 	bool active;
-	uint64_t until_ns; /* nobody asked for longer after that */
+	uint64_t until_ns; /* no request extends the gathering beyond this time */
 	uint64_t *lost;	   /* of each vCPU, since gathering began */
 	struct live_stacks stacks;
 };
@@ -170,7 +173,7 @@ static void gather(struct sink_live *l, const struct profile_sample *s)
 					   i < st->n_kernel ? NAMES_KERNEL : NAMES_PROGRAM, addr);
 	}
 	view_stacks_add(&l->stacks, &like, frame, s->period, s->time_ns);
-	/* A bare-metal kernel's own program has its names in the kernel's image, too. */
+	/* A bare-metal kernel's own program has its symbols in the kernel's image, too. */
 	if (!s->event && (st->n_kernel || live_names_kernel_symbol(&l->names, st->ip[0], &dso)))
 		view_stacks_hit(&l->stacks, st->ip[0], s->period);
 }
@@ -223,7 +226,7 @@ static int op_module(struct sink *s, const struct profile_module *m, struct err 
 {
 	struct sink_live *l = self(s);
 
-	/* What has no room has no name. */
+	/* A module without room has no name. */
 	(void)names_module(l->names.names, m, NULL);
 	return sink_forward_module(s, m, e);
 }
@@ -315,7 +318,7 @@ int view_sink_create(struct sink **out, struct sink *to, struct err *e)
 
 /* -- the reply to `profile` ----------------------------------------------------------- */
 
-/* What is put out, and which numbers things have in it. */
+/* The content of a reply, and the numbers of its parts in it. */
 struct view_view {
 	struct sink_live *l;
 	const struct live_mark *from; /* NULL: from the beginning */
@@ -325,7 +328,7 @@ struct view_view {
 		uint32_t index; /* of the stack */
 	} * shown;
 	size_t n;
-	uint32_t *func; /* number of each function; UINT32_MAX: not put out yet */
+	uint32_t *func; /* number of each function in the reply; UINT32_MAX: not written yet */
 	uint32_t nfuncs;
 	struct live_count rest[PROFILE_MAX_EVENTS];
 };
@@ -344,7 +347,7 @@ static int compare_shown(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* The stacks that changed, heaviest first; what is beyond max goes into the rest. */
+/* Chooses the stacks that changed, heaviest first; those beyond max are added to the rest. */
 static void view_choose(struct view_view *v, size_t max)
 {
 	const struct live_stacks *s = &v->l->stacks;
@@ -419,7 +422,10 @@ static bool is_same_task(const struct live_stack *x, const struct live_stack *y)
 	return x->tid == y->tid && x->pid == y->pid && x->comm == y->comm;
 }
 
-/* task[i] becomes the number of shown[i]'s. Few are shown, and fewer tasks among them. */
+/*
+ * Writes the tasks; task[i] becomes the number of that of shown[i]. Few stacks are shown, with
+ * fewer tasks.
+ */
 static void put_tasks(struct view_view *v, struct json_writer *w, uint32_t *task)
 {
 	const struct live_stack *s = v->l->stacks.stack;
@@ -447,7 +453,7 @@ static void put_tasks(struct view_view *v, struct json_writer *w, uint32_t *task
 	json_array_end(w);
 }
 
-/* The number of a function of live_names in the reply, which v->func keeps. */
+/* Writes the number of a function of live_names in the reply, which v->func keeps. */
 static void put_func(struct view_view *v, struct json_writer *w, uint32_t func)
 {
 	const struct live_func beyond = { "", "[unknown]", 0, 0 };
@@ -544,7 +550,7 @@ static void put_view(struct view_view *v, size_t max_stacks, uint64_t now_ns, st
 	put_counts(v, w, true);
 }
 
-/* Also anew, when what is gathered has been full for long. */
+/* Begins to gather, or begins again if the tables have been full for long. */
 static bool view_begin(struct sink_live *l, uint64_t now_ns)
 {
 	bool full = l->stacks.full_ns || l->names.func.n >= LIVE_MAX_FUNCS;
@@ -577,7 +583,7 @@ void view_sink_profile(struct sink *s, const struct live_query *q, struct buf *r
 		l->stacks.cpu[i].lost = l->lost[i];
 	v.from = view_stacks_find_mark(&l->stacks, q->since);
 	put_view(&v, q->max_stacks ? q->max_stacks : USUAL_STACKS, q->now_ns, &w);
-	/* Last: it may take the place of the one that was asked for. */
+	/* Last, because it may replace the mark to which the request refers. */
 	view_stacks_mark(&l->stacks, q->now_ns);
 }
 

@@ -45,7 +45,7 @@ static bool equal_hit(const void *a, const void *b, const void *ctx)
 bool view_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_ns)
 {
 	view_stacks_end(s);
-	/* Pages that are not written take no memory. */
+	/* Untouched pages use no memory. */
 	s->frame = malloc((LIVE_MAX_FRAMES + LIVE_MAX_DEPTH) * sizeof(*s->frame));
 	s->cpu = calloc(vcpus, sizeof(*s->cpu));
 	s->stacks = TABLE_OF(struct live_stack, equal_stack);
@@ -70,7 +70,7 @@ static uint64_t hash_stack(const struct live_stack *x, const uint32_t *frame)
 	return h;
 }
 
-/* NULL: there is no room for another one. */
+/* Returns NULL if there is no room for another one. */
 static struct live_stack *view_stacks_find(struct live_stacks *s, const struct live_stack *like,
 					   const uint32_t *frame)
 {
@@ -79,7 +79,7 @@ static struct live_stack *view_stacks_find(struct live_stacks *s, const struct l
 	uint32_t index;
 	bool fresh;
 
-	/* Behind the others, where there is always room for one that is only looked for. */
+	/* Behind the others there is always room for one that is only looked up. */
 	x.first = (uint32_t)s->nframes;
 	memcpy(s->frame + x.first, frame, x.n * sizeof(*frame));
 	if (s->n >= LIVE_MAX_STACKS || x.n > LIVE_MAX_FRAMES - s->nframes)
