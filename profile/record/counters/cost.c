@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-/* Looks are as far apart as this, and longer until there are so many samples. */
+/* The least interval between checks; it is longer until there are this many samples. */
 #define LOOK_NS 100000000u
 #define LOOK_SAMPLES 16u
-/* A little below the bound, so that it is kept and not just met. */
+/* Slightly below the bound, so that it is kept and not only met. */
 #define MARGIN 1.1
 #define PERIOD_MAX (100 * UINT64_C(1000000000))
 
@@ -31,7 +31,7 @@ void cost_bound_init(struct cost_bound *b, struct vm *vm, const struct vm_event 
 		b->is_rate[i] = event[i].counter.freq;
 }
 
-/* The share of the vCPU that it costs most; negative: too few samples to tell. */
+/* Returns the share of the vCPU with the highest cost; negative: too few samples. */
 static double dearest(struct cost_bound *b, uint64_t elapsed_ns)
 {
 	double most = -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cost: what sampling took from the guest, and what it missed, for each vCPU.
+ * cost: what sampling costs the guest, and what it missed, for each vCPU. Not thread-safe: the main
+ * thread makes all calls; cost_share() is pure.
  */
 #ifndef KVMPROF_PROFILE_RECORD_COUNTERS_COST_H
 #define KVMPROF_PROFILE_RECORD_COUNTERS_COST_H
@@ -12,32 +13,37 @@
 struct vm;
 
 /*
- * A bound on it. Sampling is taken to cost what a vCPU is stopped for a sample, by our own
- * clock, and the way out of the guest and back, which our clock does not see: for it
- * stands twice the kick latency that nine tenths of the samples reach or exceed, the part
- * of it that waits for nobody. tests/bench/bench_cost.c measures both.
+ * A bound for the cost. Its estimate is the time for which a vCPU is stopped for a sample, by our
+ * own clock, and the way out of the guest and back, which that clock does not see: it is estimated
+ * as twice the kick latency that nine tenths of the samples reach or exceed, which is the part that
+ * waits for nothing else. tests/bench/bench_cost.c measures both.
  */
 struct cost_bound {
 	struct vm *vm;
 	double limit; /* share of a vCPU's time; 0: no bound */
 	unsigned int nevents;
-	bool is_rate[VM_MAX_EVENTS]; /* the event's period is a number of samples a second */
-	uint64_t seen_ns;	     /* of the last look */
+	bool is_rate[VM_MAX_EVENTS]; /* the event's period is a number of samples per second */
+	uint64_t seen_ns;	     /* time of the last check */
 	uint64_t seen_stop[VM_MAX_VCPUS], seen_samples[VM_MAX_VCPUS];
-	double worst;	      /* share at the first look that was over it */
-	double last;	      /* at the last look */
-	unsigned int changes; /* of the rate */
+	double worst;	      /* share at the first check that exceeded the bound */
+	double last;	      /* share at the last check */
+	unsigned int changes; /* number of changes of the rate */
 };
 
+/* Initializes *b for these events of vm, which must outlive it. Nothing has to be freed. */
 void cost_bound_init(struct cost_bound *b, struct vm *vm, const struct vm_event *event,
 		     unsigned int nevents, double limit);
 /*
- * Look, every now and then; from one thread, while the machine runs. When too much was
- * spent since the last look all events' periods are made longer. True the first time.
+ * Checks the cost; to be called periodically while the machine runs, with now_ns in
+ * CLOCK_MONOTONIC. If it exceeded the bound since the last check, the periods of all events are
+ * lengthened. Returns true only the first time that this happens.
  */
 bool cost_bound_look(struct cost_bound *b, uint64_t now_ns);
 
-/* Share of its time that sampling took: one vCPU, stopped so long for n samples. */
+/*
+ * Returns the share of elapsed_ns that n samples took of one vCPU, which was stopped for stop_ns
+ * for them.
+ */
 double cost_share(const struct vcpu_stats *s, uint64_t stop_ns, uint64_t n, uint64_t elapsed_ns);
 
 #endif

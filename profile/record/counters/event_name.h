@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * event_name: the names of events, as `-e` takes them.
+ * event_name: the names of events, as `-e` accepts them.
  *
  *   name     := event [":" modifiers]
- *   event    := "wall" | "cpu" | "host" | "exit" [":" kind] | "io" [":bytes" | ":latency"] | "net" | perf's names of hardware, cache and software
- *               events | "r" hex digits | subsystem ":" tracepoint
+ *   event    := "wall" | "cpu" | "host" | "exit" [":" kind] | "io" [":bytes" | ":latency"] |
+ *               "net" | perf's names of hardware, cache and software events | "r" hex digits |
+ *               subsystem ":" tracepoint
  *   kind     := a word of the table (event_exit_kind) | KVM_EXIT_* number
  *   modifiers: u k h G H p, as perf's (man perf-list); of perf's events only
  *
- * Pure: what a host has is looked at elsewhere (events.h).
+ * The functions are pure, any thread; events.h finds out what a host supports.
  */
 #ifndef KVMPROF_PROFILE_RECORD_COUNTERS_EVENT_NAME_H
 #define KVMPROF_PROFILE_RECORD_COUNTERS_EVENT_NAME_H
@@ -19,46 +20,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EVENT_NAME_MAX 64u /* with the NUL; tracepoints' names are the longest */
+#define EVENT_NAME_MAX 64u /* includes the NUL; tracepoints have the longest names */
 
 enum event_class {
 	EVENT_WALL,
 	EVENT_CPU,
-	EVENT_HOST,	   /* all of a vCPU thread's time, with the host's side */
-	EVENT_EXIT,	   /* VM exits that come to the VMM */
-	EVENT_IO,	   /* requests of disks, by bytes or by ns */
+	EVENT_HOST,	   /* all time of a vCPU's thread, with the host's side */
+	EVENT_EXIT,	   /* VM exits that reach the VMM */
+	EVENT_IO,	   /* requests to disks, by bytes or by ns */
 	EVENT_NET,	   /* packets that the guest sends, by bytes */
-	EVENT_KERNEL_EXIT, /* those that KVM handles: tracepoint kvm:kvm_exit */
+	EVENT_KERNEL_EXIT, /* VM exits that KVM handles: tracepoint kvm:kvm_exit */
 	EVENT_HARDWARE,	   /* PERF_TYPE_HARDWARE, HW_CACHE, RAW */
 	EVENT_SOFTWARE,	   /* PERF_TYPE_SOFTWARE */
-	EVENT_TRACEPOINT,  /* name is subsystem:tracepoint */
+	EVENT_TRACEPOINT,  /* the name is subsystem:tracepoint */
 };
 
 struct event_name {
-	char text[EVENT_NAME_MAX]; /* as it was given */
+	char text[EVENT_NAME_MAX]; /* the name as given */
 	enum event_class class;
 	uint32_t type;	    /* HARDWARE, SOFTWARE: PERF_TYPE_* */
-	uint64_t config;    /* and what of it */
+	uint64_t config;    /* config of this type */
 	uint64_t exits;	    /* EXIT: VM_EXIT_BIT()s */
-	const char *filter; /* KERNEL_EXIT: of the tracepoint, static; NULL: all */
+	const char *filter; /* KERNEL_EXIT: filter of the tracepoint, static; NULL: all */
 	bool latency;	    /* IO: by time, not by bytes */
-	uint8_t base_len;   /* of the text without modifiers */
+	uint8_t base_len;   /* length of the text without modifiers */
 	uint8_t precise;
 	bool user, kernel, hv, guest, host; /* modifiers that were given */
-	bool is_time;			    /* counts time or cycles: `cpu` can stand in for it */
+	bool is_time;			    /* counts time or cycles: `cpu` can replace it */
 	bool is_clock;			    /* counts ns */
 };
 
-/* text need not end with a NUL. err says what is wrong with it. Returns 0 or -EINVAL. */
+/*
+ * Parses a name of len bytes, which need not be terminated. Returns 0, or -EINVAL with the reason
+ * in *e.
+ */
 int event_name_parse(struct event_name *out, const char *text, size_t len, struct err *e);
 
-/* For lists: the events that have names, by number; NULL at the end. */
+/* An event with a name, for lists. */
 struct event_word {
 	const char *name;
-	const char *text; /* what it is; NULL: as in perf */
+	const char *text; /* description, a static string; NULL: as in perf */
 	enum event_class class;
 };
-/* Valid until the thread's next call. */
+/*
+ * Returns event i of the list, or NULL beyond the last one. Valid until the next call by the same
+ * thread.
+ */
 const struct event_word *event_word(unsigned int i);
 
 #endif

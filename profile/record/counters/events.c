@@ -19,9 +19,9 @@
 #define KERNEL_EXIT "kvm:kvm_exit"
 #define STAT_HINT "; `kvmprof stat` counts such exits"
 /*
- * What perf.data has for events that are none of perf's, and for tracepoints, of which perf would
- * want more than a name: raw ones of numbers that no processor has. (For PERF_COUNT_SW_DUMMY, made
- * for such uses, perf script prints no stacks.)
+ * Type and config in perf.data of events that perf does not have, and of tracepoints, of which perf
+ * would require more than a name: raw ones of numbers that no processor has. (For
+ * PERF_COUNT_SW_DUMMY, made for such uses, perf script prints no stacks.)
  */
 #define OUR_CONFIG UINT64_C(0x4b564d00)
 /* Clocks: 50000 samples a second are as many as -F takes. */
@@ -192,7 +192,9 @@ size_t events_tracepoints(const char *subsystem, char ***names, struct err *why)
 
 /* -- what an event is on this host ---------------------------------------------------- */
 
-/* Not every KVM reports its exits: does the guest that is tried at the start of each run have any? */
+/*
+ * Not every KVM reports its exits: does the guest that is tried at the start of each run have any?
+ */
 static int try_kernel_exits(const struct kvm_host *host, const struct vm_counter *c,
 			    struct err *why)
 {

@@ -19,10 +19,10 @@ struct stat_reader {
 	struct vm *vm;
 	struct kvmstats kvm[VM_MAX_VCPUS];
 	uint8_t *data[VM_MAX_VCPUS];	     /* owned; NULL: no statistics */
-	struct vcpu_stats own[VM_MAX_VCPUS]; /* as stat_read() saw them last */
+	struct vcpu_stats own[VM_MAX_VCPUS]; /* as of the last stat_read() */
 	struct stat_thread last[VM_MAX_VCPUS];
 	struct stat_thread_files files[VM_MAX_VCPUS];
-	atomic_bool ended[VM_MAX_VCPUS]; /* last is final */
+	atomic_bool ended[VM_MAX_VCPUS]; /* `last` is final */
 };
 
 int stat_open(struct stat_reader **out, struct vm *vm, struct err *e)
@@ -37,7 +37,7 @@ int stat_open(struct stat_reader **out, struct vm *vm, struct err *e)
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
 		int fd = vm_stats_fd(vm, i);
 
-		/* Without them their counters are not supported; what there is, is shown. */
+		/* Without them their counters are not supported; the others are shown. */
 		if (fd < 0 || kvmstats_open(&s->kvm[i], fd, NULL) < 0)
 			continue;
 		s->data[i] = calloc(1, s->kvm[i].data_len);
@@ -73,18 +73,23 @@ void stat_vcpu_ends(struct stat_reader *s, unsigned int vcpu)
 	atomic_store_explicit(&s->ended[vcpu], true, memory_order_release);
 }
 
-/* Up to now: what its thread had of a processor since its last exit is asked from outside. */
+/*
+ * Extends the account to now: the thread's processor time since its last exit is read from outside.
+ */
 static void account_up_to(struct account *a, uint64_t now, const struct stat_thread *th, int tid)
 {
 	enum account_span span = (enum account_span)a->span;
 	uint64_t len = now > a->now_ns ? now - a->now_ns : 0;
 	struct account_thread t = { th->have_sched, 0, th->delay_ns };
 
-	/* clock_getcpuclockid(3) of a thread: its number as the kernel packs it, CPUCLOCK_PERTHREAD_MASK | SCHED. */
+	/*
+	 * clock_getcpuclockid(3) of a thread: its number as the kernel packs it,
+	 * CPUCLOCK_PERTHREAD_MASK | SCHED.
+	 */
 	t.cpu_ns = clock_ns((clockid_t)((~(unsigned int)tid << 3) | 6));
 	if (!a->begun_ns || !len)
 		return;
-	/* The host counts a wait for a processor when it ends. */
+	/* The host counts a wait for a processor only when it ends. */
 	if (th->have_sched && th->have_times && th->state == 'R')
 		t.delay_ns = UINT64_MAX;
 	account_next(a, span, now);

@@ -13,10 +13,10 @@
 /* -- one vCPU's time -------------------------------------------------------------------- */
 
 /*
- * It becomes rows that add up to what has passed. The frame is the thread's own account (base/account.h): in KVM_RUN,
- * in the VMM, stopped by us, each with what it had of a processor. The rest only divides the time in KVM_RUN: that it
- * ran, by the host's accounting of guests; that it was off its processor, by KVM's own times of halts. What none of
- * them explains has a row of its own.
+ * How rows are computed that add up to the elapsed time. The base is the thread's own account
+ * (base/account.h): in KVM_RUN, in the VMM, stopped by us, each with its processor time. The other
+ * sources only divide the time in KVM_RUN: running, by the host's accounting of guests; off its
+ * processor, by KVM's own times of halts. Time that none of them explains has a row of its own.
  */
 
 const char *const stat_where_name[STAT_WHERES] = {
@@ -58,11 +58,11 @@ static void stat_time_of(struct stat_time *t, const struct stat_vcpu *v)
 	t->guest = v->thread.guest_ns;
 	t->have_delay = v->thread.have_sched;
 	t->have_halted = kvm_value(v, "halt_wait_ns", &t->halted);
-	/* Polling for an interrupt in the hope that the halt is a short one. */
+	/* Polling for an interrupt, in case the halt is short. */
 	kvm_value(v, "halt_poll_success_ns", &hit);
 	kvm_value(v, "halt_poll_fail_ns", &miss);
 	t->polled = hit + miss;
-	/* KVM counts a halt when it ends; until then it says that there is one. */
+	/* KVM counts a halt when it ends; until then it reports that there is one. */
 	if (t->have_halted && kvm_value(v, "blocking", &blocking) && blocking)
 		t->halted =
 			a->blocked[ACCOUNT_RUN] > t->halted ? a->blocked[ACCOUNT_RUN] : t->halted;
@@ -71,7 +71,7 @@ static void stat_time_of(struct stat_time *t, const struct stat_vcpu *v)
 static void stat_time_since(struct stat_time *t, const struct stat_time *before)
 {
 	for (unsigned int i = 0; i < ACCOUNT_SPANS; i++) {
-		/* A wait that went on then may turn out to be one of the other kind. */
+		/* A wait that continued then may turn out to be of the other kind. */
 		uint64_t delay = less(before->delay[i], t->delay[i]);
 		uint64_t blocked = less(before->blocked[i], t->blocked[i]);
 
@@ -85,7 +85,7 @@ static void stat_time_since(struct stat_time *t, const struct stat_time *before)
 	t->polled = less(t->polled, before->polled);
 }
 
-/* out and supported have STAT_WHERES members; what a host can't tell is not supported, and 0. */
+/* out and supported have STAT_WHERES members; an unavailable one is not supported, and 0. */
 static void stat_time_rows(const struct stat_time *t, uint64_t elapsed_ns, uint64_t *out,
 			   bool *supported)
 {
@@ -103,7 +103,7 @@ static void stat_time_rows(const struct stat_time *t, uint64_t elapsed_ns, uint6
 		ran[i] = t->wall[i] - delay - blocked[i];
 		out[STAT_RUNNABLE] += delay;
 	}
-	/* Where an account says more of a span than it was long, of which it has no other way. */
+	/* The excess, if an account has more of a span than its length. */
 	out[STAT_UNTOLD] = least(t->elsewhere, ran[ACCOUNT_RUN]);
 	ran[ACCOUNT_RUN] -= out[STAT_UNTOLD];
 	out[STAT_UNTOLD] += less(elapsed_ns, wall);
@@ -119,7 +119,7 @@ static void stat_time_rows(const struct stat_time *t, uint64_t elapsed_ns, uint6
 	supported[STAT_GUEST] = supported[STAT_KVM] = t->have_guest;
 	supported[STAT_HALTED] = t->have_halted;
 	supported[STAT_RUNNABLE] = t->have_delay;
-	/* Then these do not only wait for what they seem to. */
+	/* In this case these include other waits. */
 	supported[STAT_WAITING] = t->have_halted && t->have_delay;
 	for (unsigned int i = 0; i < STAT_UNTOLD; i++) {
 		if (supported[i])
@@ -131,14 +131,14 @@ static void stat_time_rows(const struct stat_time *t, uint64_t elapsed_ns, uint6
 
 /* -- the table -------------------------------------------------------------------------- */
 
-/* KVM's counters that are shown also when they are 0, and told of when they are missing. */
+/* KVM's counters that are shown even if they are 0, and reported if they are missing. */
 static const char *const kvm_shown[] = {
 	"exits",	  "io_exits",	      "mmio_exits",   "halt_exits",
 	"irq_exits",	  "irq_window_exits", "signal_exits", "hypercalls",
 	"insn_emulation", "irq_injections",
 };
 
-/* Its index, or t->n. */
+/* Returns the row's index, or t->n. */
 static unsigned int find_row(const struct stat_table *t, const char *name)
 {
 	unsigned int i = 0;
@@ -151,7 +151,10 @@ static unsigned int find_row(const struct stat_table *t, const char *name)
 static struct stat_row *add_row(struct stat_table *t, enum stat_unit unit, bool always,
 				const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* The row of this name; a new one when there is none. NULL: no more room. */
+/*
+ * Returns the row of this name, which is added if it does not exist. Returns NULL if there is no
+ * room.
+ */
 static struct stat_row *add_row(struct stat_table *t, enum stat_unit unit, bool always,
 				const char *fmt, ...)
 {
@@ -237,7 +240,7 @@ static void add_devices(struct stat_table *t, const struct vm *vm, const struct 
 	}
 }
 
-/* Of the whole machine: they are told with the first vCPU. */
+/* Counters of the whole machine, which are shown with the first vCPU. */
 static void add_disks(struct stat_table *t, const struct vm *vm)
 {
 	static const char *const type[IO_TYPES] = { "reads", "writes", "flushes", "discards",
@@ -260,7 +263,7 @@ static void add_disks(struct stat_table *t, const struct vm *vm)
 	}
 }
 
-/* Only what counts up can be compared with time; and of a unit that we can tell. */
+/* Returns whether it counts up, so that it can be compared with time, in a known unit. */
 static bool is_counter(const struct kvmstats_desc *d)
 {
 	return d->type == KVMSTATS_CUMULATIVE && d->size == 1 &&
@@ -331,9 +334,9 @@ uint64_t stat_sum(const struct stat_table *t, const struct stat_row *r)
 	return sum;
 }
 
-/* -- its forms -------------------------------------------------------------------------- */
+/* -- formats ---------------------------------------------------------------------------- */
 
-/* For people: digits in groups of three. */
+/* Formats a number in groups of three digits. */
 static void grouped(char *out, size_t size, uint64_t v)
 {
 	char digits[24];
@@ -348,7 +351,10 @@ static void grouped(char *out, size_t size, uint64_t v)
 	out[at] = 0;
 }
 
-/* Returns the rate of a row over `vcpus` vCPUs together: percent of their time, or counts per second. */
+/*
+ * Returns the rate of a row over `vcpus` vCPUs together: percent of their time, or counts per
+ * second.
+ */
 static double metric(const struct stat_table *t, const struct stat_row *r, uint64_t v,
 		     unsigned int vcpus)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stat_table: counters by name, made of what is known of each vCPU. Pure.
+ * stat_table: named counters, computed from the data of each vCPU. The functions work on their
+ * arguments only; any thread.
  *
- * A counter that this host cannot give is there, but not supported: never 0. What each is computed from stands in
- * docs/man/kvmprof-stat.1.
+ * A counter that this host does not provide is marked as not supported, and is never 0.
+ * docs/man/kvmprof-stat.1 describes how each one is computed.
  */
 #ifndef KVMPROF_PROFILE_RECORD_COUNTERS_STAT_TABLE_H
 #define KVMPROF_PROFILE_RECORD_COUNTERS_STAT_TABLE_H
@@ -30,13 +31,14 @@ struct stat_row {
 	char name[STAT_NAME];
 	enum stat_unit unit;
 	bool supported;
-	bool always; /* to be shown when it is 0, too */
+	bool always; /* shown even if it is 0 */
 	uint64_t v[VM_MAX_VCPUS];
 };
 
 /*
- * What the rows of one vCPU's time are made of, ns. They are of different clocks, so that rows are made
- * of what has come together since: an interval's are no differences of rows.
+ * The parts from which the rows of one vCPU's time are computed, in ns. They come from different
+ * clocks, so an interval's rows are computed from the differences of these parts, not as
+ * differences of rows.
  */
 struct stat_time {
 	uint64_t wall[ACCOUNT_SPANS], delay[ACCOUNT_SPANS], blocked[ACCOUNT_SPANS], elsewhere;
@@ -44,7 +46,7 @@ struct stat_time {
 	bool have_guest, have_halted, have_delay;
 };
 
-/* Values since the machine's first instruction, or of an interval. */
+/* Values since the machine's first instruction, or in an interval. */
 struct stat_table {
 	uint64_t elapsed_ns;
 	unsigned int vcpus, n;
@@ -52,7 +54,7 @@ struct stat_table {
 	struct stat_row row[STAT_MAX_ROWS];
 };
 
-/* The figures that are known of one vCPU. */
+/* The data of one vCPU. */
 struct stat_vcpu {
 	const struct vcpu_stats *own;
 	struct account account; /* as of the end of elapsed_ns */
@@ -61,14 +63,15 @@ struct stat_vcpu {
 	const uint8_t *kvm_data;
 };
 
-/* The table of these; vm gives the devices' names. */
+/* Computes the table; vm provides the devices' names. */
 void stat_build(struct stat_table *t, const struct vm *vm, const struct stat_vcpu *vcpu,
 		unsigned int vcpus, uint64_t elapsed_ns);
-/* t -= before, where before is an earlier table of the same machine. */
+/* Subtracts `before`, an earlier table of the same machine, from *t. */
 void stat_since(struct stat_table *t, const struct stat_table *before);
+/* Returns the sum of a row over all vCPUs. */
 uint64_t stat_sum(const struct stat_table *t, const struct stat_row *r);
 
-/* The rows whose sum is the time that has passed. */
+/* The rows whose sum is the elapsed time. */
 enum stat_where {
 	STAT_GUEST,
 	STAT_KVM,
@@ -80,17 +83,18 @@ enum stat_where {
 	STAT_UNTOLD,
 	STAT_WHERES
 };
-extern const char *const stat_where_name[STAT_WHERES]; /* "guest", ... */
+extern const char *const stat_where_name[STAT_WHERES]; /* the rows' names: "guest", ... */
 
-/* Forms for people, for spreadsheets and for programs. */
+/* The format: for people, for spreadsheets and for programs. */
 struct stat_style {
-	const char *sep;  /* NULL: aligned columns; else fields with this between them */
-	bool per_vcpu;	  /* a line for each vCPU; else their sum */
-	bool interval;	  /* lines begin with the time at its end */
-	uint64_t time_ns; /* that */
+	const char *sep;  /* NULL: aligned columns; else the separator of fields */
+	bool per_vcpu;	  /* a line for each vCPU; otherwise their sum */
+	bool interval;	  /* lines begin with time_ns */
+	uint64_t time_ns; /* end of the interval */
 };
+/* Prints the table. */
 void stat_print(const struct stat_table *t, const struct stat_style *style, FILE *out);
-/* Writes the members of a JSON object. */
+/* Writes the members into the JSON object that is open in *w. */
 void stat_json(struct json_writer *w, const struct stat_table *t);
 
 #endif

@@ -22,7 +22,7 @@ bool stat_thread_parse_sched(struct stat_thread *t, const char *text)
 
 bool stat_thread_parse_times(struct stat_thread *t, const char *text, long ticks)
 {
-	/* Field 2 is a name in parentheses, which may hold anything. */
+	/* Field 2 is a name in parentheses, which may contain anything. */
 	const char *p = strrchr(text, ')');
 	unsigned long long utime, stime, guest;
 	uint64_t ns;
