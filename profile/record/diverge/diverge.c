@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By so much a window is longer at its ends than the step: blocks may be cut there. */
+/*
+ * Instructions that are traced in addition at both ends of a window, because translation blocks may
+ * straddle its edges.
+ */
 #define MARGIN (2 * TRACE_MAX_INSNS)
 
 static int diverge_read(struct diverge *d, struct err *e)
@@ -25,7 +28,10 @@ static int diverge_read(struct diverge *d, struct err *e)
 	return ret;
 }
 
-/* While they run: has a check differed already? The file grows meanwhile, and nothing else. */
+/*
+ * Returns whether a check has differed already, while the runs go on. The file only grows
+ * meanwhile.
+ */
 static bool diverge_has_parted(const struct rerun side[2])
 {
 	struct trace_reader r[2];
@@ -35,11 +41,11 @@ static bool diverge_has_parted(const struct rerun side[2])
 	    trace_open(&r[1], side[1].trace, TRACE_SIZE, NULL))
 		return false;
 	n = r[0].head.nchecks < r[1].head.nchecks ? r[0].head.nchecks : r[1].head.nchecks;
-	/* Sums stay different once they are. */
+	/* Once different, the checksums stay different. */
 	return n && r[0].check[n - 1].flow != r[1].check[n - 1].flow;
 }
 
-/* The first check of n whose sums differ, from 1 on; 0: none. */
+/* Returns the number of the first of n checks whose checksums differ, counted from 1; 0: none. */
 static uint64_t diverge_first_check(const struct trace_reader r[2], uint64_t n, bool values)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -49,7 +55,7 @@ static uint64_t diverge_first_check(const struct trace_reader r[2], uint64_t n, 
 	return 0;
 }
 
-/* By the sums: in which steps is there something? */
+/* Finds the steps with differences by the checksums. */
 static void diverge_compare_sums(struct diverge *d)
 {
 	const struct trace_reader *r = d->reader;
@@ -65,7 +71,7 @@ static void diverge_compare_sums(struct diverge *d)
 		d->step = n + 1;
 	if (!d->value_step && a->sums.values != b->sums.values)
 		d->value_step = n + 1;
-	/* What differs behind the parting follows from it. */
+	/* A difference after the divergence follows from it. */
 	if (d->step && d->value_step > d->step)
 		d->value_step = 0;
 }
@@ -90,7 +96,7 @@ static void diverge_set_windows(struct diverge *d)
 	}
 }
 
-/* Both windows are in one stream, the earlier one first: each search finds the first that differs. */
+/* Both windows are in one stream, the earlier one first: each search finds the first difference. */
 static int diverge_look(struct diverge *d, struct err *e)
 {
 	uint64_t from = d->side[0].plan.plan.window[0].from, end = UINT64_MAX;
@@ -117,7 +123,7 @@ static int diverge_look(struct diverge *d, struct err *e)
 	}
 	if (!ret && d->flow.found) {
 		memcpy(r, d->reader, sizeof(r));
-		/* Of the earlier window nothing, unless both are one. */
+		/* Skip the earlier window, unless both are the same one. */
 		for (unsigned int i = 0; i < 2 && !ret; i++)
 			ret = part_skip(&r[i], from, e);
 		ret = ret ? ret : part_find_regs(&d->regs, r, end, e);
@@ -135,7 +141,7 @@ static int diverge_check_inputs(struct diverge *d, struct err *e)
 {
 	int ret;
 
-	/* One instruction is enough to have all files looked at. */
+	/* One instruction is enough to have all files read. */
 	for (unsigned int i = 0; i < 2; i++) {
 		d->side[i].plan.at[0] = 1;
 		d->side[i].plan.nat = 1;

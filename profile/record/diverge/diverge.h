@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diverge: the first instruction at which the runs of two exact profiles part.
+ * diverge: finds the first instruction at which the runs of two exact profiles diverge.
  *
- * Both runs are made again, several times: for sums at each DIVERGE_STEP instructions; for what was executed
- * between the last equal sum and the first that is not; for the stacks there. Main thread only.
+ * Both runs are repeated several times: for checksums after every DIVERGE_STEP instructions; for
+ * what was executed between the last equal checksum and the first different one; for the stacks
+ * there. All functions are called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_DIVERGE_DIVERGE_H
 #define KVMPROF_PROFILE_RECORD_DIVERGE_DIVERGE_H
@@ -13,29 +14,41 @@
 #include "profile/record/diverge/part.h"
 #include "profile/format/files/debuginfo.h"
 
+/* Instructions between two checksums. */
 #define DIVERGE_STEP 100000u
-/* What is recorded before the step in which control parts: to see since when registers differ. */
+/*
+ * Instructions that are recorded before the step in which control diverges, to find out since when
+ * registers differ.
+ */
 #define DIVERGE_BACK 1000000u
 
 struct diverge;
 
 struct diverge_options {
-	const char *path[2]; /* profiles of `kvmprof run --engine exact` */
+	const char *path[2]; /* profiles of `kvmprof run --engine exact`; borrowed */
 	struct debuginfo_places places;
-	const struct reporter *reporter; /* prints the progress */
-	bool quiet;			 /* nothing about what is being done */
+	const struct reporter *reporter; /* prints the progress; borrowed */
+	bool quiet;			 /* print no progress */
 };
 
 /*
- * 0: *out has the answer; else e says what can't be done: -EINVAL (no such profile), -ESTALE (an input
- * is another one now), -EIO (a run failed) and others. diverge_destroy() also then.
+ * Finds the divergence. Returns 0, or -errno with the reason in *e: -EINVAL (no such profile),
+ * -ESTALE (an input has changed since), -EIO (a run failed), or others. In either case the caller
+ * frees *out with diverge_destroy().
  */
 int diverge_find(struct diverge **out, const struct diverge_options *o, struct err *e);
+/* Frees d; NULL is allowed. */
 void diverge_destroy(struct diverge *d);
 
-/* The same instructions, and no value that was read or written differed as far as QEMU tells. */
+/*
+ * Returns whether the runs executed the same instructions and no value that was read or written
+ * differed, as far as QEMU shows it.
+ */
 bool diverge_is_same(const struct diverge *d);
-/* For people, and for programs. */
+/*
+ * Append the result as text and as JSON. Without a disassembler the text has the instructions'
+ * bytes, and *e the reason. A lack of memory sets out->failed.
+ */
 void diverge_text(const struct diverge *d, struct buf *out, struct err *e);
 void diverge_json(const struct diverge *d, struct buf *out, struct err *e);
 

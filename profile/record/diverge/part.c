@@ -6,25 +6,27 @@
 #include <errno.h>
 #include <string.h>
 
-/* What a processor pushes at least when it is interrupted: three words in 32-bit mode. */
+/*
+ * The least number of bytes that a processor pushes for an interrupt: three words in 32-bit mode.
+ */
 #define PUSHED 12u
 #define EFLAGS_IF (1u << 9)
 #define WALK_ACCESSES 64u
 
-/* An instruction after the other, or an access after the other, of one side. */
+/* A walk through the instructions, or the accesses, of one side. */
 struct part_walk {
 	struct trace_reader *in;
 	struct trace_record block; /* insns 0: none yet */
-	unsigned int at;	   /* the next instruction in it */
-	size_t off;		   /* ... and its byte */
+	unsigned int at;	   /* index of the next instruction in it */
+	size_t off;		   /* and its first byte */
 	bool over;
-	/* Of the block before, the first ones. */
+	/* The previous block, and its first accesses. */
 	struct trace_record done;
 	struct trace_access access[WALK_ACCESSES];
 	unsigned int naccess;
 };
 
-/* 1, 0: the end, or -EINVAL. */
+/* Returns 1, 0 at the end, or -EINVAL. */
 static int walk_block(struct part_walk *w, struct err *e)
 {
 	struct trace_record r;
@@ -58,7 +60,7 @@ static struct part_insn walk_insn_at(const struct trace_record *b, unsigned int 
 	return insn;
 }
 
-/* number 0: there is none any more. */
+/* Sets number 0 at the end. */
 static int walk_insn(struct part_walk *w, struct part_insn *out, struct err *e)
 {
 	int ret = 1;
@@ -75,7 +77,7 @@ static int walk_insn(struct part_walk *w, struct part_insn *out, struct err *e)
 
 /* -- control ---------------------------------------------------------------------------------- */
 
-/* JMP: it never goes on behind itself. */
+/* Returns whether it is a JMP, which never continues with the next instruction. */
 static bool part_always_jumps(const struct part_insn *insn)
 {
 	unsigned int i = 0;
@@ -86,7 +88,7 @@ static bool part_always_jumps(const struct part_insn *insn)
 	return i < insn->len && (insn->code[i] == 0xe9 || insn->code[i] == 0xeb);
 }
 
-/* Can control come from an instruction to there, by what the instruction is? */
+/* Returns whether control can get from an instruction to pc, judged by the instruction. */
 static bool part_leads_to(const struct part_insn *from, uint64_t pc)
 {
 	const struct blockend b = blockend_of(from->code, from->len);
@@ -106,7 +108,10 @@ static bool part_leads_to(const struct part_insn *from, uint64_t pc)
 	}
 }
 
-/* Where an instruction may lead anywhere: what was pushed, and with interrupts off. */
+/*
+ * Judges an instruction that may lead anywhere: whether an interrupt frame was pushed, and
+ * interrupts are off.
+ */
 static bool part_was_pushed(const struct part_flow *f, unsigned int side)
 {
 	const struct exact_regs *r = f->regs;
@@ -155,7 +160,7 @@ int part_find_flow(struct part_flow *out, struct trace_reader side[2], struct er
 	while (!ret) {
 		for (unsigned int i = 0; i < 2 && !ret; i++)
 			ret = walk_insn(&w[i], &out->next[i], e);
-		/* One may have begun its records a little earlier, by how blocks are cut. */
+		/* One side may begin its records slightly earlier, depending on its blocks. */
 		for (unsigned int i = 0; i < 2; i++)
 			while (!ret && out->next[i].number &&
 			       out->next[i].number < out->next[!i].number)
@@ -179,7 +184,7 @@ int part_find_flow(struct part_flow *out, struct trace_reader side[2], struct er
 
 /* -- values ----------------------------------------------------------------------------------- */
 
-/* The instruction of a block that begins `off` bytes into it. */
+/* Returns the instruction that begins `off` bytes into the block. */
 static struct part_insn part_insn_of(const struct trace_record *b, unsigned int off)
 {
 	size_t at = 0;
@@ -192,7 +197,7 @@ static struct part_insn part_insn_of(const struct trace_record *b, unsigned int 
 	return walk_insn_at(b, 0, 0);
 }
 
-/* The next access before instruction `end`; kind 0: there is none. */
+/* Returns the next access before instruction `end`; kind 0: there is none. */
 static int walk_access(struct part_walk *w, uint64_t end, struct trace_access *out,
 		       struct part_insn *insn, struct err *e)
 {
@@ -236,7 +241,7 @@ int part_find_value(struct part_value *out, struct trace_reader side[2], uint64_
 		if (ret || !out->access[0].kind || !out->access[1].kind)
 			return ret;
 	} while (part_same_access(&out->access[0], &out->access[1]));
-	/* Of other instructions they are no pair: control has parted before. */
+	/* Accesses of different instructions are not comparable: control has diverged before. */
 	out->found = insn[0].number == insn[1].number && insn[0].pc == insn[1].pc;
 	out->insn = insn[0];
 	return 0;
@@ -258,7 +263,7 @@ int part_skip(struct trace_reader *r, uint64_t from, struct err *e)
 	return ret;
 }
 
-/* Of both blocks before, the first value that differs. */
+/* Finds the first different value in the previous blocks of both sides. */
 static void part_find_cause(struct part_regs *out, const struct part_walk w[2])
 {
 	for (unsigned int i = 0; i < w[0].naccess && i < w[1].naccess; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * part: where the records of two runs part. Pure functions of them; any thread.
+ * part: finds where the records of two runs diverge. The functions work on their arguments only;
+ * any thread. They return 0, or -EINVAL with the reason in *e if a record is damaged.
  */
 #ifndef KVMPROF_PROFILE_RECORD_DIVERGE_PART_H
 #define KVMPROF_PROFILE_RECORD_DIVERGE_PART_H
@@ -17,44 +18,55 @@ struct part_insn {
 
 enum part_how {
 	PART_END,	/* one side has ended */
-	PART_CODE,	/* at the same address there is another instruction */
-	PART_JUMP,	/* the instruction before went elsewhere */
+	PART_CODE,	/* another instruction is at the same address */
+	PART_JUMP,	/* the instruction before continued elsewhere */
 	PART_INTERRUPT, /* an interrupt or exception came on one side only */
 };
 
 struct part_flow {
 	bool found;
 	enum part_how how;
-	unsigned int side;	  /* of PART_END: that has ended; of PART_INTERRUPT: that has it */
-	struct part_insn last;	  /* that both have executed; number 0: it is not in the records */
-	struct part_insn next[2]; /* of side A, B */
-	/* As the block of next[i] begins; regs_at: before which instruction that is. */
+	/* PART_END: the side that ended; PART_INTERRUPT: the side that was interrupted */
+	unsigned int side;
+	/* the last instruction that both executed; number 0: it is not in the records */
+	struct part_insn last;
+	struct part_insn next[2]; /* of sides A and B */
+	/*
+	 * Registers at the start of the block of next[i]; regs_at: the number of the instruction
+	 * that follows.
+	 */
 	struct exact_regs regs[2];
 	uint64_t regs_at[2];
 };
 
 struct part_value {
 	bool found;
-	struct part_insn insn; /* the same on both sides */
+	struct part_insn insn; /* equal on both sides */
 	struct trace_access access[2];
 };
 
-/* Registers differ for the first time. */
+/* The first difference of registers. */
 struct part_regs {
 	bool found;
-	bool before;	       /* since before the records begin */
-	struct part_insn from; /* the first instruction of the block in which it happened */
+	bool before;	       /* they differed before the records begin */
+	struct part_insn from; /* first instruction of the block in which it arose */
 	uint64_t number;       /* they differ before this instruction */
-	/* The value by which they do, of the accesses of that block; kind 0: it is none of them. */
+	/* The value that caused it, among the accesses of that block; kind 0: none of them. */
 	struct part_insn insn;
 	struct trace_access access[2];
 };
 
-/* Readers stand at their beginnings, and are moved. 0, or -EINVAL: a record is damaged. */
+/*
+ * Finds the first difference in the flow of control. Both readers are at their start, and are
+ * advanced.
+ */
 int part_find_flow(struct part_flow *out, struct trace_reader side[2], struct err *e);
-/* Up to the first block that reaches beyond instruction `from`. */
+/* Advances the reader to the first block that reaches beyond instruction `from`. */
 int part_skip(struct trace_reader *r, uint64_t from, struct err *e);
-/* Accesses before instruction `end` alone. */
+/*
+ * Find the first difference of accessed values, and of registers, before instruction `end`. The
+ * readers are advanced.
+ */
 int part_find_value(struct part_value *out, struct trace_reader side[2], uint64_t end,
 		    struct err *e);
 int part_find_regs(struct part_regs *out, struct trace_reader side[2], uint64_t end, struct err *e);

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_NS 20000000 /* so often it is asked whether that is enough */
+#define LOOK_NS 20000000 /* interval at which enough() is called */
 #define SEAL_LOOKS 200
 #define SAID_MAX 65536u
 #define TOTALS_MAX (16u << 20)
@@ -82,7 +82,10 @@ void rerun_close(struct rerun *r)
 
 /* -- the child ------------------------------------------------------------------------------ */
 
-/* As the command line says, but for what is ours: when it ends, what is traced, where words go. */
+/*
+ * Applies the command line, except for what this file determines: the end, the trace, and where
+ * messages go.
+ */
 static void rerun_adjust(struct rerun *r, struct run_options *o)
 {
 	o->output = r->output;
@@ -94,12 +97,12 @@ static void rerun_adjust(struct rerun *r, struct run_options *o)
 	o->control = NULL;
 	o->tasks.ps_at_end = false;
 	o->tasks.no_status = true;
-	/* A trace goes on past all places. */
+	/* A trace continues past all places. */
 	o->start_at = o->stop_at = NULL;
 	o->nmark_at = 0;
 	if (!r->plan.nat)
 		return;
-	/* The moments of samples are ours: what a line of the console would begin or end then is not. */
+	/* This file determines the moments of samples, not lines of the console. */
 	o->start_on = o->stop_on = NULL;
 	o->nmark_on = 0;
 	o->delay_s = o->duration_s = 0;
@@ -133,7 +136,9 @@ static int rerun_as_child(struct rerun *r)
 	return run->json && fclose(run->json) ? 1 : status;
 }
 
-/* By a descriptor that cannot write: else this mapping would be one that keeps it from being sealed. */
+/*
+ * Maps it through a read-only descriptor: otherwise the mapping would prevent it from being sealed.
+ */
 static int rerun_map_trace(struct rerun *r, struct err *e)
 {
 	cleanup_close int fd = -1;
@@ -149,7 +154,10 @@ static int rerun_map_trace(struct rerun *r, struct err *e)
 	return 0;
 }
 
-/* Seals the trace, which must not change between the checks and its use. QEMU has ended, or ends soon. */
+/*
+ * Seals the trace, which must not change between the checks and its use. QEMU has ended, or ends
+ * soon.
+ */
 static int rerun_seal_trace(struct rerun *r, struct err *e)
 {
 	const struct timespec pause = { 0, LOOK_NS };
@@ -202,9 +210,9 @@ static int rerun_start(struct rerun *r, bool with_trace, struct err *e)
 	return 0;
 }
 
-/* -- both ----------------------------------------------------------------------------------- */
+/* -- both runs ------------------------------------------------------------------------------- */
 
-/* True: it has ended, now or before. */
+/* Returns whether it has ended, now or before. */
 static bool rerun_has_ended(struct rerun *r)
 {
 	int status;
@@ -236,7 +244,7 @@ static void rerun_wait(struct rerun side[2], rerun_enough_fn enough)
 	}
 }
 
-/* The engine of its totals, or, where there is none, its last words as the error. */
+/* Reads `engine` of its totals; if there is none, its last message becomes the error. */
 static int rerun_result(struct rerun *r, struct err *e)
 {
 	char said[SAID_MAX + 1], *last = said, *at;
@@ -282,7 +290,7 @@ int rerun_both(struct rerun side[2], bool with_trace, rerun_enough_fn enough, st
 	return ret;
 }
 
-/* -- is it the same? ------------------------------------------------------------------------ */
+/* -- comparison with the profile -------------------------------------------------------------- */
 
 int rerun_check(const struct rerun *r, struct err *e)
 {

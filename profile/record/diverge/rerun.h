@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rerun: the run of an exact profile once more, by the command line that the profile has, in a
- * process of its own. Its files are looked for where that command line says, from the current directory.
+ * rerun: repeats the run of an exact profile, by the command line in the profile, in a process of
+ * its own. Its files are searched for where that command line says, from the current directory.
  *
- * Main thread only.
+ * All functions are called by the main thread. Those that return int return 0 or -errno with the
+ * reason in *e.
  */
 #ifndef KVMPROF_PROFILE_RECORD_DIVERGE_RERUN_H
 #define KVMPROF_PROFILE_RECORD_DIVERGE_RERUN_H
@@ -16,35 +17,39 @@
 
 struct rerun {
 	const char *profile; /* as the user has named it; borrowed */
-	char **words;	     /* of the command line; owned, with words[0] "run" */
+	char **words;	     /* the command line, with words[0] "run"; owned */
 	int nwords;
-	json_t *engine; /* as the profile says; owned */
-	/* Of the run that is made, or was. */
-	struct exact_trace plan; /* what the next one is to do; plan.fd is owned: -1 for no trace */
-	const char *output;	 /* where its profile goes; NULL: nowhere. Borrowed */
-	void *trace;		 /* mapped; NULL: none */
-	json_t *again;		 /* its engine; owned; NULL: it did not come so far */
+	json_t *engine; /* `engine` of the profile; owned */
+	/* The run that is being made, or was made: */
+	struct exact_trace plan; /* what the next run has to do; plan.fd is owned; -1: no trace */
+	const char *output;	 /* path of its profile; NULL: none; borrowed */
+	void *trace;		 /* the trace, mapped; NULL: none */
+	json_t *again;		 /* `engine` of the run; owned; NULL: it did not get that far */
 	pid_t pid;		 /* 0: it has ended */
 	int status;		 /* exit status */
-	int said, totals;	 /* memory files: its messages, and its totals as JSON */
+	int said, totals;	 /* memory files with its messages, and its totals as JSON */
 };
 
-/* -EINVAL: it is no profile of an exact run, or does not say how it was made. Also then: rerun_close(). */
+/*
+ * Reads the profile at path. Returns -EINVAL if it is not a profile of an exact run, or does not
+ * contain its command line. rerun_close() is necessary in either case.
+ */
 int rerun_open(struct rerun *r, const char *path, struct err *e);
+/* Frees what *r owns. */
 void rerun_close(struct rerun *r);
 
-/* Which of the runs that are made to end: asked now and then while they run. True: both are. */
+/* Called periodically while both runs are under way. Returns whether they should be ended. */
 typedef bool (*rerun_enough_fn)(const struct rerun side[2]);
 
 /*
- * Both run at once, to their ends. with_trace: plan's windows or step are traced. enough may be
- * NULL. -errno: one could not be made; its own words are in e.
+ * Makes both runs at the same time and waits for their ends. with_trace: plan's windows or steps
+ * are traced. enough may be NULL. Fails if a run could not be made; *e then has its own message.
  */
 int rerun_both(struct rerun side[2], bool with_trace, rerun_enough_fn enough, struct err *e);
 
 /*
- * What was run is what the profile is of: kernel, RAM disk and command line. -ESTALE: e says which is
- * another one now. The last run's facts are needed.
+ * Compares the inputs of the last run with those of the profile: kernel, RAM disk and command line.
+ * Returns -ESTALE if one has changed, which *e names.
  */
 int rerun_check(const struct rerun *r, struct err *e);
 

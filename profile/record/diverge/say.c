@@ -26,7 +26,7 @@ static const char side_letter[] = "AB";
 struct saying {
 	const struct diverge *d;
 	struct buf *out;
-	struct disasm *disasm; /* NULL: there is none */
+	struct disasm *disasm; /* NULL: unavailable */
 };
 
 static uint64_t say_register(const struct exact_regs *r, unsigned int i)
@@ -61,7 +61,7 @@ static const struct diverge_frame *say_frame_of(const struct saying *s, unsigned
 	return st->n ? &st->frame[0] : NULL;
 }
 
-/* "0xffffffff81000010 start_kernel+0x10 (main.c:880)  jne 0xffffffff81000030" */
+/* Appends "0xffffffff81000010 start_kernel+0x10 (main.c:880)  jne 0xffffffff81000030". */
 static void say_insn(const struct saying *s, const struct part_insn *insn, unsigned int side,
 		     enum diverge_place place)
 {
@@ -125,7 +125,7 @@ static void say_registers(const struct saying *s, const struct exact_regs *r)
 	for (unsigned int i = 0; i < REGISTERS; i++) {
 		uint64_t a = say_register(&r[0], i), b = say_register(&r[1], i);
 
-		/* The address is what has been told before. */
+		/* The address was printed before. */
 		if (a == b || !strcmp(register_names[i], "rip"))
 			continue;
 		if (!any)
@@ -138,7 +138,9 @@ static void say_registers(const struct saying *s, const struct exact_regs *r)
 		buf_printf(s->out, "    none\n");
 }
 
-/* -- what the runs are of --------------------------------------------------------------------- */
+/*
+ * -- the runs' inputs ---------------------------------------------------------------------------
+ */
 
 static void say_value_text(struct buf *out, const json_t *v, const char *key)
 {
@@ -163,7 +165,7 @@ static size_t say_next_input(const struct saying *s, size_t i, bool any)
 	const json_t *a = s->d->side[0].again, *b = s->d->side[1].again;
 
 	while (i < ARRAY_SIZE(facts)) {
-		/* QEMU's options have memory and vCPUs, too. */
+		/* QEMU's options contain memory and vCPUs, too. */
 		if (!json_equal(json_object_get(a, facts[i].key),
 				json_object_get(b, facts[i].key)) &&
 		    !(any && !strcmp(facts[i].key, "machine")))
@@ -298,7 +300,7 @@ void diverge_text(const struct diverge *d, struct buf *out, struct err *e)
 {
 	struct saying s = { .d = d, .out = out };
 
-	/* Without it bytes are shown. */
+	/* Without a disassembler bytes are printed. */
 	(void)disasm_open(&s.disasm, DISASM_ATT, e);
 	say_inputs(&s);
 	if (diverge_is_same(d)) {

@@ -29,7 +29,7 @@ static uint64_t stacks_number(const struct diverge *d, unsigned int side, enum d
 	}
 }
 
-/* The run is to stand at each place, in the order of instructions. */
+/* Plans a run that takes a sample at each place, in the order of instructions. */
 static void stacks_plan(struct diverge *d, unsigned int side)
 {
 	struct exact_trace *t = &d->side[side].plan;
@@ -96,7 +96,7 @@ static int stacks_take(struct naming *n, const struct perfdata_record *r, struct
 	return 0;
 }
 
-/* Its time says which instruction a sample is of. */
+/* The time of a sample determines its instruction. */
 static int stacks_read(struct diverge *d, unsigned int side, const char *path,
 		       const struct diverge_options *o, struct err *e)
 {
