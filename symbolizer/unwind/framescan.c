@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-/* Bounds of one scan: instructions decoded, ways not taken yet, jump targets remembered. */
+/* Limits of one scan: instructions decoded, paths not followed yet, jump targets remembered. */
 #define MAX_STEPS 768u
 #define MAX_WAYS 24u
 #define MAX_SEEN 48u
-/* How far from its start a function is read for its prologue. */
+/* Maximum distance of an instruction from its function's start for reading the prologue. */
 #define MAX_LINEAR 8192u
 
-/* A moving view of the text, so that not each instruction costs a call. */
+/* A buffered view of the text, so that each instruction does not cost a call. */
 struct framescan_window {
 	const struct unwinder *u;
 	uint64_t va;
@@ -36,7 +36,7 @@ static bool decode_at(struct framescan_window *w, uint64_t va, struct insn *i)
 
 struct way {
 	uint64_t va;
-	int64_t delta; /* rsp there, relative to rsp at the start */
+	int64_t delta; /* rsp, relative to rsp at the start */
 	int64_t rbp_off;
 	int64_t r10_off; /* r10 = rsp at the start + this, if r10_set */
 	bool delta_lost, popped, r10_set;
@@ -44,7 +44,7 @@ struct way {
 
 struct scanner {
 	const struct code *code;
-	const struct unwind_region *here; /* where the way that is followed was last */
+	const struct unwind_region *here; /* the region of the path that is being followed */
 	const struct scan_regs *regs;
 	struct framescan_window win;
 	bool over_calls;
@@ -53,7 +53,7 @@ struct scanner {
 	uint64_t seen[MAX_SEEN];
 };
 
-/* Is the call at va the one that -pg -mfentry puts at the start of a function? */
+/* Returns whether the call at va is the one that -pg -mfentry puts at the start of a function. */
 static bool is_fentry(struct scanner *s, uint64_t va, unsigned int len)
 {
 	uint64_t off;
@@ -81,7 +81,7 @@ static struct scan at_rsp(const struct way *w, int64_t off)
 			      .rbp_off = w->rbp_off };
 }
 
-/* One instruction's meaning for the frame. true: *out is the way's answer. */
+/* Evaluates one instruction. Returns true if *out is the path's result. */
 static bool framescan_judge(struct scanner *s, struct way *w, const struct insn *i,
 			    struct scan *out)
 {
@@ -97,8 +97,8 @@ static bool framescan_judge(struct scanner *s, struct way *w, const struct insn 
 		return true;
 	case INSN_POP_RBP:
 		/*
-		 * In an epilogue rsp has come back to where rbp points. Elsewhere
-		 * rbp was saved as any other register, and is no frame pointer.
+		 * In an epilogue rsp is back at the address in rbp. Elsewhere rbp was saved like
+		 * any other register, and is not a frame pointer.
 		 */
 		if (w->delta_lost || s->regs->rsp + (uint64_t)w->delta == s->regs->rbp) {
 			*out = (struct scan){ .kind = SCAN_FRAME, .weak = w->delta_lost };
@@ -165,7 +165,10 @@ static bool framescan_judge(struct scanner *s, struct way *w, const struct insn 
 	}
 }
 
-/* nop (0x90), or nop with an operand (0f 1f), either with prefixes: SDM vol. 2. */
+/*
+ * Returns whether it is a nop (0x90), or a nop with an operand (0f 1f), either with prefixes: SDM
+ * vol. 2.
+ */
 static bool framescan_is_fill(const struct scanner *s, uint64_t va, unsigned int len)
 {
 	const uint8_t *p = s->win.bytes + (va - s->win.va);
@@ -177,7 +180,7 @@ static bool framescan_is_fill(const struct scanner *s, uint64_t va, unsigned int
 	return (len == 1 && *p == 0x90) || (len > 2 && p[0] == 0x0f && p[1] == 0x1f);
 }
 
-/* Is va text? Ways lead out of a module too: into the kernel's return thunk. */
+/* Returns whether va is text. Paths can leave a module: into the kernel's return thunk. */
 static bool in_text(struct scanner *s, uint64_t va)
 {
 	if (!s->here || va < s->here->start || va >= s->here->end)
@@ -186,9 +189,9 @@ static bool in_text(struct scanner *s, uint64_t va)
 }
 
 /*
- * Does a function start behind a call, which then does not return? By its name where there are
- * names. Else by what compilers do: functions begin at multiples of 16, with endbr64, or, where
- * what lies between is filled up, by pushing something or making room on the stack.
+ * Returns whether a function starts after a call, which then does not return: by its name if there
+ * are names. Otherwise by what compilers do: functions begin at multiples of 16, with endbr64, or,
+ * after padding, by pushing something or making room on the stack.
  */
 static bool starts_behind_call(struct scanner *s, uint64_t call, uint64_t va)
 {
@@ -241,7 +244,7 @@ struct scan framescan(const struct code *c, const struct scan_regs *r, enum scan
 	struct scanner s;
 	struct scan out;
 
-	/* Not an initialiser: it would clear buffers that are only read once filled. */
+	/* No initialiser: it would clear buffers that are read only after they were filled. */
 	s.code = c;
 	s.here = NULL;
 	s.regs = r;
@@ -260,7 +263,7 @@ struct scan framescan(const struct code *c, const struct scan_regs *r, enum scan
 	return out;
 }
 
-/* Text of the function from its start, decoded in address order up to `to`. */
+/* Returns whether the function sets up a frame between its start and `to`, in address order. */
 static bool has_prologue(const struct unwinder *u, uint64_t start, uint64_t to)
 {
 	struct framescan_window w = { .u = u };
@@ -335,7 +338,9 @@ struct scan framescan_linear(const struct code *c, uint64_t va)
 		case INSN_JMP:
 		case INSN_JMP_IND:
 		case INSN_RET:
-			/* What follows is another way's code: with the frame, if there is one. */
+			/*
+			 * The following code belongs to another path, which has the frame, if any.
+			 */
 			down = false;
 			ended = true;
 			break;
@@ -357,7 +362,7 @@ struct scan framescan_linear(const struct code *c, uint64_t va)
 		return (struct scan){ .kind = SCAN_AT_RSP };
 	if (framed)
 		return (struct scan){ .kind = SCAN_FRAME };
-	/* No frame up to here: rsp is as it was at entry, less what was pushed. */
+	/* No frame up to here: rsp is as at the entry, minus what was pushed. */
 	if (pushed || (ended && delta))
 		return unknown;
 	return (struct scan){ .kind = SCAN_AT_RSP, .off = -delta };

@@ -12,23 +12,23 @@
 
 #define ENTRY_BYTES 6u
 /*
- * Code bytes of one block of the index. The kernel's own .orc_lookup has blocks of
- * the same size; one made here needs no trust in, or presence of, the guest's.
+ * Bytes of code in one block of the index. The kernel's own .orc_lookup has blocks of the same
+ * size; an index made here does not depend on the guest's.
  */
 #define BLOCK_SHIFT 8
 
 struct orc {
-	uint64_t base, end; /* code covered */
-	uint64_t slide;	    /* these are so much higher than linked */
+	uint64_t base, end; /* range of the code */
+	uint64_t slide;	    /* base and end minus their link addresses */
 	size_t n;
 	uint32_t nblocks;
 	struct orc_format format;
-	uint32_t *off;	 /* of each entry, from base; ascending */
-	uint32_t *block; /* first entry that starts at or after the block; nblocks + 1 of them */
+	uint32_t *off;	 /* offset of each entry from base; ascending */
+	uint32_t *block; /* first entry that starts at or after the block; nblocks + 1 elements */
 	struct orc_entry *entry;
 };
 
-/* -- one form for all ------------------------------------------------------------- */
+/* -- normalising the forms ------------------------------------------------------------- */
 
 static struct orc_entry normalise(const struct orc_format *form, int16_t sp_offset,
 				  int16_t bp_offset, uint16_t flags)
@@ -59,12 +59,12 @@ static struct orc_entry normalise(const struct orc_format *form, int16_t sp_offs
 		x.signal = x.sp_reg && type;
 		break;
 	default:
-		/* These kernels take every such entry for the end. */
+		/* These kernels treat every such entry as the end. */
 		x.type = x.sp_reg ? type + ORC_CALL : ORC_END_OF_STACK;
 		x.signal = x.sp_reg && type;
 		break;
 	}
-	/* What a few odd entries say is not worth believing. */
+	/* A few odd entries have invalid contents, which are ignored. */
 	if (flags >> 12 || x.type > ORC_REGS_PARTIAL || !orc_format_good_regs(x.sp_reg, x.bp_reg) ||
 	    (x.type >= ORC_CALL && !x.sp_reg))
 		return (struct orc_entry){ .type = ORC_UNDEFINED };
@@ -79,9 +79,9 @@ struct orc_row {
 };
 
 /*
- * By address. Of two at one address the one that knows more comes last, where
- * lookup finds it: an end of one piece of code is the start of another
- * (scripts/sorttable.c does so, too).
+ * Orders by address. Of two entries at one address, the one with information comes last, where the
+ * lookup finds it: the end of one piece of code is the start of another (scripts/sorttable.c does
+ * the same).
  */
 static int cmp_row(const void *a, const void *b)
 {
@@ -113,7 +113,10 @@ static size_t read_rows(const struct orc_tables *t, const struct orc_format *for
 		sorted &= n == 0 || cmp_row(&row[n - 1], &row[n]) <= 0;
 		n++;
 	}
-	/* Sorted at build time since "x86/unwind/orc: Remove boot-time ORC unwind tables sorting" (5.6). */
+	/*
+	 * Sorted at build time since "x86/unwind/orc: Remove boot-time ORC unwind tables sorting"
+	 * (5.6).
+	 */
 	if (!sorted)
 		qsort(row, n, sizeof(*row), cmp_row);
 	return n;
@@ -220,7 +223,7 @@ uint64_t orc_slide_of(const struct orc *o)
 	return o->slide;
 }
 
-/* -- asking -------------------------------------------------------------------- */
+/* -- lookup -------------------------------------------------------------------- */
 
 const struct orc_entry *orc_lookup(const struct orc *o, uint64_t va)
 {
@@ -229,7 +232,10 @@ const struct orc_entry *orc_lookup(const struct orc *o, uint64_t va)
 	if (va < o->base || va >= o->end)
 		return NULL;
 	off = (uint32_t)(va - o->base);
-	/* The answer lies before the first entry past the block, and there is one at offset 0. */
+	/*
+	 * The result is before the first entry of the next block, and there is an entry at offset
+	 * 0.
+	 */
 	lo = o->block[off >> BLOCK_SHIFT];
 	hi = o->block[(off >> BLOCK_SHIFT) + 1];
 	while (lo < hi) {
@@ -276,7 +282,7 @@ const char *orc_layout_name(enum orc_layout l)
 	return (unsigned int)l <= ORC_LAYOUT_6_4 ? name[l] : "none";
 }
 
-/* -- return addresses that were looked up ------------------------------------------------ */
+/* -- cache of return addresses ------------------------------------------------------------ */
 
 _Static_assert(ORC_MEMO_SLOTS == 1u << 16, "orc_memo_at() takes so many bits");
 
@@ -297,13 +303,13 @@ void orc_memo_clear(struct orc_memo *m)
 			m->slot[i].ret = 0;
 }
 
-/* -- where a kernel image has its tables, and what they tell about its code ------- */
+/* -- the tables of a kernel image, and what they show about its code --------------- */
 
-/* Fewer in a row are no table but chance. */
+/* Minimum length of a run: a shorter one is chance. */
 #define MIN_RUN 1024u
-/* Words after the addresses may look like some more of them: this many are tried away. */
+/* Words after the addresses may look like more addresses: up to this many are removed. */
 #define MAX_SURPLUS 16u
-/* Entries looked at in all before giving up: a hostile image may be full of false runs. */
+/* Limit for all entries that are examined: a hostile image may be full of false runs. */
 #define MAX_LOOKED (32u << 20)
 
 static int from_sections(struct orc **out, const struct kimage *k, const struct elf64 *f,
@@ -339,8 +345,8 @@ static int from_sections(struct orc **out, const struct kimage *k, const struct 
 }
 
 /*
- * Tables whose addresses begin `off` bytes into a segment: `run` of them, or a few less where
- * the first entries look like addresses, too. budget: entries that may still be looked at.
+ * Tries tables whose addresses begin `off` bytes into a segment: `run` of them, or a few less
+ * because the first entries may look like addresses. budget: entries that may still be examined.
  */
 static bool take_run(struct orc **out, const struct kimage *k, const struct kimage_segment *s,
 		     uint64_t off, size_t run, size_t *budget)
@@ -368,10 +374,10 @@ static bool take_run(struct orc **out, const struct kimage *k, const struct kima
 }
 
 /*
- * No section headers: the addresses are the longest ascending row of relative
- * pointers into the text in the image, and the entries follow them at once
- * (ORC_UNWIND_TABLE in include/asm-generic/vmlinux.lds.h; both are 2-aligned). Init
- * code may lie among data (since 6.16), where nothing but the table tells of it.
+ * Finds the tables without section headers: the addresses are the longest ascending sequence of
+ * relative pointers into the text in the image, and the entries follow them directly
+ * (ORC_UNWIND_TABLE in include/asm-generic/vmlinux.lds.h; both are 2-aligned). Init code may be
+ * among data (since 6.16), where only the table shows that it exists.
  */
 static int from_content(struct orc **out, const struct kimage *k)
 {
@@ -384,7 +390,7 @@ static int from_content(struct orc **out, const struct kimage *k)
 		size_t run = 0;
 
 		cursor_init(&c, k->elf + s->file_off, s->file_len);
-		/* One turn more than there are words, to end a run that reaches the end. */
+		/* One more iteration than there are words ends a run that reaches the end. */
 		for (uint64_t at = -s->va & 3; at <= s->file_len; at += 4) {
 			uint64_t to;
 			bool goes_on;
@@ -419,9 +425,9 @@ int orc_open(struct orc **out, const struct kimage *k, struct err *e)
 
 /* -- the interrupt stack -------------------------------------------------------- */
 
-/* How far before the switch the stack's address is loaded. */
+/* Maximum distance in bytes between loading the stack's address and the switch. */
 #define MAX_BACK 48u
-/* Places looked at: each irq entry has one or two. */
+/* Maximum number of places that are examined: each irq entry has one or two. */
 #define MAX_PLACES 256u
 
 struct orc_image_place {
@@ -430,7 +436,7 @@ struct orc_image_place {
 };
 
 /*
- * p[0..n) ends with the switch (call_on_stack, arch/x86/include/asm/irq_stack.h):
+ * Returns whether p[0..n) ends with the switch (call_on_stack, arch/x86/include/asm/irq_stack.h):
  *
  *	mov	[%gs:]variable, %tos
  *	mov	%rsp, (%tos)
@@ -445,12 +451,14 @@ static bool read_switch(const uint8_t *p, size_t n, uint64_t va, struct orc_imag
 		return false;
 	rex = p[n - 3] & 4;
 	reg = p[n - 1] >> 3 & 7;
-	/* mov %rsp,(%tos): REX.W [REX.B] 89 with reg = rsp; rsp, rbp, r12, r13 are encoded otherwise */
+	/*
+	 * mov %rsp,(%tos): REX.W [REX.B] 89, reg = rsp; rsp, rbp, r12, r13 are encoded differently
+	 */
 	if (reg == 4 || reg == 5 || p[n - 6] != (rex ? 0x49 : 0x48) || p[n - 5] != 0x89 ||
 	    p[n - 4] != (0x20 | reg))
 		return false;
 	modrm = reg << 3;
-	for (size_t at = n - 6 - 7; at < n; at--) { /* wraps past 0 to end */
+	for (size_t at = n - 6 - 7; at < n; at--) { /* wraps past 0 to end the loop */
 		int32_t disp;
 		size_t len;
 
@@ -473,8 +481,8 @@ static bool read_switch(const uint8_t *p, size_t n, uint64_t va, struct orc_imag
 }
 
 /*
- * Nearly all places load one variable. A few switch to another stack in the same way, and
- * bytes may only look like a load, so that most of them decide.
+ * The majority decides: nearly all places load one variable, but a few switch to another stack in
+ * the same way, and some bytes only look like a load.
  */
 uint64_t orc_irq_stack_ptr(const struct orc *o, const struct kimage *k, bool *percpu)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * In which form are a table's entries? Which of the layouts their type is in, and
- * which register each number stands for, are found by what the entries say and by
- * the code that they speak of; no kernel's version is asked for.
+ * Determines the form of a table's entries: the layout of their type, and the register of each
+ * number. Both are found from what the entries say and from the code that they describe, without
+ * the kernel's version.
  */
 #include "symbolizer/unwind/orc_format.h"
 
@@ -12,22 +12,25 @@
 #include <string.h>
 
 #define ENTRY_BYTES 6u
-/* In a table that we take for one, of this many entries one may be odd. */
+/* A valid table has at most one odd entry in this many. */
 #define ODD_SHARE 1000u
-/* Code bytes before an entry that are looked at. */
+/* Bytes of code before an entry that are examined. */
 #define BACK 24u
-/* Looks at the code for each number, and how far apart two entries belong together. */
+/*
+ * Maximum number of examinations for each register number, and maximum distance of two entries
+ * that belong together.
+ */
 #define MAX_LOOKS 4096u
 #define MAX_PIECE 256u
-/* So many places must agree on a register that each function has. */
+/* Minimum number of places that must agree on a register that each function uses. */
 #define MIN_VOTES 16u
 
 #define NONE ORC_NO_REG
 
 /*
- * Numbers of registers that kernels have had: those of 4.14, and those of 7.1, which
- * are in the order of the processor's. For tables without code to look at, and for
- * registers that this kernel's code uses too seldom to tell.
+ * Register numbers of known kernels: those of 4.14, and those of 7.1, which are in the processor's
+ * order. They are used for tables without code to examine, and for registers that this kernel's
+ * code uses too rarely.
  */
 static const uint8_t known_regs[][ORC_NUMBERS] = {
 	{ ORC_UNDEFINED_REG, ORC_PREV_SP, ORC_DX, ORC_DI, ORC_BP, ORC_SP, ORC_R10, ORC_R13,
@@ -45,9 +48,9 @@ const char *orc_format_registers(const struct orc_format *f)
 	return "found in the code";
 }
 
-/* -- what the code says ---------------------------------------------------------- */
+/* -- evidence in the code --------------------------------------------------------- */
 
-/* One entry as it is in the table. */
+/* One entry as stored in the table. */
 struct raw {
 	uint64_t va;
 	int16_t sp_offset, bp_offset;
@@ -75,14 +78,20 @@ static bool ends_with(const uint8_t p[BACK], const char *bytes, size_t n)
 	return !memcmp(p + BACK - n, bytes, n);
 }
 
-/* lea value(%rsp),%reg (its first four bytes), and up to some instructions later and $value,%rsp. */
+/*
+ * Recognises lea value(%rsp),%reg (its first four bytes) and, up to some instructions later, and
+ * $value,%rsp.
+ */
 static bool aligns_stack(const uint8_t p[BACK], const char *lea)
 {
 	return p[BACK - 4] == 0x48 && p[BACK - 3] == 0x83 && p[BACK - 2] == 0xe4 &&
 	       memmem(p, BACK - 4, lea, 4);
 }
 
-/* mov %reg,%rsp of another register than rsp and rbp: to a stack whose top was loaded. */
+/*
+ * Recognises mov %reg,%rsp from a register other than rsp and rbp: a switch to a stack whose top
+ * was loaded.
+ */
 static bool switches_stack(const uint8_t p[BACK])
 {
 	unsigned int reg = p[BACK - 1] >> 3 & 7;
@@ -91,7 +100,7 @@ static bool switches_stack(const uint8_t p[BACK])
 	       (p[BACK - 1] & 0xc7) == 0xc4 && ((p[BACK - 3] & 4) || (reg != 4 && reg != 5));
 }
 
-/* mov %rsp,%reg somewhere in p: what was on the stack is counted from reg then. */
+/* Votes for mov %rsp,%reg anywhere in p: the stack's contents are relative to reg afterwards. */
 static void vote_copies(struct evidence *v, const uint8_t p[BACK], unsigned int number)
 {
 	static const struct {
@@ -104,14 +113,14 @@ static void vote_copies(struct evidence *v, const uint8_t p[BACK], unsigned int 
 				v->votes[copy[i].reg][number]++;
 }
 
-/* p: the code up to b, which is the entry after a. */
+/* Votes by the code p before b, which is the entry after a. */
 static void vote(struct evidence *v, const uint8_t p[BACK], const struct raw *a,
 		 const struct raw *b)
 {
 	unsigned int was = raw_sp(a), is = raw_sp(b);
 
 	if (is == was) {
-		/* push %rbp: the caller's is in the stack now, a word lower than before. */
+		/* push %rbp: the caller's rbp is on the stack now, one word lower than before. */
 		if (p[BACK - 1] == 0x55 && !raw_bp(a) && raw_bp(b) &&
 		    b->sp_offset == a->sp_offset + 8 && b->bp_offset == -b->sp_offset) {
 			v->votes[ORC_SP][is]++;
@@ -119,15 +128,18 @@ static void vote(struct evidence *v, const uint8_t p[BACK], const struct raw *a,
 		}
 		return;
 	}
-	/* mov %rsp,%rbp behind push %rbp and a return address */
+	/* mov %rsp,%rbp after push %rbp and a return address */
 	if (ends_with(p, "\x48\x89\xe5", 3) && b->sp_offset == 16)
 		v->votes[ORC_BP][is]++;
-	/* lea value(%rsp),%r10 or %r13; and $-32,%rsp: the frame is known by the register then, */
+	/*
+	 * lea value(%rsp),%r10 or %r13; and $-32,%rsp: the frame is relative to that register
+	 * then,
+	 */
 	else if (aligns_stack(p, "\x4c\x8d\x54\x24") && b->sp_offset == 0)
 		v->votes[ORC_R10][is]++;
 	else if (aligns_stack(p, "\x4c\x8d\x6c\x24") && b->sp_offset == 0)
 		v->votes[ORC_R13][is]++;
-	/* push %r10 or %r13: and by a word of the new frame from then on. */
+	/* push %r10 or %r13: afterwards it is relative to a word of the new frame. */
 	else if ((ends_with(p, "\x41\x52", 2) || ends_with(p, "\x41\x55", 2)) && b->sp_offset < 0)
 		v->votes[ORC_BP_INDIRECT][is]++;
 	else if (switches_stack(p))
@@ -150,7 +162,10 @@ static void orc_format_look(struct evidence *v, const struct kimage *code, const
 		vote(v, p, a, b);
 }
 
-/* The number that most places take for a register, of those that are nothing else. */
+/*
+ * Returns the number that most places use for a register, except those taken already; 0 if it is
+ * not clear.
+ */
 static unsigned int elect(const struct evidence *v, enum orc_reg reg, const uint8_t *taken,
 			  uint32_t min)
 {
@@ -169,7 +184,10 @@ static unsigned int elect(const struct evidence *v, enum orc_reg reg, const uint
 	return most >= min && most >= all - all / 4 ? best : 0;
 }
 
-/* Registers by the votes; false: not even those that each kernel's functions use. */
+/*
+ * Assigns registers by votes. Returns false if not even those that each kernel's functions use are
+ * clear.
+ */
 static bool elect_all(const struct evidence *v, uint8_t reg[ORC_NUMBERS])
 {
 	static const struct {
@@ -202,15 +220,15 @@ static bool contradicts(const uint8_t *found, const uint8_t *known)
 	return false;
 }
 
-/* -- what the entries say --------------------------------------------------------- */
+/* -- evidence in the entries ------------------------------------------------------- */
 
 struct census {
 	size_t n, bad; /* bad: under every layout */
-	size_t by_sp;  /* entries that count from rsp: most of each kernel's code */
+	size_t by_sp;  /* entries relative to rsp: most of each kernel's code */
 	size_t with_reg;
 	size_t wrong[ORC_LAYOUT_6_4 + 1];
 	size_t calls[ORC_LAYOUT_6_4 + 1];
-	size_t known[ORC_LAYOUT_6_4 + 1]; /* entries that lead somewhere */
+	size_t known[ORC_LAYOUT_6_4 + 1]; /* entries with a caller */
 	size_t bit10, bit11;
 };
 
@@ -234,11 +252,11 @@ static void count_entry(struct census *c, const uint8_t *reg, uint16_t flags)
 	c->by_sp += sp == ORC_SP;
 	c->bit10 += b10;
 	c->bit11 += b11;
-	/* Old: type 0 to 2; end only where there is no way on. */
+	/* Old: types 0 to 2; end only where there is no caller. */
 	c->wrong[ORC_LAYOUT_4_14] += type2 == 3 || b10 || b11;
 	c->wrong[ORC_LAYOUT_4_18] += type2 == 3 || b11 || (b10 && sp);
 	c->wrong[ORC_LAYOUT_6_3] += type2 == 3 || (b11 && sp) || (b10 && !sp);
-	/* New: types 0 and 1 have no way on, the others do. */
+	/* New: types 0 and 1 have no caller, the others have one. */
 	c->wrong[ORC_LAYOUT_6_4] += type3 > ORC_REGS_PARTIAL || (type3 < ORC_CALL) != (sp == 0);
 	for (int l = ORC_LAYOUT_4_14; l <= ORC_LAYOUT_6_3; l++) {
 		c->known[l] += sp != 0;
@@ -249,8 +267,9 @@ static void count_entry(struct census *c, const uint8_t *reg, uint16_t flags)
 }
 
 /*
- * Nearly all code is plain functions: under the right layout most entries are
- * calls. That is what tells 6.4's (CALL is 2) from the older ones (CALL is 0).
+ * Returns whether a layout is plausible. Nearly all code is plain functions, so under the right
+ * layout most entries are calls. This distinguishes 6.4's layout (CALL is 2) from the older ones
+ * (CALL is 0).
  */
 static bool plausible(const struct census *c, enum orc_layout l)
 {
@@ -264,7 +283,7 @@ static enum orc_layout orc_format_judge(const struct census *c)
 		return ORC_LAYOUT_NONE;
 	if (plausible(c, ORC_LAYOUT_6_4))
 		return ORC_LAYOUT_6_4;
-	/* Without the end bit anywhere the first three are the same but for the end. */
+	/* If no entry has an end bit, the first three layouts differ only in the end. */
 	if (!c->bit10 && !c->bit11 && plausible(c, ORC_LAYOUT_4_14))
 		return ORC_LAYOUT_4_14;
 	if (!c->bit11 && plausible(c, ORC_LAYOUT_4_18))

@@ -17,7 +17,10 @@ const struct unwind_region *unwind_region_at(const struct unwind_region *r, size
 {
 	if (!n)
 		return NULL;
-	/* The first one that ends behind va; no branch depends on va, which is as good as random. */
+	/*
+	 * Find the first region that ends after va. No branch depends on va, which is
+	 * unpredictable.
+	 */
 	while (n > 1) {
 		size_t half = n / 2;
 
@@ -27,7 +30,7 @@ const struct unwind_region *unwind_region_at(const struct unwind_region *r, size
 	return va >= r->start && va < r->end ? r : NULL;
 }
 
-/* Code without a frame of its own: the way to its return tells, or nothing does. */
+/* Handles code without a frame of its own: only the path to its return shows the caller. */
 static enum step step_frameless(struct walk *w, struct scan_regs *r)
 {
 	struct scan sc;
@@ -37,8 +40,8 @@ static enum step step_frameless(struct walk *w, struct scan_regs *r)
 		return walk_cross_pt_regs(w, r, r->rbp - 1);
 	sc = framescan(&w->code, r, SCAN_OVER_CALLS);
 	/*
-	 * "No frame" and "rbp leads to the frame" disagree, unless it is rsp
-	 * itself that comes back to rbp.
+	 * "No frame" and "rbp points to the frame" contradict each other, unless rsp itself
+	 * returns to rbp.
 	 */
 	if (sc.kind == SCAN_FRAME && r->rbp != 0)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
@@ -52,18 +55,21 @@ static bool has_names(const struct walk *w, uint64_t va)
 	return text && text->symbols;
 }
 
-/* The function at rip was stopped at any instruction of it. */
+/* Handles a function that was interrupted at any of its instructions. */
 static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 {
 	struct scan sc = framescan(&w->code, r, SCAN_UNTIL_CALL);
 
-	/* An iretq whose frame is yet to be pushed starts something new; it is no way back. */
+	/* An iretq whose frame is yet to be pushed starts something new; it is not a return. */
 	if (sc.kind == SCAN_UNKNOWN || (sc.kind == SCAN_IRET && sc.off < 0)) {
 		sc = framescan_linear(&w->code, r->rip);
 		if (sc.kind == SCAN_UNKNOWN)
 			return step_frameless(w, r);
 	} else if (sc.kind == SCAN_FRAME && sc.weak && !has_names(w, r->rip)) {
-		/* Without names: does the code give back what it pushed, instead of a frame? */
+		/*
+		 * Without names: check whether the code removes what it has pushed, which means
+		 * that it has no frame.
+		 */
 		struct scan far = framescan(&w->code, r, SCAN_OVER_CALLS);
 
 		if (far.kind == SCAN_AT_RSP && far.by_return)
@@ -75,7 +81,7 @@ static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 	return walk_scan(w, r, &sc);
 }
 
-/* rip is a return address: its function is in the middle of a call. */
+/* Handles a return address: its function is executing a call. */
 static enum step step_caller(struct walk *w, struct scan_regs *r)
 {
 	struct scan sc;
@@ -95,7 +101,7 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 		return walk_finish(w, STACK_END_ROOT);
 	if ((r->rbp & 1) && !w->code.user)
 		return walk_cross_pt_regs(w, r, r->rbp - 1);
-	/* Without names only the code itself can tell an entry stub from a function. */
+	/* Without names, only the code distinguishes an entry stub from a function. */
 	sc = framescan(&w->code, r, SCAN_UNTIL_CALL);
 	if (sc.kind == SCAN_UNKNOWN)
 		sc.kind = SCAN_FRAME; /* e.g. the call does not return */
@@ -104,7 +110,7 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 	return walk_scan(w, r, &sc);
 }
 
-/* The program's registers just after SYSCALL, which keeps its rip in rcx (SDM vol. 2). */
+/* Handles the first instruction after SYSCALL, where the program's rip is in rcx (SDM vol. 2). */
 static bool at_system_call(struct walk *w, struct scan_regs *r)
 {
 	uint64_t rip = w->s->regs.gpr[GPR_RCX];
@@ -118,8 +124,8 @@ static bool at_system_call(struct walk *w, struct scan_regs *r)
 }
 
 /*
- * A task that does not run stands behind a call, that of the switch. One that never ran
- * stands at the first instruction of what it will begin with.
+ * Returns whether rip is the instruction itself instead of a return address. A task that is not
+ * running is after the call of the switch. One that has never run is at its first instruction.
  */
 static bool stands_at(const struct unwinder *u, const struct sample *s)
 {
@@ -132,7 +138,7 @@ static bool stands_at(const struct unwinder *u, const struct sample *s)
 	return sym && off == 0;
 }
 
-/* Does the code that ORC does not know have frames that rbp leads to? */
+/* Returns whether code that ORC does not know has frames to which rbp points. */
 static bool keeps_frames(const struct walk *w, uint64_t rip)
 {
 	const struct unwind_region *text = framescan_code_at(&w->code, rip);
@@ -143,7 +149,10 @@ static bool keeps_frames(const struct walk *w, uint64_t rip)
 #define CR0_PE 1u
 #define EFER_LMA (1u << 10)
 
-/* Protected mode without long mode (SDM vol. 3, 2.2). Samples of unknown mode have no cr0. */
+/*
+ * Returns whether the sample is in protected mode without long mode (SDM vol. 3, 2.2). Samples of
+ * unknown mode have no cr0.
+ */
 static bool is_32bit(const struct sample *s)
 {
 	return (s->regs.cr0 & CR0_PE) && !(s->regs.efer & EFER_LMA) && s->mode != SAMPLE_USER;
@@ -199,7 +208,9 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			out->end = u->frame_pointers32 ? STACK_END_NO_TEXT : STACK_END_NO_FP;
 		return;
 	}
-	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
+	/*
+	 * SYSCALL has jumped but no instruction has been executed: the only caller is the program.
+	 */
 	if (!w.code.user && (s->regs.cs & 3) == 3) {
 		out->end = STACK_END_USER;
 		if (!at_system_call(&w, &r))
@@ -221,7 +232,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
 		const struct sample_slice *sl = &s->slice[i];
 
-		/* Nothing below rsp belongs to the chain. */
+		/* Bytes below rsp do not belong to the chain. */
 		if (r.rsp > sl->va && r.rsp - sl->va < sl->len)
 			w.floor[i] = r.rsp;
 	}

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel that runs in 32-bit mode: frame pointers, in words of four bytes.
+ * Unwinds a kernel that runs in 32-bit mode: frame pointers, in words of four bytes.
  *
- * frame := saved %ebp:4 return address:4, at %ebp (System V ABI, Intel386 supplement, 2.2).
+ *	frame := saved %ebp:4 return address:4, at %ebp (System V ABI, Intel386 supplement, 2.2).
  *
- * At the sampled instruction itself the frame may not be there yet, or not any more; the
- * bytes at eip tell. As everywhere a stack is rather short than wrong: each return address
- * lies in the kernel's text and follows a call, and frames go upward only. Interrupt
- * frames are not crossed.
+ * At the sampled instruction itself the frame may not exist yet, or not any more; the bytes at eip
+ * decide. A short stack is better than a wrong one: each return address is in the kernel's text
+ * and follows a call, and frames go upward only. Interrupt frames are not crossed.
  */
 #include "symbolizer/unwind/unwind32.h"
 
@@ -19,7 +18,7 @@
 
 struct frame32 {
 	uint32_t ret_at; /* address of the return address */
-	uint32_t ebp;	 /* of the caller, when known */
+	uint32_t ebp;	 /* the caller's, if known */
 	bool known;
 };
 
@@ -28,7 +27,7 @@ static bool read32(const struct walk *w, uint64_t va, uint32_t *out)
 	return walk_read(w, va, out, sizeof(*out)) >= 0;
 }
 
-/* How far has the function at eip come with its frame? */
+/* How much of its frame the function at eip has set up. */
 enum progress {
 	BEFORE_PUSH,
 	BEFORE_MOV,
@@ -43,7 +42,7 @@ static enum progress unwind32_look(const struct walk *w, uint64_t eip)
 	uint64_t off;
 	size_t n;
 
-	/* Without a symbol nobody can say. */
+	/* Without a symbol that is unknown. */
 	if (!framescan_symbol(&w->code, eip, &off))
 		return IN_FRAME;
 	n = w->u->read_text(w->u->ctx, eip - off, p, sizeof(p));
@@ -52,7 +51,7 @@ static enum progress unwind32_look(const struct walk *w, uint64_t eip)
 	return off <= push ? BEFORE_PUSH : off <= mov ? BEFORE_MOV : IN_FRAME;
 }
 
-/* Where the function that was stopped at eip keeps its return address. */
+/* Finds the return address of the function that was interrupted at eip. */
 static bool find_first(const struct walk *w, uint32_t eip, uint32_t esp, uint32_t ebp,
 		       struct frame32 *f)
 {

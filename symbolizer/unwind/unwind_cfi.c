@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of a program by its call frame information.
+ * Unwinds a program by its call frame information.
  *
- * A table may be wrong, as people write those of assembly by hand, or be of another file
- * than the one that is mapped. So what a step comes to is checked as any other: the stack
- * grows, and a return address follows a call, or leads to code whose own table says why
- * it does not (the C library's return from a signal handler, the first function of a
- * context that was made). What fails leaves the frame to the reading of its code.
+ * A table may be wrong, because people write those of assembly by hand, or belong to another file
+ * than the one that is mapped. So the result of a step is checked like any other: the stack grows,
+ * and a return address follows a call, or leads to code whose own table says why it does not (the
+ * C library's return from a signal handler, the first function of a created context). If a check
+ * fails, the frame is found from its code instead.
  */
 #include "symbolizer/unwind/unwind_cfi.h"
 
@@ -16,9 +16,9 @@
 #include <string.h>
 
 #define FRAME_MAX (UINT64_C(8) << 20)
-#define OWN_BYTES 256 /* of a function that changes stacks: they are short */
+#define OWN_BYTES 256 /* of a function that switches stacks, which is short */
 
-/* The order of instructions' encoding, in numbers of DWARF. */
+/* DWARF register numbers in the order of instruction encoding. */
 static const uint8_t of_gpr[GPR_COUNT] = {
 	[GPR_RAX] = CFI_RAX, [GPR_RCX] = CFI_RCX, [GPR_RDX] = CFI_RDX, [GPR_RBX] = CFI_RBX,
 	[GPR_RSP] = CFI_RSP, [GPR_RBP] = CFI_RBP, [GPR_RSI] = CFI_RSI, [GPR_RDI] = CFI_RDI,
@@ -26,7 +26,7 @@ static const uint8_t of_gpr[GPR_COUNT] = {
 	[GPR_R12] = CFI_R12, [GPR_R13] = CFI_R13, [GPR_R14] = CFI_R14, [GPR_R15] = CFI_R15,
 };
 
-/* struct pt_regs of the kernel, arch/x86/include/asm/ptrace.h, as far as it has registers. */
+/* Registers in the kernel's struct pt_regs, arch/x86/include/asm/ptrace.h. */
 static const uint8_t of_pt_regs[] = {
 	CFI_R15, CFI_R14, CFI_R13, CFI_R12, CFI_RBP, CFI_RBX, CFI_R11, CFI_R10,
 	CFI_R9,	 CFI_R8,  CFI_RAX, CFI_RCX, CFI_RDX, CFI_RSI, CFI_RDI,
@@ -45,7 +45,7 @@ void walk_regs_of_pt_regs(struct walk *w, const uint8_t *b, uint64_t popped)
 {
 	struct cfi_regs live, *g = &w->regs;
 
-	/* What was popped is in registers, if nothing ran since: in the innermost frame. */
+	/* Popped registers are live if nothing has run since, that is, in the innermost frame. */
 	walk_regs_of_sample(w);
 	live = *g;
 	g->known = 0;
@@ -65,7 +65,10 @@ static bool read_stack(void *ctx, uint64_t va, uint64_t *out)
 	return walk_read(ctx, va, out, sizeof(*out)) >= 0;
 }
 
-/* NULL: not known. All ask here: what was said of another address before is not valid any more. */
+/*
+ * Returns the facts about va, or NULL if unknown. All lookups go through here, since one
+ * invalidates the previous.
+ */
 static const struct unwind_place *walk_place(struct walk *w, uint64_t va)
 {
 	if (!w->last.asked || w->last.va != va) {
@@ -76,7 +79,10 @@ static const struct unwind_place *walk_place(struct walk *w, uint64_t va)
 	return w->last.known ? &w->last.place : NULL;
 }
 
-/* Is ret what a call of this function's caller has left? Answered once for an address. */
+/*
+ * Returns whether ret was left by a call in this function's caller. Determined once for each
+ * address.
+ */
 static bool is_return(struct walk *w, uint64_t ret)
 {
 	const struct unwind_place *place = walk_place(w, ret - 1);
@@ -93,7 +99,7 @@ static bool is_return(struct walk *w, uint64_t ret)
 	return walk_signal_return(w, ret);
 }
 
-/* What is at va is mostly in the slice that rsp is in, which is returned. */
+/* Sets the near bytes to the slice that contains rsp, and returns its number. */
 static unsigned int set_near(const struct walk *w, struct cfi_stack *stack)
 {
 	const struct sample *s = w->s;
@@ -109,7 +115,10 @@ static unsigned int set_near(const struct walk *w, struct cfi_stack *stack)
 	return 0;
 }
 
-/* The stack that is left is the part above the caller's rsp. false: it does not grow. */
+/*
+ * Shrinks the remaining stack to the part above the caller's rsp. Returns false if the stack does
+ * not grow.
+ */
 static bool consume(struct walk *w, uint64_t from, uint64_t rsp, bool is_signal)
 {
 	uint64_t word;
@@ -144,8 +153,8 @@ enum step walk_interrupted(struct walk *w, const struct cfi_regs *next)
 }
 
 /*
- * As walk_cfi(), where cfi_plain_at() has said where the caller is. The slice is known here: consume()
- * would look for it, and with that the consumer took some 5 % fewer samples a second.
+ * Does the work of walk_cfi() for a plain step. The slice is known here; consume() would look for
+ * it again, which would cost the consumer some 5 % of its samples per second.
  */
 static enum step walk_plain(struct walk *w, const struct cfi_plain *at, uint64_t *floor)
 {
@@ -161,8 +170,8 @@ static enum step walk_plain(struct walk *w, const struct cfi_plain *at, uint64_t
 }
 
 /*
- * Is ret where this very function was called? Directly, and it is one: there is no padding between its
- * first instruction and rip.
+ * Returns whether ret is after a direct call of this very function, that is, without padding
+ * between the function's first instruction and rip.
  */
 static bool is_own_call(const struct walk *w, uint64_t ret)
 {
@@ -178,8 +187,9 @@ static bool is_own_call(const struct walk *w, uint64_t ret)
 }
 
 /*
- * A function without a caller. Go's runtime says so, too, of one that the kernel calls to handle a
- * signal, and of one that changes stacks, which in a sample may not have done so yet.
+ * Handles a function without a caller. Go's runtime describes in the same way a function that the
+ * kernel calls to handle a signal, and one that switches stacks, which may not have done so at the
+ * sample.
  */
 static enum step walk_outermost(struct walk *w, const struct cfi_row *row)
 {
@@ -222,7 +232,7 @@ enum step walk_cfi(struct walk *w)
 	case CFI_STEP_ROOT:
 		return walk_outermost(w, row);
 	case CFI_STEP_MISSING:
-		/* A frame may have a megabyte: whatever lies above was not copied. */
+		/* A frame may have a megabyte: what is above was not copied. */
 		return w->s->nslices == 0 || stack.missing - w->regs.r[CFI_RSP] < FRAME_MAX
 			       ? walk_finish(w, STACK_END_CUT)
 			       : STEP_UNKNOWN;

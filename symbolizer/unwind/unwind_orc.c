@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames by the kernel's ORC table, and the search where it knows nothing.
+ * Unwinds by the kernel's ORC table, and by a search where the table has no entry.
  *
- * Follows what arch/x86/kernel/unwind_orc.c does with an entry. Beyond that, a
- * return address must follow a call, as with frame pointers: the table speaks of
- * the code as it was linked, and the stack bytes come from a guest.
+ * It follows what arch/x86/kernel/unwind_orc.c does with an entry. In addition, a return address
+ * must follow a call, as with frame pointers: the table describes the code as linked, and the
+ * stack bytes come from a guest.
  *
- * The table is by address. Alternatives, paravirt and static calls are patched
- * within the size of what they replace and with the same effect on rsp at each
- * boundary that code can be stopped at; a few leave code that differs inside
- * (alternatives with pushes have ORC entries of their own, objtool makes them).
+ * The table is ordered by address. Alternatives, paravirt and static calls are patched within the
+ * size of what they replace and with the same effect on rsp at each boundary where code can be
+ * stopped; a few leave code that differs inside (objtool makes separate ORC entries for
+ * alternatives with pushes).
  */
 #include "symbolizer/unwind/unwind_orc.h"
 
@@ -20,13 +20,13 @@
 
 #include <string.h>
 
-/* How far up the stack a return address is searched for. */
+/* Bytes of the stack that are searched for a return address. */
 #define SCAN_BYTES 1024u
-/* The frames of a kernel's start at the top of its first stack, and the room they take. */
+/* Maximum number and size of a kernel's start frames, at the top of its first stack. */
 #define START_FRAMES 8u
 #define START_BYTES 1024u
 #define STACK_ALIGN 4096u
-/* Instructions before a jump that are looked at in code without entries. */
+/* Maximum number of instructions before a jump in code without entries. */
 #define MAX_AHEAD 4u
 
 static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
@@ -34,7 +34,7 @@ static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
 	const struct unwind_region *text = framescan_code_at(&w->code, va);
 	const struct orc_entry *x;
 
-	/* As orc_ftrace_find() in the kernel's own unwinder: by the place that was copied. */
+	/* As orc_ftrace_find() in the kernel's own unwinder: use the copied code's address. */
 	if (text && text->form == UNWIND_FORM_COPY) {
 		va = text->copy_of + (va - text->start);
 		text = framescan_code_at(&w->code, va);
@@ -50,7 +50,7 @@ static bool is_end_of_stack(const struct walk *w, uint64_t va)
 	return x && x->type == ORC_END_OF_STACK;
 }
 
-/* The address that an entry counts from. false: the stack has ended. */
+/* Computes the CFA. Returns false if the stack has ended. */
 static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc_entry *x,
 		     uint64_t *cfa)
 {
@@ -63,7 +63,7 @@ static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc
 	case ORC_BP:
 		*cfa = r->rbp + offset;
 		return true;
-	case ORC_SP_INDIRECT: /* see orc.h for the two meanings */
+	case ORC_SP_INDIRECT: /* orc.h explains the two meanings */
 		at = x->type == ORC_CALL ? r->rsp : r->rsp + offset;
 		break;
 	case ORC_BP_INDIRECT:
@@ -74,7 +74,7 @@ static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc
 	case ORC_DI:
 	case ORC_DX:
 	case ORC_AX:
-		/* Only right at an interruption: a call in between may have changed them. */
+		/* Valid only at an interruption: a call in between may have changed them. */
 		if (!r->whole) {
 			walk_finish(w, STACK_END_BAD_CHAIN);
 			return false;
@@ -98,7 +98,7 @@ static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc
 	return true;
 }
 
-/* The caller's rbp; false: the stack has ended. */
+/* Computes the caller's rbp. Returns false if the stack has ended. */
 static bool find_rbp(struct walk *w, const struct orc_entry *x, uint64_t cfa, uint64_t *rbp)
 {
 	uint64_t at;
@@ -119,7 +119,7 @@ static bool find_rbp(struct walk *w, const struct orc_entry *x, uint64_t cfa, ui
 	return false;
 }
 
-/* Is this where a function starts, as far as one can tell without names? */
+/* Returns whether a function starts here, as far as that is visible without names. */
 static bool starts_function(const struct walk *w, uint64_t va)
 {
 	const struct orc_entry *x = entry_of(w, va);
@@ -128,13 +128,16 @@ static bool starts_function(const struct walk *w, uint64_t va)
 	       (va % 16 == 0 || x != entry_of(w, va - 1));
 }
 
-/* mov %reg,(%rsp) */
+/* Recognises mov %reg,(%rsp). */
 static bool is_store_to_top(const uint8_t p[4])
 {
 	return (p[0] & 0xfb) == 0x48 && p[1] == 0x89 && (p[2] & 0xc7) == 0x04 && p[3] == 0x24;
 }
 
-/* Does it go back by what is at rip: ret, int3 while that is patched, or jmp to the return thunk? */
+/*
+ * Returns whether the code at rip returns: ret, int3 while that is being patched, or jmp to the
+ * return thunk.
+ */
 static bool is_ret(const struct walk *w, uint64_t rip)
 {
 	const struct symbol *sym;
@@ -152,9 +155,9 @@ static bool is_ret(const struct walk *w, uint64_t rip)
 }
 
 /*
- * At its ret a retpoline has the address on the stack that it will go to; its
- * caller is above. Right behind the store that is certain; on the return thunk it
- * follows from an address that nobody's call is before and that starts a function.
+ * Returns whether a retpoline is about to return to `to`. At its ret, the stack has the address to
+ * which it will jump; its caller is above. Directly after the store that is certain; on the return
+ * thunk it follows from an address that does not follow a call and that starts a function.
  */
 static bool goes_by_ret(const struct walk *w, uint64_t rip, uint64_t to, bool after_call)
 {
@@ -168,11 +171,12 @@ static bool goes_by_ret(const struct walk *w, uint64_t rip, uint64_t to, bool af
 }
 
 /*
- * A retpoline (arch/x86/lib/retpoline.S) is marked as an end, or as unknown:
+ * Returns whether rip is in a retpoline (arch/x86/lib/retpoline.S), which is marked as an end or
+ * as unknown, and sets *x to a suitable entry:
  *
  *	call 1f; (a trap for speculation); 1: mov %reg,(%rsp); ret
  *
- * Where rsp stands in it follows from the instruction. false: it is none.
+ * The place of rsp follows from the instruction.
  */
 static bool in_retpoline(const struct walk *w, uint64_t rip, struct orc_entry *x)
 {
@@ -188,11 +192,12 @@ static bool in_retpoline(const struct walk *w, uint64_t rip, struct orc_entry *x
 }
 
 /*
- * A kernel's first task becomes the idle one. At the top of its stack are return addresses
- * into code that started the kernel and was given back then (free_initmem), so that no call
- * can be seen before them. They count when all that can be known agrees: they are the
- * topmost of a stack that was copied to its end, and the table, which still speaks of that
- * code, leads from one to the next by constant steps to where it says that stacks end.
+ * Returns whether ret is one of a kernel's start frames. A kernel's first task becomes the idle
+ * task. At the top of its stack are return addresses into code that has started the kernel and was
+ * freed then (free_initmem), so that no call can be seen before them. They are accepted if
+ * everything that can be known agrees: they are the topmost words of a stack that was copied to
+ * its end, and the table, which still describes that code, leads from one to the next by constant
+ * steps to where it says that stacks end.
  */
 static bool is_start_of_kernel(const struct walk *w, uint64_t ret, uint64_t cfa, int slice)
 {
@@ -215,7 +220,10 @@ static bool is_start_of_kernel(const struct walk *w, uint64_t ret, uint64_t cfa,
 	return false;
 }
 
-/* Does a call end before this address? Once it did, its entry is known from then on. */
+/*
+ * Returns whether a call ends before this address. A positive result is cached together with the
+ * entry.
+ */
 static bool is_call_before(const struct walk *w, uint64_t ret)
 {
 	const struct unwind_region *text;
@@ -256,8 +264,8 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 		cfa += 8;
 	} else if (!after_call) {
 		/*
-		 * Nobody called the outermost frame: a new task returns to the start
-		 * of ret_from_fork, a CPU's first C function to behind an lretq.
+		 * The outermost frame has no caller: a new task returns to the start of
+		 * ret_from_fork, a CPU's first C function to after an lretq.
 		 */
 		if (!is_end_of_stack(w, ret - 1) && !is_start_of_kernel(w, ret, cfa, slice)) {
 			if (!is_end_of_stack(w, ret))
@@ -276,9 +284,9 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 }
 
 /*
- * Pieces of functions that sit elsewhere without entries of their own, such as
- * .altinstr_aux (_static_cpu_has, arch/x86/include/asm/cpufeature.h): as long as
- * nothing there touches the stack, what holds where they jump to holds here.
+ * Finds the entry for parts of functions that are elsewhere without entries of their own, such as
+ * .altinstr_aux (_static_cpu_has, arch/x86/include/asm/cpufeature.h): if nothing there changes the
+ * stack, the entry of their jump's target applies.
  */
 static const struct orc_entry *entry_ahead(const struct walk *w, uint64_t va)
 {
@@ -307,8 +315,8 @@ enum { KERNEL_CS = 0x10, USER32_CS = 0x23 };
 #define RFLAGS_FIXED 2u /* always set (SDM vol. 1, 3.4.3) */
 
 /*
- * Is what the processor saves at an interruption at `at`? The bottom of a kernel
- * thread's stack has zeros instead. *end: why not.
+ * Returns whether the words at `at` are what the processor saves at an interruption. The bottom of
+ * a kernel thread's stack has zeros instead. *end: the reason if not.
  */
 static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
 {
@@ -323,14 +331,15 @@ static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
 	if (f[0] == 0 && f[1] == 0)
 		return true;
 	cs = linux_regs_selector(f[1]);
-	/* A program that has not run yet has the flags that the kernel made up (start_thread). */
+	/* A program that has not run yet has the flags that the kernel set (start_thread). */
 	return (cs == KERNEL_CS && (f[2] & RFLAGS_FIXED)) || cs == LINUX_USER_CS64 ||
 	       cs == USER32_CS;
 }
 
 /*
- * An optimised kprobe jumps to code that pushes all registers and calls the handler, which
- * writes rip, cs and rsp into them (optimized_callback, arch/x86/kernel/kprobes/opt.c).
+ * Returns whether rip is after the call in an optimised kprobe, which jumps to code that pushes
+ * all registers and calls the handler; the handler writes rip, cs and rsp into them
+ * (optimized_callback, arch/x86/kernel/kprobes/opt.c).
  */
 static bool is_call_of_probe(const struct walk *w, const struct scan_regs *r)
 {
@@ -340,9 +349,10 @@ static bool is_call_of_probe(const struct walk *w, const struct scan_regs *r)
 }
 
 /*
- * error_entry() returns with a whole pt_regs pushed below, of which the table knows nothing for the
- * one instruction after the call to it (idtentry_body, arch/x86/entry/entry_64.S). Its last jump goes
- * to sync_regs(), which is there when that instruction is still to come: it sets rsp to what they say.
+ * Returns whether rip is directly after the call of error_entry(), which returns with a whole
+ * pt_regs pushed; the table does not know this for that one instruction (idtentry_body,
+ * arch/x86/entry/entry_64.S). The function's last jump goes to sync_regs(), which is on the stack
+ * while that instruction, which sets rsp to the registers, is still to come.
  */
 static bool is_behind_error_entry(const struct walk *w, uint64_t rip, bool exact)
 {
@@ -358,7 +368,7 @@ enum step walk_step_orc(struct walk *w, struct scan_regs *r)
 	bool exact = w->out->exact[w->out->n - 1];
 	const struct orc_entry *x = exact ? NULL : orc_memo_find(w->u->memo, r->rip);
 	enum stack_end end, other;
-	struct orc_entry own; /* one of the memo may give way to the next, a thunk has none */
+	struct orc_entry own; /* a copy: the cache may replace the entry, and a thunk has none */
 	bool known = x;
 	uint64_t cfa;
 
@@ -376,8 +386,8 @@ enum step walk_step_orc(struct walk *w, struct scan_regs *r)
 	if (!x && exact)
 		x = entry_ahead(w, r->rip);
 	/*
-	 * Up to 6.3 the table says of return_to_handler that stacks end there, since 6.4 that
-	 * nothing is known (arch/x86/kernel/ftrace_64.S).
+	 * The table says for return_to_handler that stacks end there (up to 6.3), or nothing
+	 * (since 6.4; arch/x86/kernel/ftrace_64.S).
 	 */
 	if ((!x || x->type == ORC_END_OF_STACK) && walk_in_handler(w, r->rip)) {
 		enum step st = walk_from_handler(w, r);
@@ -415,7 +425,7 @@ enum step walk_step_orc(struct walk *w, struct scan_regs *r)
 
 /* -- the last resort ------------------------------------------------------------- */
 
-/* May the call before a return address have led to the code at ip? */
+/* Returns whether the call before a return address can have led to the code at ip. */
 static bool calls_this(const struct walk *w, uint64_t target, uint64_t ip)
 {
 	const struct unwind_region *text = framescan_code_at(&w->code, ip);
@@ -423,10 +433,10 @@ static bool calls_this(const struct walk *w, uint64_t target, uint64_t ip)
 	uint64_t off;
 
 	if (!target)
-		return true; /* indirect: it may have gone anywhere */
+		return true; /* indirect: it can have gone anywhere */
 	if (!text)
-		return false; /* generated code has no direct callers in the kernel's text */
-	/* Without names: into the same piece that the table does not know. */
+		return false; /* the kernel's text has no direct calls of generated code */
+	/* Without names: the target must be in the same piece that the table does not know. */
 	if (!text->symbols)
 		return text->orc && target <= ip && target >= text->start &&
 		       orc_lookup(text->orc, target) == orc_lookup(text->orc, ip);
@@ -448,9 +458,9 @@ static enum step accept_scanned(struct walk *w, struct scan_regs *r, int slice, 
 }
 
 /*
- * Code that the table does not know: a module without a table, assembly without hints, code
- * made at run time of which no list of the kernel tells. That mostly has a frame and an rbp
- * that leads to it.
+ * Handles code that the table does not know: a module without a table, assembly without hints,
+ * code generated at run time that no list of the kernel mentions. It usually has a frame to which
+ * rbp points.
  */
 enum step walk_step_scanned(struct walk *w, struct scan_regs *r)
 {
@@ -458,7 +468,7 @@ enum step walk_step_scanned(struct walk *w, struct scan_regs *r)
 	const struct unwind_region *text = framescan_code_at(&w->code, ip);
 	int slice;
 
-	/* Before the kernel's mappings are there, nothing is at its address. */
+	/* Before the kernel's mappings exist, nothing is at its address. */
 	if (!(ip >> 63))
 		return walk_finish(w, STACK_END_NO_TEXT);
 	if ((!text || !text->orc) && r->rbp % 8 == 0 && r->rbp >= r->rsp) {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* unwind_orc: frames by the kernel's ORC table. */
+/* unwind_orc: unwinds by the kernel's ORC table. Only for files in this folder. */
 #ifndef KVMPROF_SYMBOLIZER_UNWIND_UNWIND_ORC_H
 #define KVMPROF_SYMBOLIZER_UNWIND_UNWIND_ORC_H
 
 #include "symbolizer/unwind/walk.h"
 
-/* The kernel has ORC tables and the frame is the kernel's. */
+/*
+ * Unwinds one frame of a kernel with ORC tables; the frame must be the kernel's. STEP_UNKNOWN: the
+ * table does not know the code.
+ */
 enum step walk_step_orc(struct walk *w, struct scan_regs *r);
-/* The last resort; never STEP_UNKNOWN. */
+/* Searches the stack for the caller, as the last resort. Never returns STEP_UNKNOWN. */
 enum step walk_step_scanned(struct walk *w, struct scan_regs *r);
 
 #endif

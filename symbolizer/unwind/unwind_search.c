@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of a kernel that has neither frame pointers nor tables that we can use.
+ * Unwinds a kernel that has neither frame pointers nor usable tables.
  *
- * A function takes back what it pushed before it returns, so the code from rip to a
- * return tells where its return address is. Where that leads nowhere (calls that do not
- * return, jumps by a register, another stack) the stack is searched for an address behind
- * a call of this very function. Either way it must be a return address, and a stack that
- * was found so ends as `scanned`, never as complete.
+ * A function removes what it has pushed before it returns, so the code from rip to a return shows
+ * where its return address is. If that leads nowhere (calls that do not return, jumps by a
+ * register, another stack), the stack is searched for an address after a call of this very
+ * function. In both cases it must be a return address, and such a stack ends as `scanned`, never
+ * as complete.
  */
 #include "symbolizer/unwind/unwind_search.h"
 
@@ -19,11 +19,11 @@
 #define MAX_WAYS 32u
 #define MAX_SEEN 64u
 #define SEARCH_BYTES 4096u
-/* No frame is larger, and sums of so many steps cannot overflow. */
+/* No frame is larger, and sums of this many steps cannot overflow. */
 #define MAX_FRAME 65536
 #define PAGE 4096u
 
-/* One way through the code: rsp and what becomes of rbp there, relative to rsp at rip. */
+/* One path through the code, with the state of rsp and rbp relative to rsp at rip. */
 struct search_way {
 	uint64_t va;
 	int64_t delta, rbp_at; /* rbp_at: where the caller's rbp was popped from, if popped */
@@ -39,7 +39,7 @@ struct unwind_search_search {
 	unsigned int nways, nseen, steps;
 };
 
-/* What a way came to. */
+/* The result of following a path. */
 enum search_end { SEARCH_NOWHERE, SEARCH_RETURN, SEARCH_IRET };
 
 static bool search_is_start(const struct unwind_search_search *s, uint64_t va)
@@ -50,7 +50,7 @@ static bool search_is_start(const struct unwind_search_search *s, uint64_t va)
 	return sym && sym != s->here && off == 0;
 }
 
-/* false: it can't be followed any further. */
+/* Advances by one instruction. Returns false if the path cannot be followed any further. */
 static bool search_move(struct search_way *x, const struct insn *i, const struct scan_regs *r)
 {
 	switch (i->kind) {
@@ -81,7 +81,7 @@ static bool search_move(struct search_way *x, const struct insn *i, const struct
 	case INSN_JMP_IND:
 	case INSN_TRAP:
 		return false;
-	default: /* calls come back with rsp as it was */
+	default: /* calls return with rsp unchanged */
 		break;
 	}
 	return x->delta < MAX_FRAME && x->delta > -MAX_FRAME;
@@ -108,7 +108,7 @@ static enum search_end search_follow(struct unwind_search_search *s, struct sear
 			s->way[s->nways] = *x;
 			s->way[s->nways++].va = (uint64_t)i.value;
 		} else if (i.kind == INSN_JMP) {
-			/* Another function's start: what it finds on the stack is our caller. */
+			/* It is another function's start: its return address is our caller's. */
 			if (x->delta >= 0 && search_is_start(s, (uint64_t)i.value))
 				return SEARCH_RETURN;
 			x->va = (uint64_t)i.value;
@@ -130,7 +130,10 @@ static enum step search_accept(struct walk *w, struct scan_regs *r, uint64_t at,
 	return walk_push(w, ret, FRAME_SCAN, WALK_IP_RETURN) ? STEP_ON : STEP_END;
 }
 
-/* Is the word at `at` where a call came from? *direct: one of the function here. */
+/*
+ * Returns the slice of a return address at `at`, or -1. *direct: the call before it calls the
+ * function here.
+ */
 static int search_return_at(const struct unwind_search_search *s, uint64_t at, uint64_t *ret,
 			    bool *direct, bool *elsewhere)
 {
@@ -144,7 +147,7 @@ static int search_return_at(const struct unwind_search_search *s, uint64_t at, u
 	return slice;
 }
 
-/* The iret frame at `at`, if a processor can have saved it. */
+/* Returns whether `at` is an iret frame that a processor can have saved. */
 static bool search_is_iret(const struct walk *w, uint64_t at)
 {
 	struct linux_regs user;
@@ -159,8 +162,8 @@ static bool search_is_iret(const struct walk *w, uint64_t at)
 }
 
 /*
- * By the code. A call of another function than this one before the return address is a last
- * resort: that one may have jumped here, or the way may be wrong.
+ * Finds the caller by the code. A call of another function before the return address is accepted
+ * only as a last resort: that function may have jumped here, or the path may be wrong.
  */
 static enum step search_by_code(struct unwind_search_search *s, struct scan_regs *r,
 				bool elsewhere_too)
@@ -199,7 +202,7 @@ static enum step search_by_code(struct unwind_search_search *s, struct scan_regs
 	return STEP_UNKNOWN;
 }
 
-/* By the stack, and from an interrupt stack's end on by the one that was there before. */
+/* Searches the stack, and at the end of an interrupt stack continues on the stack before it. */
 static enum step search_stack(struct unwind_search_search *s, struct scan_regs *r)
 {
 	const struct walk *w = s->w;
@@ -224,7 +227,7 @@ static enum step search_stack(struct unwind_search_search *s, struct scan_regs *
 	return STEP_UNKNOWN;
 }
 
-/* Where a task's stack ends: registers of its program, or the zeros of one that has none. */
+/* Handles the end of a task's stack: the registers of its program, or zeros if it has none. */
 static enum step search_end_of_stack(struct walk *w, struct scan_regs *r)
 {
 	static const uint8_t none[LINUX_REGS_LEN];
@@ -245,7 +248,7 @@ static enum step search_end_of_stack(struct walk *w, struct scan_regs *r)
 		if (!linux_regs_at_end(end, sl->len, LINUX_REGS_LEN, &user))
 			break;
 		if (!search_is_iret(w, at))
-			at -= 16; /* base/linux_regs.h */
+			at -= 16; /* see base/linux_regs.h */
 		return walk_cross_iret(w, r, at);
 	}
 	return walk_finish(w, STACK_END_NO_FP);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unwind_special: frames that no table describes: those of functions that are traced or probed, of a
- * signal's handler, and of HotSpot's interpreter.
+ * unwind_special: handles frames that no table describes: those of functions that are traced or
+ * probed, of a signal handler, and of HotSpot's interpreter.
  */
 #include "symbolizer/unwind/unwind_special.h"
 
@@ -12,21 +12,21 @@
 /* -- functions that are traced or probed ---------------------------------------------- */
 
 /*
- * At the start of a function it puts return_to_handler in the place of the return address, and
- * keeps that one in an entry of the task's own stack, with the place where it lay (retp). A
- * sample has a copy of these entries as they were. A place on the stack has at most one entry in
- * use with a real return address: a function that is jumped to from the end of another one has
- * the tracer's own address in its entry. What lies above the entries in use is old, and is
- * looked at last. A return probe does the same, with entries on a list.
+ * How the function graph tracer works: at the start of a function it replaces the return address
+ * by return_to_handler, and stores the original in an entry of the task's own stack, with the
+ * stack address that held it (retp). A sample has a copy of these entries. A stack address has at
+ * most one current entry with a real return address: a function that is entered by a jump at the
+ * end of another one has the tracer's own address in its entry. Entries above the current ones are
+ * old, and are examined last. A return probe does the same, with entries on a list.
  *
  * Source: kernel/trace/fgraph.c (ftrace_graph_ret_addr), arch/x86/kernel/ftrace_64.S,
  * kernel/trace/rethook.c, kernel/kprobes.c.
  */
 
 #define HANDLER "return_to_handler"
-/* return_to_handler up to where it has restored rsp. */
+/* Bytes of return_to_handler up to where it has restored rsp. */
 #define MAX_BELOW 256
-/* One function may have both of them. */
+/* Both tracers may have replaced the address of one function. */
 #define MAX_REPLACED 2u
 
 bool walk_in_handler(const struct walk *w, uint64_t va)
@@ -37,7 +37,7 @@ bool walk_in_handler(const struct walk *w, uint64_t va)
 	return sym && !strcmp(sym->name, HANDLER);
 }
 
-/* Returns the tracer that puts this address in the place of others. NULL: it is none that we know. */
+/* Returns the tracer that uses this address as a replacement, or NULL if it is not a known one. */
 static const struct unwind_graph *graph_of(const struct walk *w, uint64_t ret)
 {
 	static const char *const probes[] = { "arch_rethook_trampoline", "__kretprobe_trampoline",
@@ -63,7 +63,7 @@ static uint64_t graph_word(const struct walk *w, uint32_t at)
 	return v;
 }
 
-/* The address that was at retp before g's was put there; 0: not known. */
+/* Returns the address that was at retp before the tracer replaced it; 0: unknown. */
 static uint64_t graph_return(const struct walk *w, const struct unwind_graph *g, uint64_t retp)
 {
 	uint32_t len = w->s->returns.len & ~7u;
@@ -105,7 +105,7 @@ enum step walk_from_handler(struct walk *w, struct scan_regs *r)
 	uint64_t at, ret, byte;
 	int slice;
 
-	/* It was reached by a ret: rsp was behind the place of the return address. */
+	/* It was reached by a ret: rsp was after the place of the return address. */
 	if (sc.kind != SCAN_AT_RSP || sc.off < 0 || sc.off > MAX_BELOW || !w->s->returns.len ||
 	    !w->u->graph.known)
 		return STEP_UNKNOWN;
@@ -125,22 +125,24 @@ enum step walk_from_handler(struct walk *w, struct scan_regs *r)
 /* -- the return from a signal's handler -------------------------------------------------- */
 
 /*
- * The way from a signal's handler to what it has interrupted, told by code alone.
+ * The return from a signal handler to what the signal has interrupted, recognised by its code
+ * alone.
  *
- * The handler returns to a few instructions that ask the kernel to go on, rt_sigreturn(2). The GNU C
- * library has call frame information for them; musl has none, and Go's runtime says of the function
- * that returns there that it has no caller. The kernel knows no other way (SA_RESTORER):
+ * The handler returns to a few instructions that request the kernel to resume, rt_sigreturn(2).
+ * The GNU C library has call frame information for them; musl has none, and Go's runtime says that
+ * the function that returns there has no caller. The kernel supports no other method
+ * (SA_RESTORER):
  *
- *	mov $15, %rax	(or %eax)
+ *	mov	$15, %rax (or %eax)
  *	syscall
  *
- * rsp is the address of a struct ucontext there, with all registers of the interrupted place.
+ * There, rsp is the address of a struct ucontext with all registers of the interrupted place.
  * Sources: arch/x86/kernel/signal_64.c, arch/x86/include/uapi/asm/ucontext.h and sigcontext.h.
  */
-#define UCONTEXT_MCONTEXT 40u /* uc_flags, uc_link, uc_stack before it */
+#define UCONTEXT_MCONTEXT 40u /* after uc_flags, uc_link, uc_stack */
 #define SYSCALL_LEN 2u
 
-/* struct sigcontext, as far as we need it. */
+/* The registers in struct sigcontext. */
 static const uint8_t of_sigcontext[] = {
 	CFI_R8,	 CFI_R9,  CFI_R10, CFI_R11, CFI_R12, CFI_R13, CFI_R14, CFI_R15, CFI_RDI,
 	CFI_RSI, CFI_RBP, CFI_RBX, CFI_RDX, CFI_RAX, CFI_RCX, CFI_RSP, CFI_RIP,
@@ -170,7 +172,10 @@ bool walk_signal_return(struct walk *w, uint64_t ret)
 
 bool walk_signal_interrupted(const struct walk *w, uint64_t rip)
 {
-	/* Bytes of the code that have run: rip is at the first instruction of either form, at its system call, or behind that. */
+	/*
+	 * Bytes of the code that have been executed: rip is at the first instruction of either
+	 * form, at its system call, or after that.
+	 */
 	static const uint8_t done[] = { 0, sizeof(long_form) - SYSCALL_LEN, sizeof(long_form),
 					sizeof(short_form) - SYSCALL_LEN, sizeof(short_form) };
 	uint8_t p[2 * LONGEST] = { 0 };
@@ -199,20 +204,20 @@ enum step walk_from_signal(struct walk *w)
 /* -- frames of HotSpot's interpreter ----------------------------------------------------- */
 
 /*
- * Frames of HotSpot's interpreter, which is code made at run time itself.
+ * The frames of HotSpot's interpreter, which is generated at run time itself.
  *
- * It does not call a method: it pushes the address at which it wants to go on and jumps. What is
- * there takes rsp from the frame at once, and clears the place that had it (src/hotspot/cpu/x86,
- * TemplateInterpreterGenerator::generate_return_entry_for; frame_x86.hpp):
+ * The interpreter does not call a method: it pushes the address at which it will continue and
+ * jumps. The code there first loads rsp from the frame, and clears the place that contained it
+ * (src/hotspot/cpu/x86, TemplateInterpreterGenerator::generate_return_entry_for; frame_x86.hpp):
  *
- *	up to 17 or so	mov -0x10(%rbp), %rsp			movq $0, -0x10(%rbp)
+ *	up to 17 or so	mov -0x10(%rbp), %rsp		movq $0, -0x10(%rbp)
  *	since then	mov -0x10(%rbp), %rcx
- *			lea (%rbp,%rcx,8), %rsp			movq $0, -0x10(%rbp)
+ *			lea (%rbp,%rcx,8), %rsp		movq $0, -0x10(%rbp)
  *
  * So rbp is the address of its frame there. Below it is the caller's rsp, which is not the end of
- * the frame: the method's locals lie between them, and what adapts a call of compiled code.
+ * the frame: the method's locals are between them, and what adapts a call of compiled code.
  */
-/* Locals and an adapter's arguments: 65535 of the former at most, 255 of the latter. */
+/* Bytes of locals (at most 65535) and of an adapter's arguments (at most 255). */
 #define JAVA_MAX_LOCALS (65536u * 8 + 4096)
 
 bool walk_java_return(const struct walk *w, uint64_t ret)
@@ -230,7 +235,7 @@ bool walk_java_return(const struct walk *w, uint64_t ret)
 bool walk_java_sender(const struct walk *w, uint64_t fp, bool calls, uint64_t *rsp)
 {
 	uint64_t below
-		[2]; /* what it comes back to from a method, 0 outside of calls; the caller's rsp */
+		[2]; /* its resume address after a method, 0 outside of calls; the caller's rsp */
 
 	if (fp % 8 || walk_read(w, fp - 16, below, sizeof(below)) < 0 || !below[0] == calls)
 		return false;

@@ -1,37 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* unwind_special: frames that no table describes: of traced functions, signals and HotSpot. */
+/*
+ * unwind_special: handles frames that no table describes: those of traced functions, signals and
+ * HotSpot. Only for files in this folder.
+ */
 #ifndef KVMPROF_SYMBOLIZER_UNWIND_UNWIND_SPECIAL_H
 #define KVMPROF_SYMBOLIZER_UNWIND_UNWIND_SPECIAL_H
 
 #include "symbolizer/unwind/walk.h"
 
 /*
- * The function graph tracer puts the address of return_to_handler in the place of
- * the one that a function returns to, and a return probe that of its trampoline. *ret was read at
- * `at`: is it one of these, then it becomes the function's own, where that is known.
+ * Replaces *ret, which was read at address `at`, by the function's original return address if it
+ * is the address of a tracer. The function graph tracer replaces a return address by
+ * return_to_handler, and a return probe by its trampoline. *ret is unchanged if the original is
+ * unknown.
  */
 void walk_traced(const struct walk *w, uint64_t at, uint64_t *ret);
-/* Is va in return_to_handler? */
+/* Returns whether va is in return_to_handler. */
 bool walk_in_handler(const struct walk *w, uint64_t va);
 /*
- * r is in return_to_handler: go on where the function returns to for which it was reached.
- * STEP_UNKNOWN: that is not known.
+ * Continues from return_to_handler, in which r is, at the place to which the traced function
+ * returns. Returns STEP_UNKNOWN if that is not known.
  */
 enum step walk_from_handler(struct walk *w, struct scan_regs *r);
 
 /*
- * Does the interpreter of a Java machine go on at ret, where a method returns to it?
- * Then rbp is its frame there.
+ * Returns whether the interpreter of a Java machine continues at ret, where a method returns to
+ * it. rbp is then its frame.
  */
 bool walk_java_return(const struct walk *w, uint64_t ret);
-/* The caller's rsp, if the frame at fp can be the interpreter's; calls: it has called a method. */
+/*
+ * Stores the caller's rsp in *rsp and returns true if the frame at fp can be the interpreter's.
+ * calls: it has called a method.
+ */
 bool walk_java_sender(const struct walk *w, uint64_t fp, bool calls, uint64_t *rsp);
 
-/* Does a signal's handler return to ret, by the code that is there? Then it is w->signal_return. */
+/*
+ * Returns whether a signal handler returns to ret, judged by the code there, and then sets
+ * w->signal_return.
+ */
 bool walk_signal_return(struct walk *w, uint64_t ret);
-/* Is rip in such code, or behind its system call? */
+/* Returns whether rip is in such code, or after its system call. */
 bool walk_signal_interrupted(const struct walk *w, uint64_t rip);
-/* w->regs are in such code: go on at the interrupted place. Never STEP_UNKNOWN. */
+/*
+ * Continues at the place that the signal has interrupted; w->regs must be in such code. Never
+ * returns STEP_UNKNOWN.
+ */
 enum step walk_from_signal(struct walk *w);
 
 #endif

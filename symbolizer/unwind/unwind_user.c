@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of a guest's program. Each goes by call frame information where that tells
+ * Unwinds a guest's program. Each frame is found by call frame information if there is any
  * (unwind_cfi.c), else by frame pointers and the code around its place:
  *
- * A program may be built with or without frame pointers, and a stack crosses
- * both. Where the frame is follows from what the code does next up to its return
- * (framescan.h), followed across calls: a function that undoes a frame has one,
- * one that returns from where rsp comes to has none. So a function without a
- * frame does not take its caller's for its own, which would leave the caller out.
- * Each return address must follow a call. Text is read from the program's memory
- * when the sample is looked at; what was unmapped since ends the stack.
+ * A program may be built with or without frame pointers, and a stack contains both. The place of
+ * the frame follows from what the code does next up to its return (framescan.h), followed across
+ * calls: a function that undoes a frame has one, and one that returns from where rsp leads has
+ * none. So a function without a frame does not use its caller's as its own, which would omit the
+ * caller. Each return address must follow a call. Text is read from the program's memory when the
+ * sample is processed; text that was unmapped since then ends the stack.
  *
- * Where the way ends, the stack is whole only if there is evidence (user_start.h): rbp
- * is 0 in the middle of many a stack, as code without frame pointers uses it for numbers.
+ * At the end, the stack is complete only if there is evidence (user_start.h): rbp is 0 in the
+ * middle of many stacks, because code without frame pointers uses it for numbers.
  */
 #include "symbolizer/unwind/unwind_user.h"
 
@@ -22,7 +21,7 @@
 
 #include <string.h>
 
-/* The text of one program, as the scans want to read it. */
+/* The text of one program, as read by the scans. */
 struct unwind_user_program {
 	const struct memory *memory;
 	const struct unwind_cfi *cfi;
@@ -34,7 +33,10 @@ static size_t read_program(void *ctx, uint64_t va, void *dst, size_t len)
 	const struct unwind_user_program *p = ctx;
 	size_t n = p->memory->read(p->memory->ctx, p->space, va, dst, len);
 
-	/* A process has no page of its file's text until it runs there, and none once it has ended. */
+	/*
+	 * A process has no page of its file's text before it runs there, and none once it has
+	 * ended.
+	 */
 	if (n < len && p->cfi->text)
 		n += p->cfi->text(p->cfi->ctx, va + n, (uint8_t *)dst + n, len - n);
 	return n;
@@ -59,7 +61,7 @@ bool walk_linkage_stub(const struct walk *w, uint64_t rip, uint64_t *slot)
 	return true;
 }
 
-/* Would it return to address 0? */
+/* Returns whether it would return to address 0. */
 static bool is_zero(const struct walk *w, uint64_t at)
 {
 	uint64_t ret;
@@ -67,12 +69,12 @@ static bool is_zero(const struct walk *w, uint64_t at)
 	return walk_read(w, at, &ret, 8) >= 0 && ret == 0;
 }
 
-/* The code does not tell where its frame is, or contradicts what is there. */
+/* Ends the stack: the code does not show its frame, or contradicts the stack. */
 static enum step give_up(struct walk *w, const struct scan_regs *r)
 {
 	uint64_t word;
 
-	/* As while execve() replaces a program: its stack is gone before its registers are. */
+	/* Happens while execve() replaces a program: its stack is removed before its registers. */
 	if (walk_read(w, r->rsp & ~UINT64_C(7), &word, 8) < 0)
 		return walk_finish(w, STACK_END_CUT);
 	return walk_finish(w, user_start_is_near(w, r->rip, r->rsp) ? STACK_END_START
@@ -80,8 +82,9 @@ static enum step give_up(struct walk *w, const struct scan_regs *r)
 }
 
 /*
- * A caller in code without tables, that is what a compiler has made at run time, or a part
- * of its runtime: these keep frame pointers, or use rbp for what looks otherwise.
+ * Returns whether rbp points to the frame of a caller in code without tables, that is, code
+ * generated at run time or a part of its runtime: such code keeps frame pointers, or uses rbp for
+ * values that look different.
  */
 static bool is_in_chain(struct walk *w, const struct scan_regs *r)
 {
@@ -91,13 +94,13 @@ static bool is_in_chain(struct walk *w, const struct scan_regs *r)
 	if (slice < 0 || r->rbp < r->rsp || !walk_has_no_tables(w) ||
 	    !walk_is_return(w, frame[1], &target))
 		return false;
-	/* Up to the last frame that was copied each one is above the one that it calls. */
+	/* Up to the last frame that was copied, each frame is above the one that it calls. */
 	return frame[0] % 8 == 0 && frame[0] > r->rbp + 8 &&
 	       (walk_read(w, frame[0], &above, 8) == slice ||
 		walk_missing(w, frame[0]) == STACK_END_CUT);
 }
 
-/* By the frame that rbp leads to; java: the interpreter's, which has called a method. */
+/* Steps by the frame to which rbp points; java: the interpreter's, which has called a method. */
 static enum step step_in_chain(struct walk *w, struct scan_regs *r, bool java)
 {
 	uint64_t sender;
@@ -118,7 +121,7 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 	struct scan sc;
 	uint64_t slot;
 
-	/* Nothing is pushed yet. */
+	/* Nothing has been pushed yet. */
 	if (interrupted && walk_linkage_stub(w, r->rip, &slot))
 		return walk_scan(w, r, &(struct scan){ .kind = SCAN_AT_RSP });
 	if (!interrupted && user_start_is(w, r->rip, r->rsp))
@@ -128,7 +131,7 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 	sc = framescan(&w->code, r, SCAN_OVER_CALLS);
 	if (sc.kind == SCAN_UNKNOWN) {
 		sc = framescan(&w->code, r, SCAN_UNTIL_CALL);
-		/* That it calls something says nothing here. */
+		/* That it calls something proves nothing here. */
 		if (sc.weak)
 			sc.kind = SCAN_UNKNOWN;
 	}
@@ -139,7 +142,10 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 			return give_up(w, r);
 		if (r->rbp < r->rsp && !r->whole)
 			return walk_finish(w, STACK_END_BAD_CHAIN);
-		/* One that undoes its frame by rbp keeps one; what else rbp is may lead to any 0. */
+		/*
+		 * One that undoes its frame by rbp has one; any other value of rbp may lead to
+		 * some 0.
+		 */
 		if (sc.weak && is_zero(w, r->rbp + 8))
 			return give_up(w, r);
 		return walk_frame(w, r);
@@ -153,7 +159,7 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 	}
 }
 
-/* What the reading of code follows; others stay as they are where they are known. */
+/* Copies the registers that the code scan tracks to w->regs; others keep their known values. */
 static void set_regs(struct walk *w, const struct scan_regs *r)
 {
 	cfi_set(&w->regs, CFI_RIP, r->rip);

@@ -12,20 +12,20 @@
 #define SYSCALL_EXIT_GROUP 231u
 
 #define MAX_INSNS 6u /* from the return to the end */
-/* Two frames of the C library: __libc_start_call_main() and __libc_start_main(). */
+/* Bytes of two frames of the C library: __libc_start_call_main() and __libc_start_main(). */
 #define NEAR_BYTES 512u
 #define FUNCTION_BYTES 1024u /* each of these two is far shorter */
 #define PROGRAM_MIN 4096u
 #define PROGRAM_END (UINT64_C(1) << LINUX_USER_BITS)
 
-/* mov %eax,%edi or mov %rax,%rdi: the result becomes an argument. */
+/* Recognises mov %eax,%edi or mov %rax,%rdi: the result becomes an argument. */
 static bool passes_result(const uint8_t *p, size_t n)
 {
 	return (n >= 2 && p[0] == 0x89 && p[1] == 0xc7) ||
 	       (n >= 3 && p[0] == 0x48 && p[1] == 0x89 && p[2] == 0xc7);
 }
 
-/* Straight on from ret, the program or the thread is over. */
+/* Returns whether the program or the thread ends straight after ret. */
 static bool ends_there(const uint8_t *p, size_t n, uint64_t ret)
 {
 	bool passes = passes_result(p, n), called = false;
@@ -53,7 +53,7 @@ static bool ends_there(const uint8_t *p, size_t n, uint64_t ret)
 	return false;
 }
 
-/* xor %rbp,%rbp within the n bytes, in one of its forms without REX.R and REX.B. */
+/* Searches the n bytes for xor %rbp,%rbp in one of its forms without REX.R and REX.B. */
 static bool clears_rbp(const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i + 2 <= n; i++)
@@ -62,7 +62,10 @@ static bool clears_rbp(const uint8_t *p, size_t n)
 	return false;
 }
 
-/* What the kernel leaves to a program: argc, that many addresses of arguments, 0. */
+/*
+ * Returns whether rsp points to what the kernel passes to a program: argc, that many addresses of
+ * arguments, 0.
+ */
 static bool is_initial_stack(const struct walk *w, uint64_t rsp)
 {
 	uint64_t argc, first, end;

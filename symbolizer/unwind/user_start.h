@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * user_start: is it the code that a program or a thread begins with?
+ * user_start: recognises the code with which a program or a thread begins.
  *
- * Such code is the outermost frame: nobody called it. Evidence is what it does with
- * the return of what it called, or how it calls:
+ * Such code is the outermost frame: it has no caller. It is recognised by what it does after the
+ * function that it called has returned, or by how it calls:
  *
  *	hlt				a program may not: it never gets there (glibc's _start)
  *	exit(result), hlt		the same, older
@@ -12,21 +12,21 @@
  *	xor %rbp,%rbp ... and $-16,%rsp; call	both are done by nobody else (musl's _start)
  *	mov %rsp,%rdi; call		at the stack that the kernel made (ld.so's _start)
  *
- * Inside of unwind_user.c; not for others.
+ * Only for unwind_user.c.
  */
 #ifndef KVMPROF_SYMBOLIZER_UNWIND_USER_START_H
 #define KVMPROF_SYMBOLIZER_UNWIND_USER_START_H
 
 #include "symbolizer/unwind/walk.h"
 
-/* Is `ret`, the return address of a call, in such code? rsp: after the return. */
+/* Returns whether `ret`, the return address of a call, is in such code. rsp: after the return. */
 bool user_start_is(const struct walk *w, uint64_t ret, uint64_t rsp);
 
 /*
- * Does such code lie right above the frame of the function at rip, whose stack is at rsp, with
- * one return address in between at most? Then no more than one function is missing, and it is
- * the C library's: what calls main(), or a thread's function. Return addresses of direct calls
- * of other functions do not count: they are left over from calls that have returned.
+ * Returns whether such code is directly above the frame of the function at rip, whose stack is at
+ * rsp, with at most one return address in between. Then at most one function is missing, which is
+ * the C library's: the caller of main(), or of a thread's function. Return addresses of direct
+ * calls of other functions do not count: they are left over from calls that have returned.
  */
 bool user_start_is_near(const struct walk *w, uint64_t rip, uint64_t rsp);
 

@@ -10,13 +10,13 @@
 
 enum step walk_finish(struct walk *w, enum stack_end end)
 {
-	/* However whole it looks: something on the way was only searched for. */
+	/* Even a stack that looks complete is not: a frame was only searched for. */
 	if (w->guessed &&
 	    (end == STACK_END_ROOT || end == STACK_END_USER || end == STACK_END_START))
 		end = STACK_END_SCANNED;
 	if (w->code.user)
 		w->out->user_end = (uint8_t)end;
-	/* An end of the program's frames does not make the kernel's incomplete. */
+	/* The end of the program's frames does not make the kernel's incomplete. */
 	if (!w->code.user || w->out->n_kernel == 0)
 		w->out->end = (uint8_t)end;
 	return STEP_END;
@@ -32,7 +32,7 @@ bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, enum walk_ip i
 	}
 	o->ip[o->n] = ip;
 	o->quality[o->n] = (uint8_t)q;
-	/* No call is before the first instruction of the code that a signal's handler returns to. */
+	/* The first instruction of the code to which a signal handler returns follows no call. */
 	o->exact[o->n] = is == WALK_IP_EXACT || ip == w->signal_return;
 	o->n++;
 	if (!w->code.user)
@@ -49,7 +49,7 @@ int walk_read(const struct walk *w, uint64_t va, void *dst, size_t n)
 		uint64_t rel = va - sl->va;
 
 		if (va >= sl->va && rel <= sl->len && n <= sl->len - rel) {
-			/* Mostly a word: that is one instruction. */
+			/* Usually it is one word, which needs only one instruction. */
 			if (n == 8)
 				memcpy(dst, s->stack + sl->off + rel, 8);
 			else
@@ -69,14 +69,17 @@ enum stack_end walk_missing(const struct walk *w, uint64_t va)
 	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
 		const struct sample_slice *sl = &s->slice[i];
 
-		/* 64 KiB above: no stack that we know is larger. */
+		/* No known stack is larger than 64 KiB. */
 		if (va >= sl->va && va - sl->va < sl->len + 65536ull)
 			return STACK_END_CUT;
 	}
 	return STACK_END_BAD_CHAIN;
 }
 
-/* Text patched at boot (arch/x86/kernel/alternative.c) no longer ends its calls where the image does. */
+/*
+ * Returns whether text patched at boot (arch/x86/kernel/alternative.c) has a call here that ended
+ * elsewhere in the image.
+ */
 static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n, uint64_t ret)
 {
 	const struct symbol *sym;
@@ -102,7 +105,10 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 	return false;
 }
 
-/* A program's, which does not run what is there. Its bytes may look like a call, as any may. */
+/*
+ * Returns whether va is on a program's stack, where no code is executed. Its bytes may look like a
+ * call by chance.
+ */
 static bool is_on_stack(const struct walk *w, uint64_t va)
 {
 	const struct sample *s = w->s;
@@ -143,8 +149,8 @@ bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
 }
 
 /*
- * head_64.S starts the first C function of each CPU with lretq, from a pushed
- * return address: the outermost frame.
+ * Handles the outermost frame: head_64.S starts the first C function of each CPU with lretq, from
+ * a pushed return address.
  */
 static bool is_start_of_cpu(const struct walk *w, uint64_t ret)
 {
@@ -179,7 +185,7 @@ void walk_enter_program(struct walk *w)
 		(struct unwind_region){ .start = 4096, .end = UINT64_C(1) << LINUX_USER_BITS };
 }
 
-/* Continue at an interrupted place: its registers are all known. */
+/* Continues at an interrupted place, whose registers are all known. */
 static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 {
 	if (cs & 3) {
@@ -193,12 +199,14 @@ static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 		else
 			return STEP_END;
 	} else if (r->rip == 0) {
-		/* The empty pt_regs at the end of a kernel thread's stack. */
+		/* These are the empty pt_regs at the end of a kernel thread's stack. */
 		return walk_finish(w, STACK_END_ROOT);
 	} else if (w->code.user || (!w->u->orc && !framescan_code_at(&w->code, r->rip))) {
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	} else if (w->u->orc && !(r->rip >> 63)) {
-		/* ORC leads to registers that are there, also those of code it does not know. */
+		/*
+		 * ORC leads only to valid registers, also to those of code that it does not know.
+		 */
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	}
 	if (!walk_push(w, r->rip, FRAME_REGS, WALK_IP_EXACT))
@@ -206,7 +214,7 @@ static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 	return STEP_ON;
 }
 
-/* A register of a struct pt_regs, unless it was popped already: then it is live. */
+/* Returns a register of a struct pt_regs; one that has been popped already is live instead. */
 static void take_reg(uint64_t *reg, const uint8_t *b, unsigned int off, uint64_t popped)
 {
 	if (off >= popped)
@@ -221,7 +229,7 @@ enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
 
 	if (at % 8 || w->code.user)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
-	/* On the way out entry code pops them one by one; below rsp nothing was copied. */
+	/* On the way out, entry code pops them one by one; below rsp nothing was captured. */
 	if (r->whole && at < r->rsp && r->rsp - at <= PT_IP)
 		popped = r->rsp - at;
 	slice = walk_read(w, at + popped, b + popped, sizeof(b) - popped);
@@ -276,8 +284,8 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 }
 
 /*
- * Read the return address at `at` and accept it as a caller: the registers
- * become those after the return. rbp is the caller's, as found.
+ * Reads the return address at `at` and accepts it as a caller: the registers become those after
+ * the return. rbp is the caller's value.
  */
 static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uint64_t rbp,
 			   enum frame_quality q)
@@ -293,7 +301,7 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 	if (at < w->floor[slice])
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	walk_traced(w, at, &ret);
-	/* Away from a frame a zero alone is weak evidence: it may be any local. */
+	/* Without a frame, a zero alone is weak evidence: it may be any local variable. */
 	if (ret == 0)
 		return walk_finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT
 								: STACK_END_BAD_CHAIN);
