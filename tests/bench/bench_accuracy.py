@@ -16,7 +16,7 @@ where an instruction is a unit of time. The truth is the guest's own table of it
 Columns: the number of samples; TVD, half the sum of all differences of functions' own shares, in points, with what
 random samples of that number have (median, and 95 of 100 less than); the worst function's own share, likewise;
 for series the part of the kernel's samples whose stack is whole, and a line of the largest differences of shares
-with callees. docs/accuracy.md says what these can tell."""
+with callees. docs/sampling.md says what these can tell."""
 
 import json
 import os

@@ -60,7 +60,7 @@ def edit(path, old, new):
 CHANGES = [
     ("a page that no index names", "docs/lost.md", add("docs/lost.md"), "does not link to lost.md"),
     ("a link to a heading that is not there", "docs/README.md",
-     edit("docs/README.md", "(faq.md)", "(faq.md#no-such-question)"), "is no heading of docs/faq.md"),
+     edit("docs/README.md", "(tasks.md)", "(tasks.md#no-such-question)"), "is no heading of docs/tasks.md"),
     ("a name that is not imported", "tests/e2e/exact_counts.py",
      edit("tests/e2e/exact_counts.py", "import subprocess\n", ""), "uses subprocess, which it does not have"),
     ("an import in vain", "tests/e2e/exact.py", edit("tests/e2e/exact.py", "import time\n", "import time\nimport uuid\n"),
