@@ -37,15 +37,15 @@ struct callgrind {
 	const struct export_options *opt;
 	struct export_out *o;
 	struct export_labels *labels;
-	uint32_t nlabels;	   /* behind them are the threads' names */
+	uint32_t nlabels;	   /* after them come the threads' names */
 	struct table comms;	   /* const char * */
-	uint32_t *comm_of;	   /* of a task */
+	uint32_t *comm_of;	   /* indexed by task */
 	struct export_tree *fns;   /* label -> level; .weight: self */
 	struct export_tree *calls; /* caller -> callee */
-	uint32_t *level;	   /* of each label, on the stack at hand */
-	bool *named;		   /* its name was written */
-	struct table objects;	   /* const char *: those whose names were written */
-	struct table texts;	   /* of labels: struct label_text */
+	uint32_t *level;	   /* for each label: its level on the present stack */
+	bool *named;		   /* for each fn: its name was written */
+	struct table objects;	   /* const char *: objects whose names were written */
+	struct table texts;	   /* struct label_text, of labels */
 	int ret;
 };
 
@@ -55,7 +55,7 @@ static bool equal_pointer(const void *a, const void *b, const void *ctx)
 	return *(const char *const *)a == *(const char *const *)b;
 }
 
-/* A stackset's equal texts are one pointer. */
+/* Collects the threads' names. Equal texts of a stackset are one pointer. */
 static int find_comms(struct callgrind *c)
 {
 	int ret = 0;
@@ -109,7 +109,7 @@ static int add_stack(struct callgrind *c, const struct stackset_stack *st)
 
 /* -- exact calls ------------------------------------------------------------------------------- */
 
-/* What labels of two stacksets are the same by. */
+/* The key by which labels of two stacksets are equal. */
 struct label_text {
 	const char *text, *dso;
 	uint32_t label;
@@ -123,7 +123,7 @@ static bool equal_text(const void *a, const void *b, const void *ctx)
 	return !strcmp(x->text, y->text) && !strcmp(x->dso, y->dso);
 }
 
-/* The label of that text; one that is not there yet becomes the label that text says. */
+/* Finds the label with this text, or adds *label under it. */
 static int label_of(struct callgrind *c, const struct label_text *text, uint32_t *label)
 {
 	uint64_t hash = hash_text(hash_text(HASH_START, text->text) * 31, text->dso);
@@ -136,7 +136,10 @@ static int label_of(struct callgrind *c, const struct label_text *text, uint32_t
 	return 0;
 }
 
-/* How often the innermost function was called there: calls of one that executed nothing are left out. */
+/*
+ * Adds the number of calls of the innermost function; calls of a function that executed nothing are
+ * omitted.
+ */
 static int add_calls(struct callgrind *c, struct export_labels *labels, const uint32_t *same,
 		     const char *comm, const struct stackset_stack *st)
 {
@@ -212,7 +215,7 @@ static void put_place(struct callgrind *c, const char *key, uint32_t index, cons
 	export_out_char(c->o, '\n');
 }
 
-/* The object, and as the file, too. Equal texts of labels are one pointer. */
+/* Writes the object, also in place of the file. Equal texts of labels are one pointer. */
 static void put_object(struct callgrind *c, const char *object, const char *file, uint32_t fn)
 {
 	static const char thread[] = "[thread]";
@@ -242,7 +245,7 @@ static void put_function(struct callgrind *c, const char *key, uint32_t fn)
 	export_out_char(c->o, '\n');
 }
 
-/* The indexes of calls, by caller; first[fn] is where those of fn begin. */
+/* Returns the indexes of calls sorted by caller; those of fn begin at first[fn]. */
 static uint32_t *sort_calls(struct callgrind *c, size_t **first)
 {
 	size_t nfns = export_tree_count(c->fns), ncalls = export_tree_count(c->calls);

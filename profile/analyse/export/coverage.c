@@ -15,15 +15,17 @@
 #include <string.h>
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
-#define HUGE_PAGE (UINT64_C(2) << 20) /* Linux's image begins at a multiple, physically, too */
-#define EARLY_LEAST 8u		      /* instructions by which its physical place is believed */
+/* Linux's image begins at a multiple of this, also in physical memory */
+#define HUGE_PAGE (UINT64_C(2) << 20)
+/* number of matching instructions that prove its physical address */
+#define EARLY_LEAST 8u
 
 struct executed {
-	uint64_t va; /* as linked */
+	uint64_t va; /* address as linked */
 	uint64_t times;
 };
 
-/* What a file's text is known by, and its index. */
+/* A file's text and its index. */
 struct file_name {
 	const char *text;
 	uint64_t hash;
@@ -37,9 +39,9 @@ struct coverage_private {
 	struct table function;
 	struct executed *at; /* sorted; each address once */
 	size_t n, cap;
-	struct executed *early; /* not in the kernel's half: by the address that they ran at */
+	struct executed *early; /* instructions outside the kernel's half, by run-time address */
 	size_t nearly, early_cap;
-	const char *last; /* file of the row before: rows come in runs */
+	const char *last; /* file of the previous row: consecutive rows often have one file */
 	uint32_t last_index;
 };
 
@@ -53,7 +55,10 @@ static int coverage_add(struct executed **list, size_t *n, size_t *cap, uint64_t
 	return 0;
 }
 
-/* Stores where debug information has the instruction of a sample. Returns false if it does not have it. */
+/*
+ * Stores the linked address of a sample's instruction. Returns false if the debug information does
+ * not have it.
+ */
 static bool coverage_linked(struct coverage_private *v, const struct perfdata_record *r,
 			    uint64_t *va)
 {
@@ -110,7 +115,7 @@ static size_t coverage_merge(struct executed *at, size_t n)
 	return out;
 }
 
-/* The first that was executed at va or behind. */
+/* Returns the index of the first instruction executed at or after va. */
 static size_t coverage_from(const struct executed *at, size_t n, uint64_t va)
 {
 	size_t lo = 0;
@@ -128,7 +133,10 @@ static size_t coverage_from(const struct executed *at, size_t n, uint64_t va)
 
 /* -- before the page tables ------------------------------------------------------------------- */
 
-/* How many of the functions' entries and rows, which `starts` has, were executed there. */
+/*
+ * Returns how many of the functions' entries and rows in `starts` were executed if the image is at
+ * `base`.
+ */
 static size_t coverage_matches(const struct coverage_private *v, uint64_t base, uint64_t text,
 			       uint64_t end, const struct executed *starts, size_t nstarts)
 {
@@ -147,8 +155,8 @@ static size_t coverage_matches(const struct coverage_private *v, uint64_t base, 
 }
 
 /*
- * Where the image lay in physical memory is found by evidence: its first instruction was
- * executed there, and others that begin lines in the image.
+ * Finds the image's place in physical memory by evidence: its first instruction was executed there,
+ * and others that begin lines of the image.
  */
 static int coverage_place_early(struct coverage_private *v, const struct executed *starts,
 				size_t nstarts)
@@ -221,7 +229,7 @@ static int coverage_file(struct coverage_private *v, const char *text, uint32_t 
 	return ret;
 }
 
-/* Of the instructions in [lo, hi) the most often executed one. */
+/* Returns the largest count of the instructions in [lo, hi). */
 static uint64_t coverage_most(const struct coverage_private *v, uint64_t lo, uint64_t hi)
 {
 	uint64_t most = 0;
@@ -234,7 +242,7 @@ static uint64_t coverage_most(const struct coverage_private *v, uint64_t lo, uin
 
 struct visiting {
 	struct coverage *c;
-	struct executed *start; /* first pass: where rows begin */
+	struct executed *start; /* first pass: addresses at which rows begin */
 	size_t nstarts, starts_cap;
 	uint64_t text, end;
 };
@@ -345,7 +353,7 @@ static int coverage_cmp_function(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* The tables' items stay where they are, in order. */
+/* Sorts lines and functions. The tables own the items, which stay at their addresses. */
 static int coverage_sort(struct coverage *c)
 {
 	struct coverage_private *v = c->priv;
@@ -459,7 +467,7 @@ void coverage_destroy(struct coverage *c)
 
 /* -- lcov ------------------------------------------------------------------------------------ */
 
-/* A name in a line of text: none has a line's end in it but of a damaged file. */
+/* Writes a name in a line of text; only in damaged files a name contains a line feed. */
 static void lcov_text(struct export_out *o, const char *text)
 {
 	for (; *text; text++)

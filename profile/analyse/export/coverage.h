@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * coverage: how often each line and each function of a kernel was executed, by the exact counts of
- * its instructions (`run --engine exact --call-counts`) and the lines of its debug information.
+ * coverage: counts how often each line and each function of a kernel was executed, from the exact
+ * counts of its instructions (`run --engine exact --call-counts`) and the lines of its debug
+ * information.
  *
- * A line counts as often as that of its instructions that was executed most often: in all places where
- * the line was inlined to, the greatest. A function counts as often as its first instruction. Lines
- * and functions that have code in the kernel's image and were not executed are there, with 0. Code that ran
- * before the kernel's page tables, at its physical addresses, counts, too. Modules and programs are not
- * in it. One thread.
+ * A line's count is that of its most often executed instruction; for a line inlined in several
+ * places it is the greatest of these. A function's count is that of its first instruction. Lines
+ * and functions with code in the kernel's image that were not executed have the count 0. Code that
+ * ran before the kernel's page tables, at its physical addresses, counts, too. Modules and programs
+ * are not included. Not thread-safe: the caller serialises calls on one object.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_EXPORT_COVERAGE_H
 #define KVMPROF_PROFILE_ANALYSE_EXPORT_COVERAGE_H
@@ -33,12 +34,13 @@ struct coverage_function {
 
 struct coverage {
 	const char **file;
-	/* In order of files, and in each of lines. Of one file they are together. */
+	/* Sorted by file, then by line. */
 	struct coverage_line *line;
 	struct coverage_function *function;
 	size_t nfiles, nlines, nfunctions;
-	uint64_t inside, elsewhere; /* instructions executed in the kernel's image, and elsewhere */
-	uint64_t left_out;	    /* units of debug information that can't be read */
+	/* instructions executed in the kernel's image, and outside it */
+	uint64_t inside, elsewhere;
+	uint64_t left_out; /* units of debug information that cannot be read */
 	struct coverage_private *priv;
 };
 
@@ -49,16 +51,19 @@ struct coverage_options {
 };
 
 /*
- * -ENOENT: there is no such event in the profile, or no debug information for its kernel; -EINVAL and others:
- * a file can't be read. e says which, and what to do.
+ * Loads the counts; the caller frees *out with coverage_destroy(). o is used during the call only.
+ * Returns 0; -ENOENT if the profile has no such event or there is no debug information for its
+ * kernel; or another -errno if a file cannot be read. e has the file and what to do.
  */
 int coverage_load(struct coverage **out, const struct coverage_options *o, struct err *e);
+/* Frees c and all its names; does nothing for NULL. */
 void coverage_destroy(struct coverage *c);
 
 struct export_out;
 
 /*
- * Writes a tracefile of lcov (geninfo(1), "FILES"), for genhtml and what reads coverage in CI.
+ * Writes a tracefile of lcov (geninfo(1), "FILES"), for genhtml and CI tools that read coverage.
+ * Errors are kept in o (export.h).
  *
  *   TN:                    no test's name
  *   SF:path                a source file, as the debug information has it
@@ -68,8 +73,8 @@ struct export_out;
  *   LF, LH                 the same of lines
  *   end_of_record
  *
- * A function name stands once in a file for lcov: one that comes again on another line (an #ifdef in a header
- * that is included twice) is name@line.
+ * lcov requires unique function names in a file: a name that occurs again on another line (an
+ * #ifdef in a header that is included twice) is written as name@line.
  */
 void coverage_write_lcov(struct export_out *o, const struct coverage *c);
 

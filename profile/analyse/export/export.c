@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sink that all formats write to, and the table of the formats.
+ * The output that all formats write to, and the table of the formats.
  */
 #include "profile/analyse/export/export.h"
 
@@ -33,7 +33,7 @@ void export_out_init(struct export_out *o, int fd, enum export_packing packing)
 
 	*o = (struct export_out){ .fd = fd, .gzip = z };
 	buf_init(&o->buf);
-	/* 16: a gzip header around it (zlib.h, deflateInit2). */
+	/* 16: gzip header (zlib.h, deflateInit2) */
 	if (gzip && (!z || deflateInit2(z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8,
 					Z_DEFAULT_STRATEGY) != Z_OK)) {
 		free(z);
@@ -56,7 +56,8 @@ static void write_gzip(struct export_out *o, bool last)
 	uint8_t chunk[16384];
 
 	z->next_in = o->buf.data;
-	z->avail_in = (unsigned int)o->buf.len; /* little more than CHUNK, see export_out_mem() */
+	/* at most slightly more than CHUNK, see export_out_mem() */
+	z->avail_in = (unsigned int)o->buf.len;
 	do {
 		z->next_out = chunk;
 		z->avail_out = sizeof(chunk);

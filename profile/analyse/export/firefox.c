@@ -25,7 +25,7 @@
 #define GECKO_VERSION 32u
 #define NONE UINT32_MAX
 
-/* Index in meta.categories; "transparent" is what the reader knows as idle. */
+/* Index into meta.categories; the reader treats "transparent" as idle. */
 enum category { OTHER, KERNEL, MODULE, USER, JIT, IDLE };
 
 static const char categories[] =
@@ -41,10 +41,10 @@ static const char no_symbols[] = "{\"length\":0,\"libIndex\":[],\"address\":[],\
 static const char no_markers[] = "{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],"
 				 "\"endTime\":[],\"phase\":[],\"category\":[]}";
 
-/* Numbers of a thread's own for things that all threads share. */
+/* Numbers within one thread for objects that all threads share. */
 struct local {
-	uint32_t *index; /* of each thing, or NONE */
-	uint32_t *thing; /* of each index */
+	uint32_t *index; /* for each object: its number, or NONE */
+	uint32_t *thing; /* for each number: its object */
 	size_t n, max;
 };
 
@@ -52,14 +52,16 @@ struct firefox {
 	const struct stackset *s;
 	const struct export_options *opt;
 	struct export_out *o;
-	struct json_writer w; /* into o */
+	struct json_writer w; /* writes to o */
 	struct export_labels *labels;
 	struct export_tracks tracks;
-	struct export_tree *tids; /* of tids; .samples: how many threads had it */
+	struct export_tree *tids; /* labels are tids; .samples: number of threads with that tid */
 	struct table strings;	  /* const char * */
 	struct table dsos;	  /* const char * */
 	uint32_t *label_string, *label_dso;
-	/* Of the thread at hand. A frame is a label * 2, and 1 more when it is idle. */
+	/*
+	 * Tables of the thread that is being written. A frame is label * 2, plus 1 if it is idle.
+	 */
 	struct local frames, funcs, resources;
 };
 
@@ -138,7 +140,7 @@ static int firefox_prepare(struct firefox *x)
 		if (ret)
 			return ret;
 	}
-	/* The labels' texts and DSOs are kept once together, so these may be there already. */
+	/* The strings are shared by labels and DSOs, so a text may exist already. */
 	for (size_t i = 0; i < x->dsos.n; i++) {
 		ret = add_text(&x->strings, text_at(&x->dsos, i), &unused);
 		if (ret)
@@ -176,7 +178,7 @@ static void put_node(struct firefox *x, uint32_t node)
 	export_out_flush(x->o);
 }
 
-/* Writes the array of what value() returns for each thing. */
+/* Writes an array with the result of value() for each object. */
 static void put_column(struct firefox *x, const char *name, const struct local *l,
 		       uint32_t (*value)(struct firefox *x, uint32_t thing))
 {
@@ -228,7 +230,8 @@ static uint32_t name_of_resource(struct firefox *x, uint32_t dso)
 {
 	uint32_t index = 0;
 
-	add_text(&x->strings, text_at(&x->dsos, dso), &index); /* is there: cannot fail */
+	/* it exists already, so this cannot fail */
+	add_text(&x->strings, text_at(&x->dsos, dso), &index);
 	return index;
 }
 
@@ -330,7 +333,7 @@ static int put_samples(struct firefox *x, const struct export_track *t, struct e
 			json_u64(&x->w, NULL, weight);
 	}
 	json_array_end(&x->w);
-	/* What the processor did for the thread; nothing while it was halted. */
+	/* Write the processor time of the thread; none while it was halted. */
 	json_array_begin(&x->w, "threadCPUDelta");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct stackset_sample *at = &sample[t->sample[i]];

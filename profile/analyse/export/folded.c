@@ -32,11 +32,15 @@
 struct folded_folded {
 	const struct export_options *opt;
 	struct export_labels *labels;
-	struct export_tree *tree; /* its labels are indexes of text; the outermost is the comm */
+	struct export_tree *tree; /* labels are indexes into text; the outermost one is the comm */
 	struct texts texts;
 	struct table text; /* const char *, as printed: each once */
 	uint32_t *
-		of_label; /* indexes of text; two of each label: of an unknown DSO's in the kernel the second */
+		/*
+		 * indexes into text; two for each label: the second for a frame of an unknown DSO
+		 * in the kernel
+		 */
+		of_label;
 	uint32_t *of_task;
 	uint32_t *path; /* the frames of one output line, innermost first */
 	size_t deepest;
@@ -58,7 +62,10 @@ static void tidy(char *dst, const char *src, bool comm)
 	dst[n] = '\0';
 }
 
-/* Describes how one text is printed: comm selects the rules for a task's name; before and behind surround it. */
+/*
+ * How one text is printed: comm selects the rules for a task's name; before and behind are added
+ * around it.
+ */
 struct around {
 	bool comm;
 	const char *before, *behind;
@@ -72,7 +79,7 @@ static bool ends_in_mark(const char *text)
 	       text[n - 1] == ']';
 }
 
-/* `kernel`: it was recorded in the kernel, whatever it belongs to. */
+/* Returns the suffix of a frame. `kernel`: it was recorded in the kernel, whatever its DSO is. */
 static const char *mark_of(const struct folded_folded *f, const struct export_label *l, bool kernel)
 {
 	if (f->opt->tidy || f->opt->no_marks)
@@ -82,7 +89,7 @@ static const char *mark_of(const struct folded_folded *f, const struct export_la
 	return l->kind == STACKSET_KIND_JIT ? "_[j]" : ends_in_mark(l->text) ? "_[i]" : "";
 }
 
-/* Returns whether a comm ends in "-12/34". */
+/* Returns true if a comm ends in "-12/34". */
 static bool has_numbers(const char *comm)
 {
 	const char *dash = strrchr(comm, '-');
@@ -108,8 +115,8 @@ static bool equal_text(const void *a, const void *b, const void *ctx)
 }
 
 /*
- * Stores the index of the text that is printed in place of `text` in *out, between what goes in front and behind. Returns 0
- * or -ENOMEM.
+ * Stores the index of the text printed for `text` in *out, with the additions of *a. Returns 0 or
+ * -ENOMEM.
  */
 static int text_index(struct folded_folded *f, const char *text, const struct around *a,
 		      uint32_t *out)
@@ -122,7 +129,7 @@ static int text_index(struct folded_folded *f, const char *text, const struct ar
 		return -ENOMEM;
 	if (f->opt->tidy)
 		tidy(line, line, a->comm);
-	/* It would end a frame. */
+	/* ';' would end a frame. */
 	for (char *c = line; *c; c++)
 		*c = *c == ';' ? ':' : *c;
 	if (asprintf(&whole, "%s%s%s", a->before, *line ? line : "?", a->behind) < 0)
@@ -133,8 +140,8 @@ static int text_index(struct folded_folded *f, const char *text, const struct ar
 }
 
 /*
- * Returns whether the script puts brackets around a text that has some already: the name of the DSO, in place of an address
- * without a function.
+ * Returns true if the script encloses a text in brackets that has some already: the name of the
+ * DSO, in place of an address without a function.
  */
 static bool is_doubled(const struct folded_folded *f, const struct stackset *s,
 		       const struct export_label *l)
@@ -143,7 +150,9 @@ static bool is_doubled(const struct folded_folded *f, const struct stackset *s,
 	       strcmp(l->dso, "[unknown]") != 0;
 }
 
-/* Collects the printed texts: they may be equal where labels were not, and no line may come twice. */
+/*
+ * Collects the printed texts: they may be equal even if labels differ, and no line may occur twice.
+ */
 static int tidy_all(struct folded_folded *f, const struct stackset *s)
 {
 	size_t nlabels = export_labels_count(f->labels);
@@ -180,7 +189,10 @@ static int tidy_all(struct folded_folded *f, const struct stackset *s)
 	return ret;
 }
 
-/* Returns whether the frame of the i-th of n labels, outermost first, was recorded in the kernel. A frame has one or two. */
+/*
+ * Returns true if the frame of the i-th of n labels, outermost first, was recorded in the kernel. A
+ * frame has one or two labels.
+ */
 static bool in_kernel(const struct stackset *s, const struct stackset_stack *st, size_t i, size_t n)
 {
 	size_t frame = st->n - 1 - i / (n / st->n);

@@ -38,12 +38,12 @@
 #define ALL_PIDS UINT32_MAX
 #define NO_FUNC UINT32_MAX
 
-/* What was counted at a place: first of one stack, then of all. */
+/* The samples counted at one place: first for one stack, then for all. */
 struct iprof_place {
 	uint32_t image, pid;
 	uint64_t offset, count;
-	uint32_t func, task; /* indexes of the stackset; NO_FUNC: none */
-	uint64_t off;	     /* in the function */
+	uint32_t func, task; /* indexes into the stackset; NO_FUNC: none */
+	uint64_t off;	     /* offset in the function */
 };
 
 struct symbol_line {
@@ -127,7 +127,7 @@ static void image_name(const char *image, char name[NAME_LEN])
 			     *from == '-';
 
 		if (*from == '[' || *from == ']' || (!n && *from == '.'))
-			continue; /* no hidden files */
+			continue; /* do not create hidden files */
 		name[n++] = plain ? *from : '_';
 	}
 	name[n] = '\0';
@@ -172,7 +172,10 @@ static void put_header(const struct iprof *p, struct export_out *o, const struct
 	put_key(o, "comm", p->s->task[at->task].comm);
 }
 
-/* Writes the functions of the places [from, to), each once. Those of the kernel are in kernel.syms. */
+/*
+ * Writes the functions of the places [from, to), each once. The kernel's functions are in
+ * kernel.syms instead.
+ */
 static void put_functions(const struct iprof *p, struct export_out *o, size_t from, size_t to)
 {
 	uint32_t last = NO_FUNC;
@@ -194,7 +197,7 @@ static void put_functions(const struct iprof *p, struct export_out *o, size_t fr
 	}
 }
 
-/* The places [from, to) are of one image and process. */
+/* Writes one file; the places [from, to) belong to one image and process. */
 static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
 {
 	const struct iprof_place *at = &p->place[from];
@@ -267,7 +270,7 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Collects the kernel's functions of the places. Their callers are in no count. */
+/* Collects the kernel's functions that have counts. Their callers have none. */
 static int find_symbols(struct iprof *p)
 {
 	p->symbol = calloc(p->nplaces + 1, sizeof(*p->symbol));

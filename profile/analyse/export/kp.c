@@ -34,22 +34,22 @@
 struct total {
 	uint64_t inclusive, exclusive;
 	const char *name;
-	size_t last; /* stack + 1 that counted it */
+	size_t last; /* number of the stack that counted it last, plus 1 */
 };
 
 struct kp {
 	const struct stackset *s;
 	struct export_out *o;
 	struct export_labels *labels;
-	struct export_tree *tree; /* of frames, outermost first; below a stack's mode */
-	struct total *total;	  /* of labels; behind them of modes without a stack */
+	struct export_tree *tree; /* tree of frames, outermost first; below the stack's mode */
+	struct total *total;	  /* of labels; after them of modes, for samples without a stack */
 	int ret;		  /* 0, or the first error of writing a name */
 };
 
 static const char *const without_stack[STACKSET_MODES] = { "(kernel)", "(usermode)", "(idle)",
 							   "(guest)" };
 
-/* Returns whether the byte at p ends a stack, a name or a module for a reader of the text. */
+/* Returns true if the byte at p ends a stack, a name or a module for a reader of the text. */
 static bool is_special(const char *text, const char *p, bool name)
 {
 	bool blank = p > text && p[-1] == ' ';
@@ -158,7 +158,7 @@ static int put_summary(struct kp *k)
 
 /* -- stacks ------------------------------------------------------------------------------------ */
 
-/* Equal stacks of all threads are one. */
+/* Adds a stack; equal stacks of all threads become one. */
 static int add_stack(struct kp *k, const struct stackset_stack *st)
 {
 	uint32_t node;

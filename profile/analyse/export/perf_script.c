@@ -19,7 +19,10 @@ static void put_frame(struct export_out *o, const struct stackset *s, uint32_t f
 	const struct stackset_frame *f = &s->frame[frame];
 	const struct stackset_func *func = &s->func[f->func];
 	bool kernel = stackset_kind_in_kernel(func->kind) || f->addr >> 63;
-	/* perf records return addresses; a stackset has what was looked up, the byte before. */
+	/*
+	 * perf records return addresses; a stackset has the address that was looked up, one byte
+	 * less.
+	 */
 	uint64_t back = caller && !s->ours && f->addr ? 1 : 0;
 	char hex[24];
 

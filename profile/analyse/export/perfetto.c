@@ -59,7 +59,7 @@ void perfetto_end(struct perfetto *p, size_t begun)
 	p->packet.len = 0;
 }
 
-/* What each time is of. */
+/* Writes the packet that defines the clock of all times. */
 static void put_clock(struct perfetto *p, uint64_t ns)
 {
 	struct buf *b = &p->packet;
@@ -104,7 +104,7 @@ void perfetto_sequence(struct perfetto *p, unsigned int sequence, const char *co
 	if (counted) {
 		size_t samples = proto_begin(b, 12), timebase = proto_begin(b, 1);
 
-		proto_uint(b, 1, 1); /* a period, which it wants to be told */
+		proto_uint(b, 1, 1); /* a period; the reader requires one */
 		proto_text(b, 10, counted);
 		proto_end(b, timebase);
 		proto_end(b, samples);
@@ -137,7 +137,10 @@ void perfetto_track(struct perfetto *p, const struct perfetto_track *t)
 enum { EVENT_NOTE = 4, EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_NAME = 23 };
 enum { SLICE_BEGIN = 1, SLICE_END = 2 };
 
-/* The event is closed with its packet: the mark is of both, as the packet begins the buffer. */
+/*
+ * Begins a slice. The event is closed with its packet: one mark serves for both, because the packet
+ * begins the buffer.
+ */
 size_t perfetto_slice_begin(struct perfetto *p, uint64_t track, uint64_t ns, const char *name)
 {
 	size_t event;
@@ -218,7 +221,7 @@ static int put_phases(struct perfetto *p, const struct stackset *s, struct err *
 	return 0;
 }
 
-/* A slice from each marker to the next, as `report --phase` has them. */
+/* Writes a slice from each marker to the next, as in `report --phase`. */
 static void put_markers(struct perfetto *p, const struct stackset *s)
 {
 	if (!s->nmarkers)
@@ -249,7 +252,7 @@ static const struct stackset *event_at(const struct stackset *s, const struct ex
 	return i ? opt->others[i - 1] : s;
 }
 
-/* The first that counts time says who ran when. */
+/* Returns the first event that is a clock, whose samples show which task ran. */
 static size_t find_clock(const struct stackset *s, const struct export_options *opt)
 {
 	for (size_t i = 0; i <= opt->nothers; i++)

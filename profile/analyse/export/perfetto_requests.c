@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests of disks, which a run with the event io has in its totals (`requests`): a slice for
- * each, from the guest's notification to the last that was seen of it, and in it the parts of
- * its way. Packets, of a run with the event net (`packets`), are the same with other parts. What is at
- * once on a device is on tracks of one name, which a reader shows as one.
+ * Requests of disks, which a run with the event io stores in its totals (`requests`): a slice for
+ * each, from the guest's notification to its last recorded step, which contains a slice for each
+ * step. Packets of a run with the event net (`packets`) are treated likewise, with other steps.
+ * Simultaneous requests of one device are on several tracks of one name, which a reader shows as
+ * one.
  *
- * The totals are a file's: what is not as it should be is left out.
+ * The totals come from a file: invalid entries are omitted.
  */
 #include "profile/analyse/export/perfetto_requests.h"
 
@@ -17,32 +18,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUESTS_MAX 1000000u /* of a profile, of each kind */
-#define LANES_MAX 4096u	      /* at once, of all devices */
+#define REQUESTS_MAX 1000000u /* maximum number in a profile, of each kind */
+#define LANES_MAX 4096u	      /* maximum number of simultaneous requests, of all devices */
 #define STAGES_MAX 6u
 #define NOTES_MAX 8u
 
-/* A part of the way begins where the one before it ended, or where that was not seen, before that. */
+/* A step begins where the previous recorded step ended. */
 struct stage {
-	const char *member, *name; /* of its end; NULL: there it begins */
+	const char *member, *name; /* member with the end of the step; NULL: its beginning */
 };
 
 struct request {
 	const json_t *json;
 	const char *device;
-	uint64_t at[STAGES_MAX]; /* 0: not seen */
+	uint64_t at[STAGES_MAX]; /* 0: not recorded */
 	uint64_t from, to;
 };
 
-/* What requests and packets have each for itself. */
+/* The differences between requests and packets. */
 struct kind {
-	const char *list, *device; /* members */
+	const char *list, *device; /* members of the totals */
 	enum perfetto_group group;
 	enum perfetto_kind track;
 	const char *title, *told;
 	struct stage stage[STAGES_MAX];
-	const char *note[NOTES_MAX]; /* members that a slice's details have */
-	const char *failed;	     /* where it is not `ok` */
+	const char *note[NOTES_MAX]; /* members shown as details of a slice */
+	const char *failed;	     /* text for a request that is not `ok` */
 	const char *(*name)(const json_t *json);
 };
 
@@ -159,7 +160,10 @@ static void put_request(struct perfetto *p, const struct kind *k, const struct r
 	perfetto_slice_end(p, track, r->to);
 }
 
-/* Its number; n: none is free, and there is no more room. */
+/*
+ * Returns the number of a lane that is free, adding one if necessary; n if there is no room for
+ * more.
+ */
 static size_t free_lane(struct perfetto *p, const struct kind *k,
 			struct perfetto_requests_lane *lane, size_t *n, const struct request *r)
 {
@@ -202,7 +206,8 @@ static int put_requests(struct perfetto *p, const struct kind *k, const json_t *
 	for (size_t i = 0; i < n; i++) {
 		size_t at = free_lane(p, k, lane, &lanes, &request[i]);
 
-		if (at == lanes) /* hostile: a device has at most some hundreds at once */
+		/* an invalid file: a device has at most some hundreds of simultaneous requests */
+		if (at == lanes)
 			continue;
 		lane[at].end = request[i].to;
 		put_request(p, k, &request[i], perfetto_uuid(k->track, (uint32_t)at));

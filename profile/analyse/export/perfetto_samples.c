@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One event's samples as PerfSample packets, whose stacks trace_processor has as callstacks;
- * and VM exits, if that is what the event is of, as slices on tracks of their own.
+ * One event's samples as PerfSample packets, whose stacks trace_processor imports as callstacks; VM
+ * exits, if they are the event, also as slices on tracks of their own.
  *
- * Functions, images, frames and stacks are interned: those of the stackset, each number + 1.
- * timebase_count is what the event had counted on that vCPU by then: the sum of the weights.
+ * Functions, images, frames and stacks are interned under their numbers in the stackset, plus 1.
+ * timebase_count is the event's count on that vCPU so far: the sum of the weights.
  */
 #include "profile/analyse/export/perfetto_samples.h"
 
@@ -18,7 +18,7 @@
 
 #define IDS_PER_PACKET 256u
 
-/* Fields of TracePacket, of InternedData, and of what that holds. */
+/* Fields of TracePacket and InternedData, and of the messages in the latter. */
 enum { PACKET_TRACK_EVENT = 11, PACKET_INTERNED = 12, PACKET_PERF_SAMPLE = 66 };
 enum {
 	INTERNED_FUNCTION = 5,
@@ -36,8 +36,8 @@ struct samples {
 	const struct stackset *s;
 	unsigned int sequence;
 	struct table dsos;	  /* const char * */
-	uint32_t *dso_of;	  /* of a function */
-	struct export_tree *cpus; /* a node's weight: counted so far */
+	uint32_t *dso_of;	  /* indexed by function */
+	struct export_tree *cpus; /* weight of a node: count so far */
 };
 
 static bool equal_pointer(const void *a, const void *b, const void *ctx)
@@ -99,7 +99,7 @@ static void put_stack(struct samples *m, size_t i)
 	proto_end(&m->p->packet, at);
 }
 
-/* n things of a kind, in packets. */
+/* Writes n objects of a kind in packets. */
 static void put_all(struct samples *m, size_t n, void (*put)(struct samples *, size_t))
 {
 	for (size_t i = 0; i < n;) {
@@ -144,7 +144,7 @@ static void put_sample(struct samples *m, const struct stackset_sample *sample, 
 	proto_uint(b, 3, task->tid);
 	if (st->n)
 		proto_uint(b, 4, sample->stack + UINT64_C(1));
-	/* Without the field the mode is unknown. */
+	/* A packet without the field has an unknown mode. */
 	if (st->mode != STACKSET_GUEST)
 		proto_uint(b, 5, st->mode == STACKSET_USER ? MODE_USER : MODE_KERNEL);
 	proto_uint(b, 6, counted);
@@ -164,7 +164,7 @@ static void put_exit_end(struct samples *m, const struct stackset_sample *sample
 	perfetto_end(m->p, packet);
 }
 
-/* A slice of the time that it was worked for; a moment where that is not known. */
+/* Writes a slice for the duration of the host's work, or an instant if that is unknown. */
 static void put_exit(struct samples *m, const struct stackset_sample *sample)
 {
 	struct buf *b = &m->p->packet;

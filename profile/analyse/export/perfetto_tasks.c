@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which task ran on which vCPU, as the samples tell it: a slice on the vCPU's track for each
- * time that a task had, and one on the thread's track that says on which vCPU it was.
+ * The task that ran on each vCPU, according to the samples: a slice on the vCPU's track for each
+ * time that a task ran, and one on the thread's track with the number of the vCPU.
  *
- * A sample stands for the time that is its weight. The samples of a vCPU follow each other without
- * a gap, so that their slices add up to the weights of the profile. Where the next sample is more
- * than twice its weight away, time continues at that sample. A switch is therefore known to within
- * a period, and a task that ran only between two samples is missing.
+ * A sample covers the time that is its weight. The samples of a vCPU follow each other without a
+ * gap, so their slices add up to the weights of the profile. If the next sample is more than twice
+ * its weight away, time continues at that sample. A switch is therefore known to within a period,
+ * and a task that ran only between two samples is missing.
  */
 #include "profile/analyse/export/perfetto_tasks.h"
 
@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* [from, to) of a sample, and what it is compared by. */
+/* The time [from, to) of a sample, and the values by which neighbours are compared. */
 struct span {
 	uint64_t from, to;
 	uint32_t cpu, task;
 	bool halted;
-	enum sample_where where; /* of the event host */
+	enum sample_where where; /* event host only */
 };
 
 static const struct stackset_task *task_of(const struct stackset *s, const struct span *span)
@@ -30,7 +30,10 @@ static const struct stackset_task *task_of(const struct stackset *s, const struc
 	return &s->task[span->task];
 }
 
-/* Of its frames the outermost says it: above that are the host's. */
+/*
+ * Returns the state given by the outermost frame that has one, since the host's frames are above
+ * it.
+ */
 static enum sample_where where_was(const struct stackset *s, const struct stackset_stack *st)
 {
 	enum sample_where where = st->mode == STACKSET_IDLE ? SAMPLE_HALTED : SAMPLE_IN_GUEST;
@@ -40,12 +43,12 @@ static enum sample_where where_was(const struct stackset *s, const struct stacks
 	return where;
 }
 
-/* By vCPU: no two of one overlap. */
+/* Finds the spans of each vCPU, which do not overlap. */
 static void find_spans(const struct stackset *s, const struct export_tracks *vcpus,
 		       struct span *span)
 {
 	for (size_t v = 0; v < vcpus->n; v++) {
-		uint64_t filled = 0; /* up to where this vCPU's time is told */
+		uint64_t filled = 0; /* end of this vCPU's last span */
 
 		for (size_t i = 0; i < vcpus->track[v].n; i++) {
 			uint32_t at = vcpus->track[v].sample[i];
@@ -108,7 +111,7 @@ static void put_span(struct perfetto *p, const struct stackset *s, uint64_t uuid
 	perfetto_slice_end(p, uuid, span->to);
 }
 
-/* Samples one behind the other in which the same goes on are one slice. */
+/* Writes one slice for consecutive samples with equal values. */
 static void put_lane(struct perfetto *p, const struct stackset *s, const struct export_track *t,
 		     uint64_t uuid, const struct span *spans, enum lane lane)
 {
@@ -117,7 +120,7 @@ static void put_lane(struct perfetto *p, const struct stackset *s, const struct 
 	for (size_t i = 0; i < t->n; i++) {
 		struct span next = spans[t->sample[i]];
 
-		/* A thread that was moved: two vCPUs' samples overlap by a period. */
+		/* A thread moved: the samples of two vCPUs overlap by a period. */
 		next.from = next.from < open.to ? open.to : next.from;
 		if (next.from >= next.to)
 			continue;
@@ -133,7 +136,7 @@ static void put_lane(struct perfetto *p, const struct stackset *s, const struct 
 		put_span(p, s, uuid, lane, &open);
 }
 
-/* Only the event host tells it. */
+/* Writes the states of a vCPU's thread, which only the event host has. */
 static void put_where(struct perfetto *p, const struct stackset *s, const struct export_track *vcpu,
 		      const struct span *spans)
 {
@@ -178,7 +181,7 @@ static int put_vcpus(struct perfetto *p, const struct stackset *s,
 	return ret;
 }
 
-/* ProcessDescriptor, or ThreadDescriptor with the process's track as parent. */
+/* Writes a ProcessDescriptor, or a ThreadDescriptor with the process's track as parent. */
 static void put_descriptor(struct perfetto *p, const struct stackset_task *task, uint64_t uuid,
 			   uint64_t parent)
 {
@@ -200,8 +203,8 @@ static void put_descriptor(struct perfetto *p, const struct stackset_task *task,
 }
 
 /*
- * pid 0 is a task of each vCPU, whose tracks have it; a task that could not be read has no
- * number.
+ * Returns false for pid 0, which is a task of each vCPU and has no track besides the vCPU's, and
+ * for a task that could not be read, which has no number.
  */
 static bool has_track(const struct stackset *s, const struct export_track *t)
 {
@@ -241,7 +244,7 @@ static int put_thread(struct perfetto *p, const struct stackset *s, const struct
 	return 0;
 }
 
-/* A process has the name of its main thread where that was seen. */
+/* Writes the threads. A process has the name of its main thread, if that was sampled. */
 static int put_threads(struct perfetto *p, const struct stackset *s,
 		       const struct export_tracks *threads, const struct span *spans)
 {

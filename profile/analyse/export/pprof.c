@@ -28,9 +28,10 @@ struct pprof {
 	const struct stackset *s;
 	struct export_out *o;
 	uint64_t began_ns;
-	struct table strings; /* const char *; index + 1 is the string's, as "" is the first */
-	struct table dsos;    /* struct pprof_dso */
-	uint32_t *dso_of;     /* of a function */
+	/* const char *; the string's index is one more, because "" is the first */
+	struct table strings;
+	struct table dsos; /* struct pprof_dso */
+	uint32_t *dso_of;  /* indexed by function */
 	uint8_t *packed;
 	size_t packed_cap;
 	int ret;
@@ -38,7 +39,7 @@ struct pprof {
 
 struct pprof_dso {
 	const char *name;
-	bool kernel; /* addresses are run-time ones */
+	bool kernel; /* addresses are run-time addresses */
 	uint64_t start, end;
 };
 
@@ -48,7 +49,7 @@ static bool equal_pointer(const void *a, const void *b, const void *ctx)
 	return *(const char *const *)a == *(const char *const *)b;
 }
 
-/* A stackset's equal texts are one pointer. */
+/* Returns the index of a text. Equal texts of a stackset are one pointer. */
 static int64_t string(struct pprof *p, const char *text)
 {
 	uint32_t index = 0;
@@ -121,7 +122,7 @@ static void find_dsos(struct pprof *p)
 	const struct stackset *s = p->s;
 
 	for (size_t i = 0; i < s->nfuncs && !p->ret; i++) {
-		/* Of what has no file only the run-time address is known. */
+		/* For code without a file only the run-time address is known. */
 		struct pprof_dso like = { .name = s->func[i].dso,
 					  .kernel = s->func[i].kind != STACKSET_KIND_USER,
 					  .start = UINT64_MAX };
@@ -153,7 +154,7 @@ static void put_mappings(struct pprof *p)
 		mapping.memory_limit = d->end;
 		mapping.file_offset = d->kernel ? 0 : mapping.memory_start;
 		mapping.filename = string(p, d->name);
-		mapping.has_functions = true; /* a reader need not look for more */
+		mapping.has_functions = true; /* readers need not symbolize again */
 		part.mapping = &one;
 		part.n_mapping = 1;
 		pprof_put(p, &part);
@@ -190,7 +191,7 @@ static void put_locations(struct pprof *p)
 		location.id = i + 1;
 		location.mapping_id = p->dso_of[f->func] + 1;
 		location.address = address_of(p, f);
-		/* Without a function readers show the address. */
+		/* Readers show the address of a location without a function. */
 		location.line = &lines;
 		location.n_line = p->s->func[f->func].named ? 1 : 0;
 		part.location = &one;
@@ -240,7 +241,10 @@ static void put_sample(struct pprof *p, const struct export_node *node, uint64_t
 	pprof_put(p, &part);
 }
 
-/* What one stack did on one vCPU: a tree's node, below the stack's number. */
+/*
+ * Writes the samples: one for each stack and vCPU, which are the nodes of a tree, vCPUs below the
+ * stacks' numbers.
+ */
 static void put_samples(struct pprof *p)
 {
 	struct export_tree *by_cpu = export_tree_create();

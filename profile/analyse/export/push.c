@@ -36,7 +36,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Pyroscope's ?name=app{a=b,c=d} has no way to quote. */
+/* Refuses characters that Pyroscope's ?name=app{a=b,c=d} cannot quote. */
 static int value_check(const char *what, const char *value, struct err *e)
 {
 	cleanup_free char *utf8 = utf8_copy(value);
@@ -110,7 +110,7 @@ static void push_add(struct buf *b, const char *text)
 	buf_add(b, text, strlen(text));
 }
 
-/* RFC 3986, section 2.3: what need not be escaped. */
+/* Appends a text with all characters escaped except those of RFC 3986, section 2.3. */
 static void add_escaped(struct buf *b, const char *text)
 {
 	for (; *text; text++) {
@@ -121,7 +121,7 @@ static void add_escaped(struct buf *b, const char *text)
 	}
 }
 
-/* RFC 4648, section 4 */
+/* Appends data as in RFC 4648, section 4. */
 static void add_base64(struct buf *b, const uint8_t *data, size_t len)
 {
 	static const char digit[] =
@@ -142,7 +142,7 @@ static void add_base64(struct buf *b, const uint8_t *data, size_t len)
 	}
 }
 
-/* ?name=app{label=value,...}&from=...: seconds since 1970 */
+/* Appends ?name=app{label=value,...}&from=...; times are seconds since 1970. */
 static void pyroscope_query(struct buf *url, const struct push_profile *p)
 {
 	struct buf name;
@@ -158,13 +158,16 @@ static void pyroscope_query(struct buf *url, const struct push_profile *p)
 		url->failed = true;
 	else
 		add_escaped(url, (const char *)name.data);
-	/* A span of at least a second: equal ends are no span to the server. */
+	/* The server requires a span, so it has at least one second. */
 	buf_printf(url, "&from=%" PRIu64 "&until=%" PRIu64 "&spyName=kvmprof",
 		   p->began_ns / 1000000000, p->ended_ns / 1000000000 + 1);
 	buf_deinit(&name);
 }
 
-/* Without this the server drops sample types that it does not know by name. */
+/*
+ * Appends sample_type_config; without it the server drops sample types whose names it does not
+ * know.
+ */
 static void sample_types(struct buf *b, const struct push_profile *p)
 {
 	struct json_writer w;
@@ -185,7 +188,7 @@ static int pyroscope_body(struct push_request *r, const struct push_profile *p, 
 
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return err_set(e, errno, "getrandom: %s", strerror(errno));
-	/* 128 random bits: not in the profile. */
+	/* 128 random bits do not occur in the profile. */
 	snprintf(boundary, sizeof(boundary), "kvmprof-%016" PRIx64 "%016" PRIx64, random[0],
 		 random[1]);
 	snprintf(r->content_type, sizeof(r->content_type), "multipart/form-data; boundary=%s",
@@ -204,7 +207,7 @@ static int pyroscope_body(struct push_request *r, const struct push_profile *p, 
 	return 0;
 }
 
-/* protobuf's JSON mapping: lowerCamelCase names, bytes in base64. */
+/* Makes a body in protobuf's JSON mapping: lowerCamelCase names, bytes in base64. */
 static void json_body(struct push_request *r, bool parca, const struct push_profile *p)
 {
 	struct json_writer w;
@@ -221,7 +224,7 @@ static void json_body(struct push_request *r, bool parca, const struct push_prof
 	if (parca)
 		json_object_begin(&w, "labels");
 	json_array_begin(&w, "labels");
-	/* __name__ is the type of profile, as in process_cpu. */
+	/* __name__ is the type of profile, such as process_cpu. */
 	json_put_object(&w, NULL, "name", "__name__", "value", "kvmprof");
 	json_put_object(&w, NULL, "name", parca ? "job" : "service_name", "value", p->name);
 	for (size_t i = 0; i < p->nlabels; i++)
@@ -237,7 +240,7 @@ static void json_body(struct push_request *r, bool parca, const struct push_prof
 	json_array_end(&w);
 	json_object_end(&w);
 	json_array_end(&w);
-	/* Addresses of user code are already those of files. */
+	/* Addresses of user code are addresses in files already. */
 	if (parca)
 		json_bool(&w, "normalized", true);
 	json_object_end(&w);

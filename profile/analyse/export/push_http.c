@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * push_send, by libcurl. It is loaded when it is needed, as debuginfod.h does it and for
- * its reason: a run should neither load nor require an HTTP stack.
+ * push_send() through libcurl, which is loaded on demand, as in debuginfod.h and for the same
+ * reason: a run should neither load nor require an HTTP stack.
  */
 #include "profile/analyse/export/push_http.h"
 
 #include "base/cleanup.h"
 #include "base/library.h"
 
-#define CURL_DISABLE_TYPECHECK /* its macros do not go with function pointers */
+#define CURL_DISABLE_TYPECHECK /* its macros do not work with function pointers */
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define CURL_SONAME "libcurl.so.4"
-#define ANSWER_MAX 200u /* bytes of a server's answer that are shown */
+#define ANSWER_MAX 200u /* bytes of the server's answer shown in messages */
 #define CONNECT_TIMEOUT_S 10L
 
 /* clang-format off */
@@ -39,10 +39,10 @@ struct push_http_functions {
 static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
 
 struct answer {
-	char text[ANSWER_MAX + 1]; /* its first line */
+	char text[ANSWER_MAX + 1]; /* first line of the answer */
 	size_t len;
 	bool line_ended;
-	char why[CURL_ERROR_SIZE]; /* curl's words where none came */
+	char why[CURL_ERROR_SIZE]; /* curl's message if there was no answer */
 };
 
 static int push_http_load(struct push_http_functions *lib, struct err *e)
@@ -61,7 +61,7 @@ static int push_http_load(struct push_http_functions *lib, struct err *e)
 	return ret;
 }
 
-/* The first line, printable ASCII: it goes to a terminal. */
+/* Keeps the first line of the answer as printable ASCII, because it is shown on a terminal. */
 static size_t on_answer(char *data, size_t size, size_t n, void *ctx)
 {
 	struct answer *a = ctx;
@@ -97,7 +97,10 @@ static int headers(const struct push_http_functions *lib, const struct push_requ
 
 	if (ret)
 		return ret;
-	/* curl would ask first whether it may send, and wait a second for an answer. */
+	/*
+	 * Without this, curl would first ask for permission to send, and wait a second for the
+	 * answer.
+	 */
 	ret = add_header(lib, list, "Expect", "", e);
 	if (!ret && a->tenant)
 		ret = add_header(lib, list, "X-Scope-OrgID", a->tenant, e);
@@ -180,7 +183,7 @@ static int no_answer(const struct push_http_functions *lib, CURL *c, CURLcode co
 {
 	long os = 0;
 
-	/* curl says that it could not connect, but not why. */
+	/* curl reports that it could not connect, but not why. */
 	if (code == CURLE_COULDNT_CONNECT)
 		lib->curl_easy_getinfo(c, CURLINFO_OS_ERRNO, &os);
 	return err_set(e, errno_of(code), "cannot push to %.160s: %s%s%s", url,

@@ -22,10 +22,10 @@ struct speedscope {
 	struct export_labels *labels;
 	struct export_tracks tracks;
 	struct export_out *o;
-	struct json_writer w; /* into o */
+	struct json_writer w; /* writes to o */
 	enum export_track_of track_of;
-	struct table comms; /* const char *; frames behind the labels */
-	uint32_t *comm_of;  /* of a task */
+	struct table comms; /* const char *; their frames come after the labels */
+	uint32_t *comm_of;  /* indexed by task */
 };
 
 static bool equal_pointer(const void *a, const void *b, const void *ctx)
@@ -34,7 +34,7 @@ static bool equal_pointer(const void *a, const void *b, const void *ctx)
 	return *(const char *const *)a == *(const char *const *)b;
 }
 
-/* A stackset's equal texts are one pointer. */
+/* Collects the threads' names. Equal texts of a stackset are one pointer. */
 static int find_comms(struct speedscope *x)
 {
 	int ret = 0;
@@ -66,7 +66,7 @@ static void put_frames(struct speedscope *x)
 		json_put_object(&x->w, NULL, "name", l->text, "file", l->dso);
 		export_out_flush(x->o);
 	}
-	/* Behind them the threads, which are the outermost frames of a vCPU's stacks. */
+	/* After the labels come the threads, which are the outermost frames of a vCPU's stacks. */
 	for (size_t i = 0; x->track_of == EXPORT_TRACK_OF_VCPU && i < x->comms.n; i++) {
 		const char *comm = ((const char *const *)x->comms.item)[i];
 
@@ -93,7 +93,7 @@ static void put_stack(struct speedscope *x, uint32_t stack)
 	export_out_flush(x->o);
 }
 
-/* The run of equal stacks that begins at sample i of a track; returns where it ends. */
+/* Returns the end of the run of equal stacks that begins at sample i of a track. */
 static size_t run_of(const struct speedscope *x, const struct export_track *t, size_t i,
 		     uint64_t *weight)
 {

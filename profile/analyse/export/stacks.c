@@ -19,9 +19,9 @@
 struct export_labels {
 	struct table label; /* struct export_label */
 	struct texts texts;
-	uint32_t *of_frame; /* the outer one */
-	uint32_t *inner;    /* for each frame, or NONE; NULL: never */
-	uint32_t *stack;    /* of the last export_stack_labels() */
+	uint32_t *of_frame; /* for each frame: its outer label */
+	uint32_t *inner;    /* for each frame: its inner label, or NONE; NULL: no frame has one */
+	uint32_t *stack;    /* result of the last export_stack_labels() */
 	size_t cap;
 };
 
@@ -30,7 +30,7 @@ static bool equal_label(const void *a, const void *b, const void *ctx)
 	const struct export_label *x = a, *y = b;
 
 	(void)ctx;
-	/* Texts are kept once. */
+	/* Texts are stored once. */
 	return x->text == y->text && x->dso == y->dso && x->kind == y->kind;
 }
 
@@ -58,7 +58,7 @@ static const char *last_part(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Returns what is shown of a function; the caller frees it. NULL: no memory. */
+/* Returns the text for a function, which the caller frees; NULL if out of memory. */
 static char *plain_text(const struct stackset_func *f)
 {
 	char *text;
@@ -70,7 +70,7 @@ static char *plain_text(const struct stackset_func *f)
 	return asprintf(&text, "[%s]", last_part(f->dso)) < 0 ? NULL : text;
 }
 
-/* Returns the text of f with the offset off; the caller frees it. NULL: no memory. */
+/* Returns the text for f with the offset off, which the caller frees; NULL if out of memory. */
 static char *offset_text(const struct stackset_func *f, uint64_t off)
 {
 	char *text;
@@ -213,7 +213,7 @@ struct export_node *export_node(struct export_tree *t, uint32_t i)
 
 /* -- tracks ------------------------------------------------------------------------------------ */
 
-/* What tells tracks apart, as nodes of a tree: the pid, below it the tid or the vCPU. */
+/* Stores the track of a sample as a node of a tree: the pid, below it the tid or the vCPU. */
 static int track_of(struct export_tree *keys, const struct stackset *s,
 		    const struct stackset_sample *sample, bool by_cpu, uint32_t *out)
 {
@@ -223,7 +223,7 @@ static int track_of(struct export_tree *keys, const struct stackset *s,
 	if (by_cpu)
 		return export_tree_add(keys, EXPORT_ROOT, sample->cpu, out);
 	ret = export_tree_add(keys, EXPORT_ROOT, task->pid, out);
-	/* pid 0 is as many threads as there are vCPUs. */
+	/* pid 0 is one thread for each vCPU. */
 	return ret ? ret : export_tree_add(keys, *out, task->pid ? task->tid : sample->cpu, out);
 }
 
@@ -266,7 +266,7 @@ int export_tracks_create(struct export_tracks *t, const struct stackset *s,
 	*t = (struct export_tracks){ 0 };
 	for (size_t i = 0; !ret && i < s->nsamples; i++)
 		ret = track_of(keys, s, &s->sample[i], by_cpu, &of[i]);
-	/* Nodes that no sample is of, the pids', go. */
+	/* Remove the pids' nodes, which have no samples. */
 	for (size_t i = 0; !ret && i < s->nsamples; i++)
 		export_node(keys, of[i])->samples = 1;
 	if (!ret) {

@@ -12,7 +12,7 @@ struct folded_input {
 	import_fn fn;
 	void *ctx;
 	struct import_stats *stats;
-	struct import_frame *frame; /* IMPORT_MAX_FRAMES */
+	struct import_frame *frame; /* array of IMPORT_MAX_FRAMES */
 };
 
 static bool is_digit(char c)
@@ -20,7 +20,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Cut " 12" or " 12.5" off the end of a line. False: it has no such end. */
+/* Cuts " 12" or " 12.5" off the end of a line. Returns false if it has no such end. */
 static bool take_count(const char *s, size_t *len, uint64_t *out)
 {
 	size_t end = *len, start, i;
@@ -47,7 +47,7 @@ static bool take_count(const char *s, size_t *len, uint64_t *out)
 	return start > 1;
 }
 
-/* "name_[k]" */
+/* Removes the mark of "name_[k]" and applies it. */
 static void take_mark(struct import_frame *f)
 {
 	const char *end = f->name.s + f->name.len;
@@ -61,7 +61,7 @@ static void take_mark(struct import_frame *f)
 	f->name.len -= 4;
 }
 
-/* "comm-12/34" */
+/* Parses "comm-12/34". */
 static void take_task(struct import_sample *s)
 {
 	const struct import_text *t = &s->comm;
@@ -91,7 +91,7 @@ static void take_task(struct import_sample *s)
 	s->comm.len = i - 1;
 }
 
-/* From the end of the line, so that what is too deep loses its outer frames. */
+/* Splits the line from its end, so that a stack that is too deep loses its outer frames. */
 static uint32_t take_frames(const struct folded_input *p, const char *s, size_t len)
 {
 	uint32_t n = 0;
@@ -112,7 +112,7 @@ static uint32_t take_frames(const struct folded_input *p, const char *s, size_t 
 	}
 }
 
-/* Takes the blank off a name that would begin a comment without it. */
+/* Removes the blank in front of a name that would otherwise begin a comment. */
 static struct import_text take_blank(struct import_text comm)
 {
 	size_t n = 0;
@@ -124,7 +124,7 @@ static struct import_text take_blank(struct import_text comm)
 		       : comm;
 }
 
-/* 1: not a stack. */
+/* Returns 1 if the line is not a stack, otherwise 0 or -errno. */
 static int take_line(const struct folded_input *p, const char *s, size_t len)
 {
 	struct import_sample out = { .frame = p->frame };

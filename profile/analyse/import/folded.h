@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * import_folded: the parser of folded stacks.
+ * import_folded: parser of folded stacks.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_IMPORT_FOLDED_H
 #define KVMPROF_PROFILE_ANALYSE_IMPORT_FOLDED_H
@@ -8,7 +8,8 @@
 #include "profile/analyse/import/parse.h"
 
 /*
- * Folded stacks, as FlameGraph's stackcollapse scripts write them.
+ * Parses folded stacks, as FlameGraph's stackcollapse scripts write them; arguments and result are
+ * described in parse.h.
  *
  *	line  = frame *( ";" frame ) SP count NL	outermost first
  *	count = digits [ "." digits ]			rounded
@@ -16,8 +17,8 @@
  *		"_[j]" (JIT) or "_[w]" (waker), one of which is taken off
  *	      / "#" any text NL				a comment
  *
- * IMPORT_FIRST_IS_COMM: the first frame is the task's name, as stackcollapse-perf.pl has it,
- * and may end in "-PID/TID". One that begins with "#" has a blank in front.
+ * IMPORT_FIRST_IS_COMM: the first frame is the task's name, as written by stackcollapse-perf.pl,
+ * and may end in "-PID/TID". A name that begins with "#" has a blank in front.
  */
 enum import_first { IMPORT_FIRST_IS_FRAME, IMPORT_FIRST_IS_COMM };
 int import_folded(struct import_text text, enum import_first first, import_fn fn, void *ctx,

@@ -18,40 +18,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest text that is copied, in bytes. symtab_add() cuts longer names and marks them. */
+/* Maximum bytes of a text that is copied. symtab_add() cuts longer names and marks them. */
 #define MAX_BYTES (SYMTAB_MAX_NAME + 8)
 
-/* Where things go. Text of kernel and modules lies where x86-64 has it. */
+/* Addresses that are given to functions. Text of kernel and modules is where x86-64 has it. */
 #define KERNEL_TEXT 0xffffffff81000000u
 #define KERNEL_TEXT_END 0xffffffffa0000000u
 #define MODULES 0xffffffffc0000000u
 #define MODULES_END 0xfffffffffe000000u
 #define NOWHERE_KERNEL 0xfffffe0000000000u /* kernel addresses without a name */
-#define USER_STEP 0x100000000u		   /* from DSO to DSO; the first is at one step */
-#define FILE_TEXT 0x1000u  /* offset and address in the file, of the first function */
-#define USER_LEAST 0x1000u /* addresses without a DSO are kept from here to USER_STEP, */
+#define USER_STEP 0x100000000u		   /* distance of DSOs; the first is at one step */
+#define FILE_TEXT 0x1000u /* offset and address of the first function in the file */
+/* addresses without a DSO are kept if they are from here to USER_STEP, ... */
+#define USER_LEAST 0x1000u
 #define NOWHERE_USER             \
 	((IMPORT_MAX_DSOS + 1) * \
-	 (uint64_t)USER_STEP) /* other addresses without a DSO begin behind all DSOs */
-#define USER_FREE (NOWHERE_USER + USER_STEP) /* and from here on */
-#define USER_END 0x800000000000u	     /* to here */
+	 (uint64_t)USER_STEP) /* other addresses without a DSO begin after all DSOs */
+#define USER_FREE (NOWHERE_USER + USER_STEP) /* ... or from here on */
+#define USER_END 0x800000000000u	     /* up to here */
 #define UNNAMED_GAP \
-	0x4000u /* no symbol without a size reaches so far beyond its page; perf lets it reach two */
+/* no symbol without a size reaches this far beyond its page; perf lets it reach two */
+0x4000u
 #define MODULE_GAP (2 * SYMTAB_MAX_GAP)
 #define MODULE_MOST 0x4000000u
-#define FENCE "[unknown]" /* the name of what is between the kernel's functions */
+#define FENCE "[unknown]" /* the name of gaps between the kernel's functions */
 
-#define NO_TIME_START 5000000000u /* perf takes small times for "none" */
+#define NO_TIME_START 5000000000u /* perf treats small times as missing */
 #define NO_TIME_STEP 1000000u
 
 #define NO_DSO UINT32_MAX
 
-enum place { PLACE_KERNEL, PLACE_MODULE, PLACE_USER };
+	enum place {
+		PLACE_KERNEL,
+		PLACE_MODULE,
+		PLACE_USER
+	};
 
 struct import_dso {
 	const char *name;
-	uint64_t base, len;   /* at run time */
-	uint64_t first, last; /* the places that the text says; last 0: none, or 0 */
+	uint64_t base, len;   /* run-time range */
+	uint64_t first, last; /* first and last place in the text; last 0: none, or 0 */
 	struct symtab *symbols;
 	uint8_t id[20];
 	bool kernel, has_unnamed;
@@ -59,12 +65,12 @@ struct import_dso {
 };
 
 struct import_func {
-	const char *name; /* NULL: known by its address */
-	uint64_t addr;	  /* if it is placed: where it begins in its DSO */
-	uint32_t dso;	  /* NO_DSO */
-	uint32_t told;	  /* bytes, as the text says; 0: it does not */
+	const char *name; /* NULL: identified by its address */
+	uint64_t addr;	  /* if it is placed: its start in its DSO */
+	uint32_t dso;	  /* index; NO_DSO: none */
+	uint32_t told;	  /* bytes, according to the text; 0: unknown */
 	uint32_t size;	  /* bytes; more than the largest offset seen */
-	uint64_t place;	  /* address given to it */
+	uint64_t place;	  /* address given to the function */
 	bool kernel, placed;
 };
 
@@ -88,7 +94,7 @@ struct text_sample {
 
 #define NO_EVENT UINT8_MAX /* one more than a profile may have */
 
-/* The set of DSOs that each process has mapped already. */
+/* The DSOs that each process has mapped already. */
 struct import_mapped {
 	uint32_t pid, dso;
 };
@@ -102,14 +108,14 @@ struct import {
 	struct text_sample *sample;
 	size_t nsamples, sample_cap;
 	uint64_t weight, cut, earliest_ns;
-	uint64_t moved; /* frames that can't be placed where they say */
+	uint64_t moved; /* frames that cannot have the place in the text */
 	uint32_t next_pid;
 	bool has_time;
-	const char *event[PROFILE_MAX_EVENTS]; /* names; "": the text does not say it */
-	uint64_t of_event[PROFILE_MAX_EVENTS]; /* samples */
+	const char *event[PROFILE_MAX_EVENTS]; /* names; "": not in the text */
+	uint64_t of_event[PROFILE_MAX_EVENTS]; /* number of samples */
 	uint64_t other;			       /* samples of NO_EVENT */
 	unsigned int nevents;
-	int chosen;	    /* the one event that is written; -1: all are */
+	int chosen;	    /* index of the only event that is written; -1: all events */
 	struct stack stack; /* the call chain of the sample that is being written */
 };
 
@@ -147,8 +153,8 @@ static bool equal_task(const void *a, const void *b, const void *ctx)
 }
 
 /*
- * Returns a copy of a text, decoded if `coded`, as utf8_clean() makes it, of at most `max` characters and MAX_BYTES bytes;
- * NULL: no memory.
+ * Returns a copy of a text, decoded if `coded`, in the form of utf8_clean(), of at most `max`
+ * characters and MAX_BYTES bytes; NULL if out of memory.
  */
 static const char *import_keep(struct import *i, struct import_text t, size_t max, bool coded)
 {
@@ -169,7 +175,10 @@ static const char *import_keep(struct import *i, struct import_text t, size_t ma
 	return texts_add(&i->texts, copy);
 }
 
-/* "[ext4]", "/lib/modules/x/virtio-net.ko.xz", "module": as kallsyms has it, without brackets. */
+/*
+ * Returns the module's name in "[ext4]", "/lib/modules/x/virtio-net.ko.xz" or "module", as kallsyms
+ * has it, without brackets.
+ */
 static struct import_text module_text(struct import_text t)
 {
 	const char *slash = memrchr(t.s, '/', t.len), *end;
@@ -184,7 +193,7 @@ static struct import_text module_text(struct import_text t)
 	return t;
 }
 
-/* Returns a name that a module may have, as perf puts it in brackets; NULL: no memory. */
+/* Returns a name that a module may have, in perf's brackets; NULL if out of memory. */
 static const char *keep_module(struct import *i, struct import_text t, bool coded)
 {
 	char raw[3 * PROFILE_MODULE_NAME], name[PROFILE_MODULE_NAME];
@@ -213,7 +222,7 @@ static int dso_of(struct import *i, const struct import_frame *f, bool kernel, u
 	bool fresh;
 
 	*out = NO_DSO;
-	/* A mark of folded text, not the name of a module. */
+	/* This is a mark of folded text, not the name of a module. */
 	if (kernel && import_equals(t, IMPORT_JIT_DSO))
 		t = (struct import_text){ 0 };
 	if (is_unknown(t) && !f->name.len)
@@ -239,8 +248,8 @@ static int dso_of(struct import *i, const struct import_frame *f, bool kernel, u
 }
 
 /*
- * Returns whether a frame may lie in its DSO where it says: there is room for so much of each. Places in code without a file are
- * addresses, so what counts of programs is how far they are apart.
+ * Returns true if the frame can have its place in its DSO: the address range of each DSO is
+ * limited. Places in code without a file are addresses, so for programs their distance counts.
  */
 static bool in_reach(struct import *i, uint32_t dso, const struct import_frame *f)
 {
@@ -315,13 +324,16 @@ static int task_of(struct import *i, const struct import_sample *s, uint32_t *ou
 		      &like, out, &fresh) < 0)
 		return -ENOMEM;
 	t = (struct task *)i->task.item + *out;
-	/* Those without a number: one for each name. The idle task is 0. */
+	/* A task without a number gets one for each name. The idle task is 0. */
 	if (fresh && !s->has_task)
 		t->pid = t->tid = !strncmp(like.comm, "swapper", 7) ? 0 : i->next_pid++;
 	return 0;
 }
 
-/* Returns the index of the sample's event in *out. A sample without one has the first event of the text. */
+/*
+ * Stores the index of the sample's event in *out. A sample without one has the first event of the
+ * text.
+ */
 static int event_of(struct import *i, struct import_text name, uint8_t *out)
 {
 	const char *text = name.len ? import_keep(i, name, 60, false) : "";
@@ -411,7 +423,7 @@ const char *import_error(int ret)
 
 /* -- places --------------------------------------------------------------------------------- */
 
-/* Returns whether nothing is placed at the function's own address. */
+/* Returns true if no function is placed at the function's own address. */
 static bool is_free(const struct import_func *f)
 {
 	if (f->kernel)
@@ -420,31 +432,34 @@ static bool is_free(const struct import_func *f)
 	       (f->addr < USER_STEP || f->addr >= USER_FREE);
 }
 
-/* Gives a function without a place of its own room in its DSO, or where nothing is. */
+/* Gives a function that has no place in the text a place in its DSO, or a free one. */
 static void place_anywhere(struct import_func *f, struct import_dso *d, uint64_t nowhere[2])
 {
-	/* Addresses without a DSO stay what they are, where nothing else is. */
+	/* Addresses without a DSO are kept if they are free. */
 	if (!d && is_free(f)) {
 		f->place = f->addr;
 	} else if (!d) {
 		f->place = nowhere[f->kernel];
 		nowhere[f->kernel] += 16;
 	} else {
-		/* Behind those that the text places. */
+		/* After the functions placed by the text. */
 		if (d->last && d->len < d->last + IMPORT_MAX_OFFSET)
 			d->len = d->last + IMPORT_MAX_OFFSET;
-		f->place = d->len; /* from the DSO's start */
+		f->place = d->len; /* counted from the DSO's start */
 		d->len += f->size;
 	}
 }
 
-/* Returns where the mapping of a program's file begins in it. */
+/* Returns the file offset at which the mapping of a program begins. */
 static uint64_t dso_start(const struct import_dso *d)
 {
 	return d->first & ~4095ull;
 }
 
-/* Places functions in their DSOs. In the kernel, unnamed ones are far behind the last name, which would be theirs, too. */
+/*
+ * Places functions in their DSOs. In the kernel, unnamed ones are placed far after the last name,
+ * which would include them otherwise.
+ */
 static int place_functions(struct import *i, struct err *e)
 {
 	uint64_t nowhere[2] = { NOWHERE_USER, NOWHERE_KERNEL };
@@ -482,7 +497,7 @@ static int place_dsos(struct import *i, struct err *e)
 	for (uint32_t k = 0; k < i->dso.n; k++) {
 		struct import_dso *d = dso_at(i, k);
 
-		/* With room for the fence behind the last function. */
+		/* Includes the fence after the last function. */
 		d->len = (d->len + 4096) & ~4095ull;
 		if (d->place == PLACE_USER) {
 			d->base = (k + 1) * (uint64_t)USER_STEP - dso_start(d);
@@ -503,12 +518,12 @@ static int place_dsos(struct import *i, struct err *e)
 	return 0;
 }
 
-/* A function of the kernel, at run time. */
+/* The run-time range of a function of the kernel. */
 struct import_span {
 	uint64_t start, end;
 };
 
-/* qsort order. */
+/* qsort order: by start. */
 static int compare_spans(const void *a, const void *b)
 {
 	const struct import_span *x = a, *y = b;
@@ -516,7 +531,7 @@ static int compare_spans(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Returns how many of the sorted functions begin at `at` or before. */
+/* Returns how many of the sorted functions begin at or before `at`. */
 static size_t count_up_to(const struct import_span *span, size_t n, uint64_t at)
 {
 	size_t low = 0, high = n;
@@ -532,7 +547,7 @@ static size_t count_up_to(const struct import_span *span, size_t n, uint64_t at)
 	return low;
 }
 
-/* Stores the named functions of the kernel by address. Returns how many. */
+/* Stores the named functions of the kernel sorted by address. Returns their number. */
 static size_t list_spans(const struct import *i, struct import_span *span)
 {
 	const struct import_func *f = i->func.item;
@@ -548,7 +563,10 @@ static size_t list_spans(const struct import *i, struct import_span *span)
 	return n;
 }
 
-/* Returns whether a symbol without a size at the end of the function before `at` would reach to it. See symtab.h. */
+/*
+ * Returns true if a symbol without a size at the end of the function before `at` would reach `at`.
+ * See symtab.h.
+ */
 static bool is_reached(const struct import_span *span, size_t n, uint64_t at)
 {
 	size_t behind = count_up_to(span, n, at);
@@ -559,8 +577,9 @@ static bool is_reached(const struct import_span *span, size_t n, uint64_t at)
 }
 
 /*
- * Ends the kernel's functions where they end: kallsyms has no sizes, so a name is placed behind a function that no other one
- * follows at once, and at what is unnamed and would get that name. Returns 0, -ENOMEM or -E2BIG.
+ * Marks the ends of the kernel's functions: kallsyms has no sizes, so a fence symbol is placed
+ * after a function that no other one follows at once, and at unnamed code that would get that name.
+ * Returns 0, -ENOMEM or -E2BIG.
  */
 static int fence_functions(struct import *i)
 {
@@ -588,7 +607,7 @@ static int fence_functions(struct import *i)
 	return ret;
 }
 
-/* Symbols of user DSOs have the file's addresses, others those of run time. */
+/* Symbols of user DSOs have addresses in the file, others run-time addresses. */
 static int name_functions(struct import *i, struct err *e)
 {
 	struct import_func *f = i->func.item;
@@ -626,7 +645,10 @@ static int make_elf(struct import_dso *d, struct buf *out, struct err *e)
 	return elfsynth_write(out, u, d->id, sizeof(d->id), d->symbols, e);
 }
 
-/* Equal names at equal places have one identity, so that the cache is not filled by copies. */
+/*
+ * Derives the build id from the names and places, so that repeated imports do not fill the cache
+ * with copies.
+ */
 static int identify(struct import_dso *d, struct err *e)
 {
 	struct buf text;
@@ -714,7 +736,7 @@ static int map_dso(struct import *i, struct sink *sink, uint32_t pid, uint32_t d
 	return ret;
 }
 
-/* Names and mappings that a sample needs and that were not told yet. */
+/* Reports the names and mappings that a sample needs and that were not reported before. */
 static int tell_task(struct import *i, struct sink *sink, const struct text_sample *s,
 		     uint64_t time_ns, const char **told, struct err *e)
 {
@@ -722,7 +744,7 @@ static int tell_task(struct import *i, struct sink *sink, const struct text_samp
 	const struct import_func *func = i->func.item;
 	int ret = 0;
 
-	/* Threads of one number follow each other in the text as they did in time. */
+	/* Threads with the same number follow each other in the text, as in time. */
 	if (told[s->task] != t->comm) {
 		const struct task *all = i->task.item;
 
@@ -769,12 +791,12 @@ static int write_sample(struct import *i, struct sink *sink, const struct text_s
 		stack->exact[k] = 1;
 		stack->quality[k] = FRAME_REGS;
 	}
-	/* As in files of perf: what the idle task does counts as idle. */
+	/* As in files of perf: everything the idle task does counts as idle. */
 	out.mode = !t->pid && s->n_kernel ? SAMPLE_IDLE : s->n_kernel ? SAMPLE_KERNEL : SAMPLE_USER;
 	return sink->ops->sample(sink, &out, e);
 }
 
-/* qsort order: by time, then by the place in the text. */
+/* qsort order: by time, then by position in the text. */
 static int by_time(const void *a, const void *b)
 {
 	const struct text_sample *x = a, *y = b;
@@ -784,7 +806,7 @@ static int by_time(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Fills in the events of *facts and of *info. See import_write(). */
+/* Sets the events of *facts and of *info. See import_write(). */
 static int choose_events(struct import *i, struct profile_info *info, struct import_facts *facts,
 			 struct err *e)
 {
@@ -823,7 +845,7 @@ static int write_samples(struct import *i, struct sink *sink, struct import_fact
 	uint64_t time_ns = i->earliest_ns;
 	int ret = told ? 0 : err_nomem(e);
 
-	/* A text may hold several captures, the later one first. */
+	/* A text may contain several captures, not in order of time. */
 	if (i->has_time)
 		qsort(i->sample, i->nsamples, sizeof(*i->sample), by_time);
 	for (size_t k = 0; k < i->nsamples && !ret; k++) {

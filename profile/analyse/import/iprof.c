@@ -19,9 +19,9 @@ struct iprof_symbols {
 };
 
 struct import_iprof {
-	struct iprof_symbols kernel; /* by image, then start */
-	struct iprof_symbols own;    /* those of the file that is read, by start */
-	struct import_text image;    /* the image name in that file's name */
+	struct iprof_symbols kernel; /* sorted by image, then start */
+	struct iprof_symbols own;    /* those of the present file, sorted by start */
+	struct import_text image;    /* the image in that file's name */
 	bool in_kernel;
 	struct import_sample sample;
 	struct import_frame frame;
@@ -29,7 +29,7 @@ struct import_iprof {
 
 /* -- words --------------------------------------------------------------------------------- */
 
-/* Cuts the first line off the text. */
+/* Removes and returns the first line of the text. */
 static struct import_text take_line(struct import_text *text)
 {
 	const char *nl = memchr(text->s, '\n', text->len);
@@ -42,7 +42,7 @@ static struct import_text take_line(struct import_text *text)
 	return line;
 }
 
-/* Cuts "0x12 " off the front, or "0x12" that is all. */
+/* Cuts "0x12 " off the front, or "0x12" if that is all. */
 static bool take_hex(struct import_text *t, uint64_t *out)
 {
 	const char *blank = memchr(t->s, ' ', t->len);
@@ -75,7 +75,7 @@ static int compare_symbols(const void *a, const void *b)
 	return image ? image : x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* qsort order: the same, and as in the text. */
+/* qsort order: by image and start, then by position in the text. */
 static int compare_lines(const void *a, const void *b)
 {
 	const struct iprof_symbol *x = a, *y = b;
@@ -98,7 +98,7 @@ static void sort_symbols(struct iprof_symbols *s)
 		qsort(s->at, s->n, sizeof(*s->at), compare_lines);
 }
 
-/* Returns the last symbol of the image that begins at `offset` or before; NULL: none. */
+/* Returns the last symbol of the image that begins at or before `offset`; NULL: none. */
 static const struct iprof_symbol *find_symbol(const struct iprof_symbols *s,
 					      struct import_text image, uint64_t offset)
 {
@@ -116,7 +116,7 @@ static const struct iprof_symbol *find_symbol(const struct iprof_symbols *s,
 	return low && !compare_texts(s->at[low - 1].image, image) ? &s->at[low - 1] : NULL;
 }
 
-/* Returns whether the line is one of kernel.syms. */
+/* Parses a line of kernel.syms. Returns false for any other line. */
 static bool parse_symbol(struct import_text line, struct iprof_symbol *s)
 {
 	const char *blank;
@@ -167,8 +167,8 @@ void import_iprof_destroy(struct import_iprof *p)
 /* -- files --------------------------------------------------------------------------------- */
 
 /*
- * Parses the file's name, as in "NAME-0123456789abcdef.prof": NAME becomes the image, and the image's id is left out. The file
- * of one process has "-PID" in front of the dot, which becomes the task.
+ * Parses the file's name, e.g. "NAME-0123456789abcdef.prof": NAME becomes the image, the image's id
+ * is ignored. The file of one process has "-PID" before the dot, which becomes the task.
  */
 static void take_name(struct import_iprof *p, const char *file)
 {
@@ -198,7 +198,7 @@ static void take_name(struct import_iprof *p, const char *file)
 		p->image.len = (size_t)(dash - t.s);
 }
 
-/* Takes what a line of the header says. */
+/* Applies a line of the header. */
 static int take_key(struct import_iprof *p, struct import_text line)
 {
 	const char *colon = memmem(line.s, line.len, ": ", 2);

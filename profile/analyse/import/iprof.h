@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * import_iprof: the parser of counts by image and offset, as `kvmprof export --format iprof` writes them.
+ * import_iprof: parser of counts by image and offset, as `kvmprof export --format iprof` writes
+ * them.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_IMPORT_IPROF_H
 #define KVMPROF_PROFILE_ANALYSE_IMPORT_IPROF_H
@@ -23,12 +24,19 @@
 
 struct import_iprof;
 
-/* Creates a parser. The text of kernel.syms, which may be empty, must outlive it. *ignored: lines of it that have another form. */
+/*
+ * Creates a parser; the caller frees it with import_iprof_destroy(). symbols is the text of
+ * kernel.syms, which may be empty and must outlive the parser. *ignored becomes the number of its
+ * lines that have another form. Returns 0 or -ENOMEM.
+ */
 int import_iprof_create(struct import_iprof **out, struct import_text symbols, uint64_t *ignored,
 			struct err *e);
 void import_iprof_destroy(struct import_iprof *p);
 
-/* Adds to *stats. `file`: the file's name without its directory. Returns 0, -ENOMEM, or the failure of fn. */
+/*
+ * Parses one file, whose name without its directory is `file`, and adds to *stats. Returns 0,
+ * -ENOMEM, or the error of fn.
+ */
 int import_iprof(struct import_iprof *p, const char *file, struct import_text text, import_fn fn,
 		 void *ctx, struct import_stats *stats);
 

@@ -14,13 +14,13 @@ struct kp_input {
 	void *ctx;
 	struct import_stats *stats;
 	bool begun; /* the first '!' was read */
-	bool coded; /* the first line says that names are */
+	bool coded; /* the first line has the mark of coded.h */
 	bool counted;
 	struct import_sample sample;
-	struct import_frame *frame; /* IMPORT_MAX_FRAMES */
+	struct import_frame *frame; /* array of IMPORT_MAX_FRAMES */
 };
 
-/* Takes "0x12" off the front. Returns false if the text does not begin so, or has more than 16 digits. */
+/* Cuts "0x12" off the front. Returns false for another beginning or more than 16 digits. */
 static bool take_hex(struct import_text *t, uint64_t *out)
 {
 	size_t n = 2;
@@ -77,7 +77,9 @@ static void take_offset(struct import_text *t, uint64_t *off, uint64_t *size)
 	}
 }
 
-/* Returns whether our own text has this name in place of none. */
+/*
+ * Returns true if the name is the address that `kvmprof export` writes for a frame without a name.
+ */
 static bool is_address(struct import_text t, const struct import_frame *f)
 {
 	uint64_t v;
@@ -116,7 +118,7 @@ static bool parse_frame(const struct kp_input *p, struct import_text t, struct i
 	return t.len || f->addr;
 }
 
-/* Returns whether the line is a count. */
+/* Parses a count. Returns false for any other line. */
 static bool take_count(struct kp_input *p, struct import_text t)
 {
 	p->counted = import_decimal(t, IMPORT_MAX_WEIGHT, &p->sample.weight);

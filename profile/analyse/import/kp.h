@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * import_kp: the parser of stacks between '!', as SystemTap and DTrace scripts print them.
+ * import_kp: parser of stacks between '!', as SystemTap and DTrace scripts print them.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_IMPORT_KP_H
 #define KVMPROF_PROFILE_ANALYSE_IMPORT_KP_H
@@ -8,7 +8,8 @@
 #include "profile/analyse/import/parse.h"
 
 /*
- * Parses the text that `kvmprof export --format kp` writes and that SystemTap and DTrace scripts print.
+ * Parses the text that `kvmprof export --format kp` writes and that SystemTap and DTrace scripts
+ * print; arguments and result are described in parse.h.
  *
  *	text   = *line 1*( "!" NL *frame [ count ] ) [ "!" ]	innermost first; lines before the first "!" are skipped
  *	frame  = [ "0x" addr " : " ] name [ "+0x" off [ "/0x" size ] ] [ " [" module "]" ]	SystemTap
@@ -16,9 +17,9 @@
  *	       | "0x" addr	without a name
  *	count  = digits; 1 if there is none
  *
- * If the first line says so, names and modules are coded (coded.h).
- * A frame is the kernel's if its module is "kernel", or its address lies in the upper half, or it is DTrace's "unix" or
- * "genunix".
+ * If the first line has the mark of coded.h, names and modules are encoded. A frame is the kernel's
+ * if its module is "kernel", or its address is in the upper half, or its module is DTrace's "unix"
+ * or "genunix".
  */
 int import_kp(struct import_text text, import_fn fn, void *ctx, struct import_stats *stats,
 	      struct err *e);

@@ -13,9 +13,9 @@ struct script_script {
 	void *ctx;
 	struct import_stats *stats;
 	bool open;   /* a head was read */
-	bool broken; /* its period is more than IMPORT_MAX_PERIOD */
+	bool broken; /* its period exceeds IMPORT_MAX_PERIOD */
 	struct import_sample sample;
-	struct import_frame *frame; /* IMPORT_MAX_FRAMES */
+	struct import_frame *frame; /* array of IMPORT_MAX_FRAMES */
 };
 
 static bool is_digit(char c)
@@ -25,7 +25,7 @@ static bool is_digit(char c)
 
 /* -- frames ------------------------------------------------------------------------------ */
 
-/* Returns whether the bytes before `end` are "+0x12". */
+/* Returns true if the bytes before `end` are "+0x12". */
 static bool ends_in_offset(struct import_text t, size_t end)
 {
 	size_t i = end;
@@ -36,8 +36,9 @@ static bool ends_in_offset(struct import_text t, size_t end)
 }
 
 /*
- * Returns where the DSO's '(' is, 0 if there is none. It is the last one behind an offset or behind "[unknown]"; else
- * the one that the ')' at the end belongs to; else the last one. A path may have brackets, as "(/x/y (deleted))" has.
+ * Returns the position of the DSO's '(', or 0. It is the last one after an offset or after
+ * "[unknown]"; otherwise the one that matches the ')' at the end; otherwise the last one. A path
+ * may contain brackets, as in "(/x/y (deleted))".
  */
 static size_t find_dso(struct import_text t)
 {
@@ -61,7 +62,7 @@ static size_t find_dso(struct import_text t)
 	return closing ? closing : last;
 }
 
-/* Cut " (dso)" off the end. */
+/* Cuts " (dso)" off the end. */
 static struct import_text take_dso(struct import_text *t)
 {
 	struct import_text dso = { 0 };
@@ -74,7 +75,7 @@ static struct import_text take_dso(struct import_text *t)
 	return dso;
 }
 
-/* Cut "+0x12" off the end. */
+/* Cuts "+0x12" off the end. */
 static uint64_t take_offset(struct import_text *t)
 {
 	uint64_t off;
@@ -106,13 +107,13 @@ static bool parse_frame(struct import_text t, struct import_frame *f)
 	*f = (struct import_frame){ 0 };
 	if (!import_hexadecimal((struct import_text){ t.s, n }, &f->addr))
 		return false;
-	/* One blank: a name may begin with another one. */
+	/* Skip one blank only: a name may begin with another one. */
 	n += n < t.len;
 	t = (struct import_text){ t.s + n, t.len - n };
 	f->dso = take_dso(&t);
 	n = t.len;
 	f->off = take_offset(&t);
-	/* A function may be called so, too, and has an offset then. */
+	/* A function may have this name, too, and then has an offset. */
 	if (t.len < n || !import_equals(t, "[unknown]"))
 		f->name = t;
 	f->kernel = is_kernel(f->dso, f->addr);
@@ -149,7 +150,7 @@ static unsigned int script_split(struct import_text t, struct import_text word[I
 	return n;
 }
 
-/* "12.345678:" */
+/* Parses "12.345678:". */
 static bool parse_time(struct import_text t, uint64_t *out)
 {
 	const char *dot = memchr(t.s, '.', t.len);
@@ -169,7 +170,7 @@ static bool parse_time(struct import_text t, uint64_t *out)
 	return true;
 }
 
-/* A number, or -1: perf's name for a task that it does not know. */
+/* Parses a number, or -1, which perf prints for an unknown task. */
 static bool task_number(struct import_text t, uint64_t *out)
 {
 	if (t.len == 2 && !memcmp(t.s, "-1", 2)) {
@@ -179,7 +180,7 @@ static bool task_number(struct import_text t, uint64_t *out)
 	return import_decimal(t, UINT32_MAX, out);
 }
 
-/* "12" or "12/34" */
+/* Parses "12" or "12/34". */
 static bool parse_task(struct import_text t, struct import_sample *s)
 {
 	const char *slash = memchr(t.s, '/', t.len);
@@ -207,7 +208,7 @@ static bool parse_cpu(struct import_text t, struct import_sample *s)
 	return true;
 }
 
-/* Returns whether the word is a period. Broken counters have given numbers of 20 digits. */
+/* Returns true if the word is a period. Broken counters have given numbers of 20 digits. */
 static bool take_period(struct script_script *p, struct import_text t)
 {
 	size_t digits = 0;
@@ -223,7 +224,10 @@ static bool take_period(struct script_script *p, struct import_text t)
 	return true;
 }
 
-/* Returns how many words are the event's name: one with a ':', or all if the last of them has it. */
+/*
+ * Returns the number of words of the event's name: one with a ':', or all if the last of them has
+ * it.
+ */
 static unsigned int take_event(struct script_script *p, const struct import_text *word,
 			       unsigned int n)
 {
@@ -239,7 +243,7 @@ static unsigned int take_event(struct script_script *p, const struct import_text
 	return (unsigned int)(last - word) + 1;
 }
 
-/* What stands behind the time: period, event, and of samples without a chain the ip. */
+/* Parses the words after the time: period, event, and for samples without a chain the ip. */
 static void parse_rest(struct script_script *p, struct import_text line,
 		       const struct import_text *word, unsigned int n)
 {
@@ -255,7 +259,10 @@ static void parse_rest(struct script_script *p, struct import_text line,
 		add_frame(p, &f);
 }
 
-/* Returns whether words[i] is the time of a sample, and what stands before it. *task: the word of the task. */
+/*
+ * Parses the time of a sample at words[i] and the words before it. Returns false if it is not one.
+ * *task becomes the index of the task's word.
+ */
 static bool parse_place(const struct import_text *word, unsigned int i, struct import_sample *s,
 			unsigned int *task)
 {
@@ -267,7 +274,7 @@ static bool parse_place(const struct import_text *word, unsigned int i, struct i
 	return *task && parse_task(word[*task], s);
 }
 
-/* Returns whether the text fits into a task's name, of at most 15 characters. */
+/* Returns true if the text fits a task's name, of at most 15 characters. */
 static bool fits_comm(struct import_text t)
 {
 	size_t n = 0;
@@ -279,13 +286,14 @@ static bool fits_comm(struct import_text t)
 
 struct script_head {
 	struct import_text word[IMPORT_MAX_TOKENS];
-	unsigned int n, at; /* words; the one that is the time */
+	unsigned int n, at; /* number of words; index of the time */
 	struct import_sample sample;
 };
 
 /*
- * Finds the time of a sample: a word that has a task before it. Returns false for a line without one, which is no head. A task's
- * name may look like that, too, so the last such word is taken that leaves a possible name before it; else the first.
+ * Finds the time of a sample: a word after that of a task. Returns false for a line without one,
+ * which is not a head. A task's name may look like a time, too: the last such word is used that
+ * leaves a possible name before it, otherwise the first.
  */
 static bool find_head(struct script_head *head, struct import_text line)
 {
@@ -310,7 +318,7 @@ static bool find_head(struct script_head *head, struct import_text line)
 	return at > 0;
 }
 
-/* Begins a sample, whose frames follow. */
+/* Begins a sample; its frames follow. */
 static void take_head(struct script_script *p, struct import_text line,
 		      const struct script_head *head)
 {
@@ -346,7 +354,7 @@ static int finish_sample(struct script_script *p)
 	return p->fn(p->ctx, s);
 }
 
-/* "  file.c:12", which `perf script -F +srcline` puts below a frame. */
+/* Returns true for " file.c:12", which `perf script -F +srcline` prints below a frame. */
 static bool is_source_line(struct import_text t)
 {
 	size_t i = t.len;
@@ -366,7 +374,7 @@ static int take_line(struct script_script *p, struct import_text line, bool *und
 	*understood = true;
 	if (!t.len)
 		return finish_sample(p);
-	/* A comment, unless it is the name of a task that begins so. */
+	/* Skip a comment, unless it is the name of a task that begins so. */
 	if (line.s[0] == '#' && !find_head(&head, line))
 		return 0;
 	if (import_is_blank(line.s[0]) && p->open && parse_frame(t, &f)) {

@@ -44,7 +44,7 @@ struct frametree_node {
 	uint32_t parent, child, next;	  /* indexes of nodes; FRAMETREE_NONE at the end */
 	uint32_t depth;			  /* 0 for the root */
 	uint64_t weight[FRAMETREE_SLOTS]; /* including all descendants */
-	/* of the first slot: own weight, samples, and weight while halted */
+	/* in the first slot: own weight, samples, and weight while halted */
 	uint64_t self, samples, idle;
 };
 

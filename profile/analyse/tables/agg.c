@@ -13,37 +13,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One distinct stack: the first sample that had it, and the sums. */
+/* One distinct stack with the sums of its samples. */
 struct stack_sum {
 	struct chain chain;
 	uint64_t weight, samples;
-	double squares; /* of the samples' weights */
-	/* Of what no key needs: 0. */
+	double squares; /* sum of the samples' squared weights */
+	/* 0 for facts that no key needs. */
 	uint32_t comm, pid, tid, cpu;
 	uint64_t code_page, data_page;
 };
 
 /*
- * So many different stacks are held at the most; then the older half of them is added up.
- * The younger wait for mappings that are told after their samples.
+ * Maximum number of distinct stacks stored; beyond it the older half is added up. The younger ones
+ * wait for mappings that are reported after their samples.
  */
 #define MAX_STACKS (1u << 20)
 
 struct agg_private {
 	struct agg_config config;
 	unsigned int need;	/* enum agg_need of all keys */
-	bool filtered;		/* samples have to pass something */
-	struct tasks_seen seen; /* with config.comm */
+	bool filtered;		/* some filter applies to samples */
+	struct tasks_seen seen; /* used with config.comm */
 	struct names *names;
 	struct tasks *tasks;
-	struct texts lines;  /* of rows */
+	struct texts lines;  /* texts of rows */
 	struct table stacks; /* struct stack_sum, by age */
-	uint64_t stamp;	     /* of the stack that was added up last */
+	uint64_t stamp;	     /* number of the stack that was added up last */
 	struct table rows;   /* struct agg_row */
 	bool need_funcs;
 	struct table funcs;	    /* struct agg_func */
-	struct agg_stack *kept;	    /* of all stacks, with keep_stacks */
-	uint32_t *func_of, *row_of; /* of their frames */
+	struct agg_stack *kept;	    /* all stacks, with keep_stacks */
+	uint32_t *func_of, *row_of; /* one entry for each of their frames */
 	size_t nframes, func_cap, row_cap;
 };
 
@@ -152,7 +152,7 @@ static bool equal_row(const void *a, const void *b, const void *ctx)
 		       c->nkeys * sizeof(struct agg_value));
 }
 
-/* A function is known by its symbol, code without one by DSO and address. */
+/* A function is identified by its symbol, code without one by DSO and address. */
 static bool equal_func(const void *a, const void *b, const void *ctx)
 {
 	const struct agg_func *x = a, *y = b;
@@ -205,7 +205,7 @@ void agg_destroy(struct agg *a)
 
 /* -- naming ------------------------------------------------------------------------------ */
 
-/* The row of the group that f belongs to. It stays where it is until the next one is found. */
+/* Finds the row of f's group, or adds it. The pointer is valid until the next call. */
 static int find_row(struct agg_private *v, const struct agg_frame *f, struct agg_row **out)
 {
 	struct agg_row like = { .frame = *f, .id = (uint32_t)v->rows.n };
@@ -227,8 +227,8 @@ static int find_row(struct agg_private *v, const struct agg_frame *f, struct agg
 }
 
 /*
- * Of the instruction itself, where calls were inlined: the frame's own line is that of
- * the innermost call. Kernel frames only, as srcline has the kernel's.
+ * Stores the line of the instruction itself; where calls were inlined, the frame's own line is that
+ * of the innermost call. Kernel frames only, because srcline has only the kernel's lines.
  */
 static int line_of(struct agg_private *v, const struct name *name, uint64_t addr, const char **out)
 {
@@ -259,7 +259,10 @@ static int keep_frame(struct agg_private *v, uint32_t func, uint32_t row)
 	return 0;
 }
 
-/* Returns whether the expression, unless it is NULL, matches the name that is shown or another one of this function. */
+/*
+ * Returns true if the expression (unless it is NULL) matches the displayed name or another name of
+ * this function.
+ */
 static bool matches(const struct agg_config *c, const regex_t *regex, const char *shown,
 		    const struct agg_frame *f)
 {
@@ -272,7 +275,7 @@ static bool matches(const struct agg_config *c, const regex_t *regex, const char
 	return found;
 }
 
-/* The number of the function at f; the expressions are asked once for each. */
+/* Stores the number of the function at f; the expressions are evaluated once for each. */
 static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t *out)
 {
 	const struct agg_func like = { .symbol = f->symbol, .dso = f->dso, .addr = f->addr };
@@ -303,7 +306,7 @@ static const struct agg_func *func_at(const struct agg_private *v, uint32_t func
 	return (const struct agg_func *)v->funcs.item + func;
 }
 
-/* The frames of a stack that count, with their names. */
+/* A walk over the frames of a stack that count, with their names. */
 struct stack_walk {
 	struct agg_private *v;
 	const struct stack_sum *s;
@@ -312,7 +315,7 @@ struct stack_walk {
 	struct perfdata_frame f;
 	struct name name;
 	struct agg_frame frame;
-	uint32_t func; /* when functions are needed */
+	uint32_t func; /* set if functions are needed */
 };
 
 static void stack_begin(struct stack_walk *w, struct agg_private *v, const struct stack_sum *s)
@@ -339,7 +342,7 @@ static enum agg_mode mode_of(const struct chain *c, const struct perfdata_frame 
 	return c->idle ? AGG_IDLE : f->kernel ? AGG_KERNEL : AGG_USER;
 }
 
-/* 1: there is a frame; 0: there are no more; -ENOMEM. */
+/* Returns 1 for a frame, 0 at the end, or -ENOMEM. */
 static int stack_next(struct stack_walk *w)
 {
 	const struct agg_config *c = &w->v->config;
@@ -350,7 +353,7 @@ static int stack_next(struct stack_walk *w)
 		return 0;
 	addr = names_lookup_frame(w->v->names, w->s->chain.view, &w->f, c->exact, &w->name);
 	w->frame.symbol = name->symbol;
-	/* As perf has it: code without a name is known by its place in its file. */
+	/* As in perf, code without a name is identified by its place in its file. */
 	w->frame.addr = !name->symbol && name->program != NAMES_NONE ? addr + name->to_file : addr;
 	w->frame.dso = name->dso;
 	w->frame.mode = mode_of(&w->s->chain, &w->f);
@@ -359,7 +362,7 @@ static int stack_next(struct stack_walk *w)
 	return 1;
 }
 
-/* 1: config.parent is in the stack. */
+/* Returns 1 if config.parent matches a function of the stack, 0 if not, or -ENOMEM. */
 static int has_parent(struct agg_private *v, const struct stack_sum *s)
 {
 	struct stack_walk w;
@@ -433,7 +436,7 @@ static int add_stack(struct agg *a, const struct stack_sum *s, uint64_t stamp)
 	return got;
 }
 
-/* Stacks [0, n), which are not looked at again. */
+/* Adds up the stacks [0, n), which are not needed again. */
 static int add_first(struct agg *a, size_t n, struct err *e)
 {
 	struct agg_private *v = a->priv;

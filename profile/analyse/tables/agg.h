@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * agg: weight by symbol, DSO, task and whatever else a key names.
+ * agg: sums of weight by symbol, DSO, task and other keys.
  *
- * Equal stacks are counted together as they come (one hash of the raw chain for
- * each sample); names are looked up once for each distinct stack, at the end or when very
- * many are held.
- * A row is one combination of the keys' values. self: it was innermost.
- * children: it was anywhere in the stack, counted once however often it occurs
- * (recursion).
+ * Equal stacks are counted together as they arrive (one hash of the raw chain for each sample);
+ * names are looked up once for each distinct stack, at the end or when very many are stored. A row
+ * is one combination of the keys' values. self: the row's frame was innermost. children: it was
+ * anywhere in the stack, counted once even if it occurs several times (recursion).
+ *
+ * Functions with e return 0 or -errno. Not thread-safe: the caller serialises calls on one object.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_TABLES_AGG_H
 #define KVMPROF_PROFILE_ANALYSE_TABLES_AGG_H
@@ -28,7 +28,7 @@ struct agg_range {
 	uint32_t from, to;
 };
 
-/* Lists of what to count; empty ones let all through. */
+/* Lists of accepted values; an empty list accepts all. */
 struct agg_numbers {
 	struct agg_range range[AGG_MAX_RANGES];
 	unsigned int n;
@@ -39,46 +39,47 @@ struct agg_texts {
 };
 
 struct agg_config {
-	bool exact; /* chain addresses are to be looked up as they are (else callers at ip - 1) */
+	bool exact; /* chain addresses are looked up unchanged (otherwise callers at ip - 1) */
 	const struct agg_key *key[AGG_MAX_KEYS];
 	unsigned int nkeys;
-	struct display_names *display; /* borrowed; NULL: names as they are */
-	struct srcline *lines;	       /* borrowed; NULL: no lines, also where a key needs them */
-	/* Samples that do not pass are not counted at all. */
+	struct display_names *display; /* borrowed; NULL: names are not demangled */
+	/* borrowed; NULL: no source lines, even if a key needs them */
+	struct srcline *lines;
+	/* Filters for samples; others are not counted. */
 	struct agg_numbers pid, tid, cpu;
 	struct agg_texts comm;
-	uint64_t from_ns, to_ns; /* times of samples, both included; to_ns 0: all */
-	const regex_t *parent;	 /* borrowed; NULL: all. Stacks with such a function in them */
-	/* Frames that do not pass make no row; paths or their last parts. */
+	uint64_t from_ns, to_ns; /* range of the samples' times, both ends included; to_ns 0: all */
+	const regex_t *parent;	 /* borrowed; only stacks with a function that matches; NULL: all */
+	/* Filter for frames; others make no row. Paths or their last components. */
 	struct agg_texts dso;
 	const regex_t *symbol; /* borrowed; NULL: all */
-	bool kernel_only;      /* samples with kernel frames, and those frames alone */
-	uint32_t max_stack;    /* innermost frames that count; 0: all */
-	bool keep_stacks;      /* for trees */
+	bool kernel_only;      /* only samples with kernel frames, and only these frames */
+	uint32_t max_stack;    /* number of innermost frames that count; 0: all */
+	bool keep_stacks;      /* needed for trees (agg_tree.h) */
 };
 
 struct agg_row {
 	struct agg_value value[AGG_MAX_KEYS];
-	struct agg_frame frame;	 /* the first one of the group */
+	struct agg_frame frame;	 /* the first frame of the group */
 	uint64_t self, children; /* weight */
 	uint64_t self_samples, children_samples;
-	uint64_t stamp; /* agg's own */
-	uint32_t id;	/* of row_of below; rows are sorted, it stays */
+	uint64_t stamp; /* for internal use */
+	uint32_t id;	/* the number in agg.row_of; it does not change when rows are sorted */
 };
 
-/* What trees are made of: a function, or an address without a name. */
+/* A node's function in trees, or an address without a name. */
 struct agg_func {
 	const struct symbol *symbol; /* NULL: none */
-	const char *name;	     /* as shown; NULL: none */
+	const char *name;	     /* for display; NULL: none */
 	const char *dso;
-	uint64_t addr;		   /* the first that was looked up */
+	uint64_t addr;		   /* the first address looked up */
 	bool is_symbol, is_parent; /* agg_config's expressions match */
 };
 
 /* A distinct stack: n functions, innermost first. */
 struct agg_stack {
 	uint64_t weight;
-	size_t first; /* in func_of and row_of */
+	size_t first; /* index of its first frame in func_of and row_of */
 	uint32_t n;
 };
 
@@ -86,40 +87,51 @@ struct agg_stack {
 
 struct agg {
 	uint64_t samples, weight;
-	uint64_t mode_weight[AGG_MODES]; /* by the innermost frame */
-	double weight_squares;		 /* sum over samples; after agg_finish() */
-	size_t nstacks;			 /* distinct among those held at one time */
+	uint64_t mode_weight[AGG_MODES]; /* by mode of the innermost frame */
+	/* sum over samples of the squared weight; set by agg_finish() */
+	double weight_squares;
+	/* number of distinct stacks among those stored at one time */
+	size_t nstacks;
 	struct agg_row *row;
 	size_t nrows;
-	/* With keep_stacks, after agg_finish(): */
-	const struct agg_stack *stack; /* nkept */
+	/* Set by agg_finish() with keep_stacks: */
+	const struct agg_stack *stack; /* nkept stacks */
 	size_t nkept;
-	const uint32_t *func_of; /* of each frame: index into func */
-	const uint32_t *row_of;	 /* agg_row.id, or AGG_NO_ROW */
+	const uint32_t *func_of; /* for each frame: index into func */
+	const uint32_t *row_of;	 /* for each frame: agg_row.id, or AGG_NO_ROW */
 	const struct agg_func *func;
 	struct agg_private *priv;
 };
 
-/* The config is copied; names and tasks are borrowed, and fed by the caller. */
+/*
+ * Creates an empty object; the caller frees it with agg_destroy(). The config is copied, its
+ * pointers are borrowed, as are n and tasks, to which the caller passes the records. Returns 0 or
+ * -ENOMEM.
+ */
 int agg_create(struct agg **out, const struct agg_config *config, struct names *n,
 	       struct tasks *tasks, struct err *e);
+/* Frees a and its rows; does nothing for NULL. */
 void agg_destroy(struct agg *a);
 
 /*
- * r is a sample, seen when names and tasks have all records before it. Its chain
- * must stay where it is until agg_finish() is done.
+ * Adds the sample r, after names and tasks have received all records before it. Its chain must stay
+ * valid until agg_finish() returns. Returns 0 or -ENOMEM.
  */
 int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e);
 
-/* Rows are sorted by this, largest first. */
+/* Sort order of rows, largest first. */
 enum agg_order { AGG_BY_CHILDREN, AGG_BY_SELF };
 
 /*
- * After the last sample: returns 0, or -ENODATA and the names that samples have if agg_config.comm names none of them.
+ * Checks, after the last sample, that some sample had a name in agg_config.comm. Returns 0, or
+ * -ENODATA with the names that samples have.
  */
 int agg_need_comm(const struct agg *a, struct err *e);
 
-/* Name and sum up. Symbols belong to names. */
+/*
+ * Names the stacks, sums up and sorts the rows, after the last sample. Symbols belong to names.
+ * Returns 0, -ENOMEM, or an error of names_unread().
+ */
 int agg_finish(struct agg *a, enum agg_order order, struct err *e);
 
 #endif

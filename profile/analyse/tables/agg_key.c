@@ -49,7 +49,7 @@ static const char *comm_format(const struct tasks *t, const struct agg_frame *f,
 
 /* -- numbers of the sample --------------------------------------------------------------- */
 
-/* value, compare and format of a field that is a number; print writes it. */
+/* value, compare and format functions of a numeric field; print writes it. */
 #define NUMBER_KEY(field, print)                                                            \
 	static struct agg_value field##_value(const struct agg_frame *f)                    \
 	{                                                                                   \
@@ -70,7 +70,7 @@ static const char *comm_format(const struct tasks *t, const struct agg_frame *f,
 
 NUMBER_KEY(pid, format_number)
 NUMBER_KEY(tid, format_number)
-/* -1: of no vCPU, as perf has it. */
+/* -1 means no vCPU, as in perf. */
 static const char *format_cpu(uint64_t cpu, char *buf, size_t size)
 {
 	if (cpu != SAMPLE_NO_CPU)
@@ -83,7 +83,7 @@ NUMBER_KEY(cpu, format_cpu)
 
 /* -- size of pages ----------------------------------------------------------------------- */
 
-/* "4K", "2M", "1G"; "N/A" as perf has it. */
+/* Writes "4K", "2M" or "1G"; "N/A", as perf does, if unknown. */
 static const char *format_page(uint64_t bytes, char *buf, size_t size)
 {
 	static const char unit[] = { ' ', 'K', 'M', 'G', 'T' };
@@ -159,7 +159,7 @@ static const char *dso_format(const struct tasks *t, const struct agg_frame *f, 
 
 /* -- symbol ---------------------------------------------------------------------------- */
 
-/* Two static functions of one name are two; unnamed addresses are apart by DSO, too. */
+/* Two static functions with one name are different; unnamed addresses also differ by DSO. */
 static struct agg_value sym_value(const struct agg_frame *f)
 {
 	if (f->symbol)
@@ -190,7 +190,7 @@ static const char *sym_format(const struct tasks *t, const struct agg_frame *f, 
 
 /* -- source line ----------------------------------------------------------------------- */
 
-#define NO_LINE "??:0" /* as addr2line says it */
+#define NO_LINE "??:0" /* as in addr2line */
 
 static struct agg_value srcline_value(const struct agg_frame *f)
 {
@@ -236,7 +236,7 @@ const struct agg_key *agg_key_find(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (!strcmp(keys[i].name, name))
 			return &keys[i];
-	/* As perf spells it, too. */
+	/* perf accepts this spelling, too. */
 	return !strcmp(name, "symbol") ? agg_key_find("sym") : NULL;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One stack's way through the tree. */
+/* The path of one stack through the tree. */
 struct agg_tree_path {
 	const uint32_t *func;
 	uint32_t n;
@@ -23,8 +23,8 @@ void agg_tree_deinit(struct agg_tree *t)
 }
 
 /*
- * Which frames of a stack are on the way, [*from, *to) counted from the innermost:
- * false when the row is not in it.
+ * Stores the frames of a stack that are in the tree, [*from, *to) counted from the innermost;
+ * returns false if the row is not in it.
  */
 static bool part_of(const struct agg *a, const struct agg_stack *s, const struct agg_row *row,
 		    const struct agg_tree_options *opt, uint32_t *from, uint32_t *to)
@@ -37,7 +37,7 @@ static bool part_of(const struct agg *a, const struct agg_stack *s, const struct
 		return true;
 	if (opt->innermost_only)
 		return false;
-	/* In a recursion the call that is nearest to the tree's root. */
+	/* In a recursion, use the call that is nearest to the tree's root. */
 	if (opt->caller) {
 		while (*to && row_of[*to - 1] != row->id)
 			(*to)--;
@@ -59,7 +59,7 @@ static int compare_paths(const void *a, const void *b)
 	return x->n < y->n ? -1 : x->n > y->n;
 }
 
-/* All stacks of the row as paths, sorted; their words are the tree's. */
+/* Stores all stacks of the row as sorted paths; the tree owns their words. */
 static int agg_tree_collect(struct agg_tree *t, struct agg_tree_path **out, size_t *count,
 			    const struct agg *a, const struct agg_row *row,
 			    const struct agg_tree_options *opt)
@@ -98,7 +98,7 @@ static int agg_tree_collect(struct agg_tree *t, struct agg_tree_path **out, size
 	return 0;
 }
 
-/* The paths of a node: [lo, hi), alike in their first `depth` functions. */
+/* The paths [lo, hi) of a node, which are equal in their first `depth` functions. */
 struct agg_tree_range {
 	size_t lo, hi;
 	uint64_t weight;
@@ -113,7 +113,7 @@ static int compare_ranges(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* What goes on at `depth` in the paths of r, each by its next function; by weight. */
+/* Splits the paths of r by their function at `depth`, sorted by weight. */
 static int agg_tree_split(struct agg_tree_range **out, size_t *count,
 			  const struct agg_tree_path *path, const struct agg_tree_range *r,
 			  uint32_t depth, uint64_t min_weight)
@@ -124,7 +124,7 @@ static int agg_tree_split(struct agg_tree_range **out, size_t *count,
 	for (size_t i = r->lo; i < r->hi;) {
 		struct agg_tree_range next = { .lo = i };
 
-		/* Those that end here come first. */
+		/* Paths that end here come first. */
 		if (path[i].n == depth) {
 			i++;
 			continue;
@@ -161,7 +161,9 @@ struct growth {
 	uint64_t min_weight;
 };
 
-/* Add what is below a node: paths r from depth on; *first and *count say where that is. */
+/*
+ * Adds the nodes below a node, for the paths r from depth on; stores their first index and number.
+ */
 static int agg_tree_grow(const struct growth *g, const struct agg_tree_range *r, uint32_t depth,
 			 unsigned int level, uint32_t *first, uint32_t *count)
 {
@@ -181,7 +183,10 @@ static int agg_tree_grow(const struct growth *g, const struct agg_tree_range *r,
 		struct agg_node node = { .func = a->func + depth, .weight = part[i].weight };
 		uint32_t end = depth + 1;
 
-		/* Sorted: what the first and the last have in common, all have. */
+		/*
+		 * The paths are sorted: a common beginning of the first and the last one is common
+		 * to all.
+		 */
 		while (end < a->n && end < b->n && a->func[end] == b->func[end])
 			end++;
 		node.n = end - depth;

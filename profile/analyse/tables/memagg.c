@@ -16,18 +16,18 @@
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
 struct memagg_func {
-	const struct symbol *symbol; /* NULL: all of the DSO's code without a name */
+	const struct symbol *symbol; /* NULL: all code of the DSO without a name */
 	const char *dso;
 	bool kernel;
 };
 
 enum { SPACE_KERNEL, SPACE_USER, SPACE_DEVICE };
 
-/* Accesses that agree in all of this are one. */
+/* Accesses that agree in all these members are summed up. */
 struct cell_key {
 	uint32_t func;
 	int16_t node;
-	uint8_t code, space; /* code: of the instruction itself */
+	uint8_t code, space; /* code: a reference of the instruction itself */
 	uint8_t region, access, guest_shift, host_shift;
 };
 
@@ -82,7 +82,9 @@ static bool same_cell(const void *a, const void *b, const void *ctx)
 	       x->guest_shift == y->guest_shift && x->host_shift == y->host_shift;
 }
 
-/* By the page's rights; of what was not mapped, by the half of the address space. */
+/*
+ * Returns the space by the page's rights; for unmapped addresses by the half of the address space.
+ */
 static uint8_t space_of(const struct mem_ref *r)
 {
 	if (r->flags & MEM_FLAG_DEVICE)
@@ -134,7 +136,7 @@ static int add_access(struct memagg *m, uint32_t func, const struct perfdata_rec
 		m->unknown_access += weight;
 	if (ret || ref->status != MEM_OK || ref->flags & MEM_FLAG_DEVICE)
 		return ret;
-	/* The kernel's half is every process's. */
+	/* All processes share the kernel's half. */
 	return memagg_pages_add(&m->inside->pages, ref->va & KERNEL_HALF ? 0 : r->pid, ref, weight,
 				e);
 }
@@ -263,7 +265,7 @@ static const char *size_name(uint8_t shift)
 	return name[size_of(shift)];
 }
 
-/* The row that a cell belongs to, as a number. */
+/* Returns a number that identifies the row of a cell. */
 static uint64_t row_number(const struct cell_key *k, enum memagg_key key)
 {
 	switch (key) {
@@ -281,7 +283,7 @@ static uint64_t row_number(const struct cell_key *k, enum memagg_key key)
 	}
 }
 
-/* Hosts with more nodes have their last ones in one row. */
+/* On hosts with more nodes, the last ones share a row. */
 static const char *node_name(int16_t node)
 {
 	static const char *const name[] = { "0", "1", "2",  "3",  "4",	"5",  "6",  "7",

@@ -10,7 +10,7 @@
 #define RANGE_SHIFT 21u
 
 struct memagg_pages_page {
-	uint64_t va; /* of its first byte */
+	uint64_t va; /* address of its first byte */
 	uint32_t space;
 	uint8_t shift, region;
 	uint64_t weight;
@@ -19,7 +19,7 @@ struct memagg_pages_page {
 /* The 4 KiB pages of one 2 MiB range. */
 struct memagg_pages_range {
 	uint64_t weight, pages;
-	uint64_t most; /* weight of the page that region is of */
+	uint64_t most; /* weight of the page that determines region */
 	uint8_t region;
 };
 
@@ -74,7 +74,7 @@ static int by_place(const void *a, const void *b)
 	return x->va < y->va ? -1 : x->va > y->va;
 }
 
-/* page: those of 4 KiB, by place. Returns how many ranges there are. */
+/* Makes ranges from the n 4 KiB pages, which are sorted by address. Returns their number. */
 static size_t make_ranges(const struct memagg_pages_page *page, size_t n,
 			  struct memagg_pages_range *out)
 {
@@ -127,7 +127,7 @@ static int fill_huge(struct memagg *m, const struct memagg_pages_range *range, s
 
 /* -- reach ------------------------------------------------------------------------------- */
 
-/* One page, as it is or as it would be. */
+/* A page, real or hypothetical. */
 struct one {
 	uint64_t weight;
 	uint8_t shift;
@@ -154,7 +154,7 @@ static void count_pages(struct one *one, size_t n, unsigned int percent, uint64_
 	}
 }
 
-/* Pages by their place, those of 4 KiB first, and the ranges of 2 MiB that these lie in. */
+/* The pages sorted by address, those of 4 KiB first, and the 2 MiB ranges that contain these. */
 struct memagg_pages_layout {
 	const struct memagg_pages_page *page;
 	size_t n, small;
@@ -180,7 +180,7 @@ static void fill_reach(struct memagg_reach *r, unsigned int percent,
 		room[k++] = (struct one){ page[i].weight, page[i].shift };
 	count_pages(room, k, percent, count);
 	r->huge = count[0] + count[1] + count[2];
-	/* Pages of a range follow each other, in the order of ranges. */
+	/* Pages of a range are consecutive, in the order of ranges. */
 	k = 0;
 	for (size_t i = 0, at = 0; i < l->nranges; at += range[i++].pages) {
 		if (range[i].pages >= MEMAGG_DENSE)
@@ -198,7 +198,7 @@ int memagg_pages_finish(struct memagg_pages *p, struct memagg *m, struct err *e)
 {
 	static const unsigned int percent[2] = { 90, 99 };
 	size_t n = p->page.n, small = 0, nranges;
-	/* A copy: the table finds its items by where they are. */
+	/* Sort a copy: the table finds its items by their position. */
 	cleanup_free struct memagg_pages_page *page = calloc(n + 1, sizeof(*page));
 	cleanup_free struct memagg_pages_range *range = calloc(n + 1, sizeof(*range));
 	cleanup_free struct one *room = calloc(n + 1, sizeof(*room));
