@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ACPI tables (ACPI specification 6.4): enough to find the processors, the devices that
- * there are, and to switch the machine off. Without devices there is nothing that would
- * make a guest look for them.
+ * ACPI tables (ACPI specification 6.4): enough to find the processors and the existing devices, and
+ * to power the machine off. Without devices, nothing makes a guest search for them.
  *
- *	RSDP -> XSDT -> FADT -> DSDT (dsdt.c)
- *	             |       +> FACS
- *	             +> MADT
- *	             +> MCFG, with PCI
+ * 	RSDP -> XSDT -> FADT -> DSDT (dsdt.c)
+ * 	             |       +> FACS
+ * 	             +> MADT
+ * 	             +> MCFG, with PCI
  */
 #include "vmm/boot/acpi.h"
 
@@ -23,7 +22,7 @@
 #define FADT_SIZE 276u
 #define FACS_SIZE 64u
 
-/* 5.2.9, IAPC_BOOT_ARCH: serial port there, no VGA. The 8042 does no more than reset: not told. */
+/* 5.2.9, IAPC_BOOT_ARCH: a serial port, no VGA. The 8042 can only reset, so it is not announced. */
 #define BOOT_ARCH_LEGACY_DEVICES 0x1u
 #define BOOT_ARCH_NO_VGA 0x4u
 
@@ -49,7 +48,7 @@ enum { MADT_LAPIC = 0, MADT_IOAPIC = 1, MADT_OVERRIDE = 2, MADT_LAPIC_NMI = 4 };
 #define MADT_LEVEL_HIGH 0xdu
 #define MADT_ALL_CPUS 0xffu
 
-/* Returns where the table begins; table_end() fills length and checksum. */
+/* Begins a table and returns its offset; table_end() fills in length and checksum. */
 static size_t table_begin(struct buf *b, const char *signature, uint8_t revision)
 {
 	size_t at;
@@ -76,7 +75,7 @@ static void table_end(struct buf *b, size_t at)
 	b->data[at + ACPI_CHECKSUM] = tables_checksum(b->data + at, b->len - at);
 }
 
-/* Generic address structure (5.2.3.2); port 0 is "there is none". */
+/* Appends a generic address structure (5.2.3.2); port 0 means absent. */
 static void add_port(struct buf *b, unsigned int port, unsigned int len, unsigned int access)
 {
 	buf_u8(b, port ? GAS_SYSTEM_IO : 0);
@@ -122,7 +121,7 @@ static void add_fadt(struct buf *b, uint64_t facs, uint64_t dsdt)
 	buf_u8(b, I8042_RESET);
 	buf_u16(b, 0); /* ARM */
 	buf_u8(b, 4);  /* minor version: 6.4 */
-	buf_u64(b, 0); /* the FACS is named above; named twice, guests load it twice */
+	buf_u64(b, 0); /* the FACS is named above; guests load it twice if named twice */
 	buf_u64(b, dsdt);
 	add_port(b, PORT_PM1A_EVENT, PORT_PM1A_EVENT_LEN, GAS_WORD);
 	add_port(b, 0, 0, 0);
@@ -165,7 +164,7 @@ static void add_madt(struct buf *b, unsigned int vcpus)
 	buf_u32(b, 0); /* its first input is GSI 0 */
 	if (GSI_TIMER != IRQ_TIMER)
 		add_override(b, IRQ_TIMER, GSI_TIMER, MADT_EDGE_HIGH);
-	/* SCI: level as ACPI wants it, but not low as it would be by default */
+	/* SCI: level-triggered as ACPI requires, but not active low as by default */
 	add_override(b, IRQ_SCI, IRQ_SCI, MADT_LEVEL_HIGH);
 	buf_u8(b, MADT_LAPIC_NMI);
 	buf_u8(b, 6);
@@ -175,7 +174,7 @@ static void add_madt(struct buf *b, unsigned int vcpus)
 	table_end(b, at);
 }
 
-/* PCI Firmware Specification 3.2, 4.1.2: where configuration spaces are in memory. */
+/* PCI Firmware Specification 3.2, 4.1.2: the place of configuration spaces in memory. */
 static void add_mcfg(struct buf *b)
 {
 	size_t at = table_begin(b, "MCFG", 1);
@@ -194,9 +193,9 @@ void boot_acpi_build(struct buf *b, const struct boot_platform *p)
 	size_t start = b->len, facs, dsdt, fadt, madt, mcfg, xsdt;
 	uint64_t base = GPA_ACPI - start;
 
-	buf_add(b, NULL, FACS_SIZE); /* the RSDP goes here, when the XSDT's address is known */
+	buf_add(b, NULL, FACS_SIZE); /* place of the RSDP, which needs the XSDT's address */
 
-	facs = b->len; /* must lie on a 64-byte boundary, and has no checksum */
+	facs = b->len; /* must be at a 64-byte boundary, and has no checksum */
 	buf_add(b, "FACS", 4);
 	buf_u32(b, FACS_SIZE);
 	buf_add(b, NULL, 24);
@@ -234,7 +233,7 @@ void boot_acpi_build(struct buf *b, const struct boot_platform *p)
 	memcpy(b->data + start + 9, "KVMPRF", 6);
 	b->data[start + 15] = 2; /* revision */
 	buf_put32(b, start + 20, BOOT_RSDP_SIZE);
-	buf_put64(b, start + 24, base + xsdt); /* and no RSDT at 16: 64-bit guests only */
+	buf_put64(b, start + 24, base + xsdt); /* no RSDT at 16: 64-bit guests only */
 	b->data[start + 8] = tables_checksum(b->data + start, RSDP_V1_SIZE);
 	b->data[start + 32] = tables_checksum(b->data + start, BOOT_RSDP_SIZE);
 }

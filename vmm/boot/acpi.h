@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* acpi: the ACPI tables. */
+/* acpi: builds the ACPI tables. */
 #ifndef KVMPROF_VMM_BOOT_ACPI_H
 #define KVMPROF_VMM_BOOT_ACPI_H
 
@@ -9,8 +9,9 @@
 #define BOOT_RSDP_SIZE 36u
 
 /*
- * Builds RSDP, XSDT, FADT, FACS, MADT, DSDT, and with PCI the MCFG, from its arguments and layout.h alone. They are
- * to be put at GPA_ACPI (the RSDP is at its beginning).
+ * Appends RSDP, XSDT, FADT, FACS, MADT, DSDT, and with PCI the MCFG, computed from the arguments
+ * and layout.h only. The caller copies them to GPA_ACPI (the RSDP comes first) and checks
+ * b->failed.
  */
 void boot_acpi_build(struct buf *b, const struct boot_platform *p);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The zero page. Offsets are those of Documentation/arch/x86/zero-page.rst;
- * everything that is not set is 0, which for screen_info means "no screen" and
- * for the sentinel (0x1ef) "this loader cleared what it did not know".
+ * The zero page. Offsets are those of Documentation/arch/x86/zero-page.rst. All other bytes are 0,
+ * which means "no screen" for screen_info and "this loader cleared what it did not know" for the
+ * sentinel (0x1ef).
  */
 #include "vmm/boot/bootparams.h"
 
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define BP_ACPI_RSDP_ADDR 0x070u /* since Linux 5.0; spares the search for "RSD PTR " */
+#define BP_ACPI_RSDP_ADDR 0x070u /* since Linux 5.0; avoids the search for "RSD PTR " */
 #define BP_EXT_RAMDISK_IMAGE 0x0c0u
 #define BP_EXT_RAMDISK_SIZE 0x0c4u
 #define BP_EXT_CMD_LINE_PTR 0x0c8u
@@ -42,7 +42,7 @@ unsigned int boot_memory_map(uint64_t ram, struct boot_range out[BOOT_MAX_RANGES
 	uint64_t low = ram < GPA_PCI_HOLE ? ram : GPA_PCI_HOLE;
 	unsigned int n = range_add(out, 0, 0, GPA_LOW_RAM_END, E820_RAM);
 
-	/* EBDA, VGA hole, ACPI and MP tables: RAM for us, untouchable for the guest */
+	/* EBDA, VGA hole, ACPI and MP tables: RAM here, reserved for the guest */
 	n = range_add(out, n, GPA_LOW_RAM_END, GPA_KERNEL_MIN, E820_RESERVED);
 	n = range_add(out, n, GPA_KERNEL_MIN, low, E820_RAM);
 	return range_add(out, n, GPA_HIGH_RAM, GPA_HIGH_RAM + (ram - low), E820_RAM);
@@ -97,7 +97,7 @@ void boot_params_build(uint8_t page[BOOT_PARAMS_SIZE], const struct boot_image *
 		bootparams_put(page, SETUP_RAMDISK_SIZE, info->initrd_len & UINT32_MAX, 4);
 		bootparams_put(page, BP_EXT_RAMDISK_SIZE, info->initrd_len >> 32, 4);
 	}
-	/* Nothing of a file's own list: its addresses mean something to its loader only. */
+	/* A file's own list is dropped: its addresses are meaningful to its loader only. */
 	bootparams_put(page, SETUP_SETUP_DATA, info->setup_data_gpa, 8);
 	bootparams_put(page, BP_ACPI_RSDP_ADDR, GPA_ACPI, 8);
 	e820_build(page, info->ram_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* bootparams: the zero page of Linux, and the memory map in it. */
+/* bootparams: builds the zero page of Linux, and the memory map in it. */
 #ifndef KVMPROF_VMM_BOOT_BOOTPARAMS_H
 #define KVMPROF_VMM_BOOT_BOOTPARAMS_H
 
@@ -13,28 +13,27 @@ struct boot_image;
 #define E820_RAM 1u
 #define E820_RESERVED 2u
 
-/* The guest's memory as firmware tells it. */
+/* A range of guest memory as firmware reports it. */
 struct boot_range {
 	uint64_t gpa, len;
 	uint32_t type; /* E820_* */
 };
 #define BOOT_MAX_RANGES 4u
-/* Fills in the sorted ranges of a machine with this RAM; returns how many there are. */
+/* Stores the sorted ranges of a machine with this RAM, in bytes, and returns their number. */
 unsigned int boot_memory_map(uint64_t ram_size, struct boot_range out[BOOT_MAX_RANGES]);
 
 /* The contents of the zero page besides the setup header. */
 struct boot_params_info {
-	uint64_t ram_size; /* bytes of guest RAM, as given to gmem_alloc() */
+	uint64_t ram_size; /* bytes of guest RAM, as passed to gmem_alloc() */
 	uint64_t initrd_gpa;
-	uint64_t initrd_len;	 /* 0 for none */
-	uint64_t setup_data_gpa; /* 0 for none */
-	uint32_t
-		code32_start; /* where the protected-mode part of a bzImage is; 0: as in the file */
+	uint64_t initrd_len;	 /* 0: none */
+	uint64_t setup_data_gpa; /* 0: none */
+	uint32_t code32_start;	 /* address of a bzImage's protected-mode part; 0: as in the file */
 };
 
 /*
- * Builds the zero page (Documentation/arch/x86/zero-page.rst) from its arguments and layout.h alone, with the setup
- * header of a bzImage or made-up defaults, and the e820 map.
+ * Builds the zero page (Documentation/arch/x86/zero-page.rst) from the arguments and layout.h only,
+ * with the setup header of a bzImage or default values, and the e820 map.
  */
 void boot_params_build(uint8_t page[BOOT_PARAMS_SIZE], const struct boot_image *img,
 		       const struct boot_params_info *info);

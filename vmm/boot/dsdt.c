@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The DSDT's bytes (ACPI 6.4, chapter 20 "AML", 6.4 "resource data types"), as iasl shows
- * them:
+ * The DSDT's bytes (ACPI 6.4, chapter 20 "AML", 6.4 "resource data types"), as iasl shows them:
  *
- *	Name (_S5, Package () { 5, 5, 0, 0 })
- *	Scope (\_SB) {
- *		Device (PCI0) {				// with PCI
- *			Name (_HID, EisaId ("PNP0A08"))	  Name (_CID, EisaId ("PNP0A03"))
- *			Name (_UID, 0)  Name (_SEG, 0)  Name (_BBN, 0)
- *			Name (_CRS, ResourceTemplate () {
- *				WordBusNumber, IO (0xcf8..0xcff), WordIO, DWordMemory })
- *		}
- *		Device (RES0) {				// the ECAM window is taken
- *			Name (_HID, EisaId ("PNP0C02"))  Name (_UID, 0)
- *			Name (_CRS, ResourceTemplate () { Memory32Fixed })
- *		}
- *		Device (VIR0) {				// for each virtio-mmio device
- *			Name (_HID, "LNRO0005")  Name (_UID, 0)  Name (_CCA, 1)
- *			Name (_CRS, ResourceTemplate () { Memory32Fixed, Interrupt })
- *		}
- *	}
+ * 	Name (_S5, Package () { 5, 5, 0, 0 })
+ * 	Scope (\_SB) {
+ * 		Device (PCI0) {				// with PCI
+ * 			Name (_HID, EisaId ("PNP0A08"))	  Name (_CID, EisaId ("PNP0A03"))
+ * 			Name (_UID, 0)  Name (_SEG, 0)  Name (_BBN, 0)
+ * 			Name (_CRS, ResourceTemplate () {
+ * 				WordBusNumber, IO (0xcf8..0xcff), WordIO, DWordMemory })
+ * 		}
+ * 		Device (RES0) {				// reserves the ECAM window
+ * 			Name (_HID, EisaId ("PNP0C02"))  Name (_UID, 0)
+ * 			Name (_CRS, ResourceTemplate () { Memory32Fixed })
+ * 		}
+ * 		Device (VIR0) {				// for each virtio-mmio device
+ * 			Name (_HID, "LNRO0005")  Name (_UID, 0)  Name (_CCA, 1)
+ * 			Name (_CRS, ResourceTemplate () { Memory32Fixed, Interrupt })
+ * 		}
+ * 	}
  *
- * LNRO0005 is what QEMU introduced and Linux' virtio_mmio.c takes.
+ * QEMU introduced LNRO0005, and Linux' virtio_mmio.c accepts it.
  */
 #include "vmm/boot/dsdt.h"
 
@@ -66,7 +65,7 @@ enum { SPACE_MEMORY = 0, SPACE_IO = 1, SPACE_BUS = 2 };
 /* EisaId("PNPxxxx"), 19.6.36. */
 #define EISA_PNP(n) (0x0000d041u | ((n)&0xff00u) << 8 | ((uint32_t)(n)&0xffu) << 24)
 
-/* Begins what a PkgLength counts; returns where that is. */
+/* Begins the bytes that a PkgLength counts, and returns their offset. */
 static size_t pkg_begin(struct buf *b)
 {
 	size_t at = b->len;
@@ -121,7 +120,7 @@ static size_t device_begin(struct buf *b, const char name[4])
 	return at;
 }
 
-/* Name (_CRS, Buffer (n) { r, end tag }) */
+/* Appends Name (_CRS, Buffer (n) { r, end tag }), and frees r. */
 static void add_resources(struct buf *b, struct buf *r)
 {
 	size_t at;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* dsdt: the DSDT of ACPI, which describes the devices in AML. */
+/* dsdt: builds the DSDT of ACPI, which describes the devices in AML. */
 #ifndef KVMPROF_VMM_BOOT_DSDT_H
 #define KVMPROF_VMM_BOOT_DSDT_H
 
 #include "base/buf.h"
 #include "vmm/boot/tables.h"
 
-/* Adds the DSDT's definition block, behind its header. */
+/* Appends the DSDT's definition block, which follows its header. The caller checks b->failed. */
 void boot_dsdt_build(struct buf *b, const struct boot_platform *p);
 
 #endif

@@ -17,7 +17,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The processor sees each of these once; names and bits: SDM vol. 3, 4.5 and 3.4.5. */
+/* Page-table bits and names: SDM vol. 3, 4.5 and 3.4.5. */
 #define PTE_PRESENT_WRITE 0x3u
 #define PDE_LARGE 0x80u
 #define PTES_PER_PAGE 512u
@@ -32,14 +32,16 @@
 #define LOW_KIB ((uint16_t)(GPA_LOW_RAM_END >> 10))
 
 /*
- * The information for multiboot and PVH kernels is in one piece at GPA_BOOT_INFO; pointers are guest-physical:
+ * The information for multiboot and PVH kernels is one block at GPA_BOOT_INFO; pointers are
+ * guest-physical:
  *
- *	multiboot := info[88] mmap* module* text*
- *	multiboot2 := total_size:4 0:4 tag* end
- *	tag       := type:4 size:4 ... padding to 8
- *	pvh       := start_info[56] memmap* module* text*
+ * 	multiboot := info[88] mmap* module* text*
+ * 	multiboot2 := total_size:4 0:4 tag* end
+ * 	tag       := type:4 size:4 ... padding to 8
+ * 	pvh       := start_info[56] memmap* module* text*
  *
- * Multiboot Specification 0.6.96, 3.3; Multiboot2 Specification 2.0, 3.6; Xen's public/arch-x86/hvm/start_info.h, version 1.
+ * Multiboot Specification 0.6.96, 3.3; Multiboot2 Specification 2.0, 3.6; Xen's
+ * public/arch-x86/hvm/start_info.h, version 1.
  */
 #define MB_BOOT_MAGIC 0x2badb002u /* in eax */
 #define MB_INFO_SIZE 88u	  /* up to the end of vbe_interface_len */
@@ -77,7 +79,9 @@
 
 #define LOADER_NAME "kvmprof"
 
-/* Writes; the message says what did not fit where: -ENOMEM. */
+/*
+ * Writes to guest memory. Returns 0, or -ENOMEM with a message that states what did not fit where.
+ */
 static int boot_put(const struct gmem *m, uint64_t gpa, const void *src, size_t len,
 		    const char *what, struct err *e)
 {
@@ -139,7 +143,9 @@ static uint32_t here(const struct info *in)
 	return (uint32_t)(GPA_BOOT_INFO + in->b.len);
 }
 
-/* Adds the text of a module: multiboot's begins with its name. Returns its address. */
+/*
+ * Appends the text of a module, which begins with its name for multiboot, and returns its address.
+ */
 static uint32_t add_text(struct info *in, const char *name, const char *args)
 {
 	uint32_t at = here(in);
@@ -239,7 +245,7 @@ static void add_multiboot2_memory(struct info *in)
 	end_tag(&in->b, at);
 }
 
-/* Builds the tags. The ACPI tables lie in guest memory already; the RSDP is passed as a copy. */
+/* Builds the tags. The ACPI tables are in guest memory already; the RSDP is passed as a copy. */
 static void build_multiboot2(struct info *in, const struct gmem *m, const struct boot_config *cfg,
 			     uint64_t base)
 {
@@ -310,9 +316,9 @@ static void build_pvh(struct info *in)
 }
 
 /*
- * Modules (the initrd first) from the page behind kernel_end on, their list, the
- * memory map, the way's structure; sets mode and registers of *entry. -ENOMEM when
- * the modules do not fit into RAM, -EFBIG when their texts are too long.
+ * Writes the modules (the initrd first) from the page after kernel_end on, their list, the memory
+ * map and the structure of the boot protocol, and sets mode and registers of *entry. Returns 0;
+ * -ENOMEM if the modules do not fit into RAM; -EFBIG if their texts are too long.
  */
 static int boot_load_info(const struct gmem *m, const struct boot_image *img,
 			  const struct boot_config *cfg, uint64_t kernel_end,
@@ -359,19 +365,18 @@ static int boot_load_info(const struct gmem *m, const struct boot_image *img,
 	return r;
 }
 
-/* -- the kernel, and what all ways have in common ----------------------------------------- */
+/* -- the kernel, and the common part of all boot protocols ------------------------------------ */
 
 static uint64_t align_up(uint64_t v, uint64_t to)
 {
 	return (v + to - 1) / to * to;
 }
 
-/* Everything but the tables and the kernel fits by construction of layout.h. */
-
 /*
- * First byte behind what the kernel needs before it knows its memory map: its
- * segments with bss, and init_size from the setup header, which also covers the
- * early page tables (.brk) of kernels where they lie behind the image.
+ * Returns the first byte after the memory that the kernel needs before it knows its memory map: its
+ * segments with bss, and init_size of the setup header, which also covers the early page tables
+ * (.brk) of kernels that have them after the image. Everything except tables and kernel fits by
+ * construction of layout.h.
  */
 static uint64_t kernel_end(const struct boot_image *img)
 {
@@ -381,9 +386,9 @@ static uint64_t kernel_end(const struct boot_image *img)
 }
 
 /*
- * Copy, but leave pages alone that are to become zero: guest RAM is fresh, and
- * vmlinux has megabytes of bss in its file where per-CPU data follow it. Each
- * page not touched is a page fault less and stays out of our resident set.
+ * Copies, but does not touch pages that are to be zero: guest RAM is fresh, and vmlinux has
+ * megabytes of bss in its file where per-CPU data follow it. Each untouched page saves a page fault
+ * and does not become resident.
  */
 static int put_sparse(const struct gmem *m, uint64_t gpa, const uint8_t *src, size_t len,
 		      struct err *e)
@@ -444,7 +449,10 @@ static int load_kernel(const struct gmem *m, const struct boot_image *img, enum 
 	return r ? r : put_sparse(m, out->gpa, img->pm, img->pm_len, e);
 }
 
-/* At the top of what the kernel can reach early, so that it is out of everybody's way. */
+/*
+ * Places the initrd at the top of the memory that the kernel can reach early, where it is in
+ * nobody's way.
+ */
 static int load_initrd(const struct gmem *m, const struct boot_image *img,
 		       const struct boot_config *cfg, uint64_t kernel_end_gpa, uint64_t *gpa,
 		       struct err *e)
@@ -477,7 +485,10 @@ static int load_initrd(const struct gmem *m, const struct boot_image *img,
 	return boot_put(m, *gpa, cfg->initrd, cfg->initrd_len, "initrd", e);
 }
 
-/* By convention the first word of a multiboot kernel's command line is its own name. */
+/*
+ * Writes the command line. By convention the first word of a multiboot kernel's command line is its
+ * own name.
+ */
 static int load_cmdline(const struct gmem *m, const struct boot_image *img,
 			const struct boot_config *cfg, struct err *e)
 {
@@ -499,7 +510,7 @@ static int load_cmdline(const struct gmem *m, const struct boot_image *img,
 	return r ? r : boot_put(m, GPA_CMDLINE + name, cfg->cmdline, len + 1, "command line", e);
 }
 
-/* PML4 -> PDPT -> 4 page directories of 2 MiB pages: the low 4 GiB, address = address. */
+/* Writes PML4 -> PDPT -> 4 page directories of 2 MiB pages, which map the low 4 GiB one to one. */
 static int load_page_tables(const struct gmem *m, struct err *e)
 {
 	uint64_t page[PTES_PER_PAGE] = { GPA_PAGE_TABLES + GPA_PAGE + PTE_PRESENT_WRITE };
@@ -559,8 +570,8 @@ static int load_tables(const struct gmem *m, const struct boot_config *cfg, stru
 }
 
 /*
- * One setup_data record (boot.rst, "setup_data"; SETUP_RNG_SEED since Linux 6.0,
- * arch/x86/include/uapi/asm/bootparam.h). The kernel wipes the seed once it is used.
+ * Writes one setup_data record (boot.rst, "setup_data"; SETUP_RNG_SEED since Linux 6.0,
+ * arch/x86/include/uapi/asm/bootparam.h). The kernel wipes the seed after using it.
  */
 static int load_seed(const struct gmem *m, const uint8_t *seed, struct err *e)
 {
@@ -573,7 +584,7 @@ static int load_seed(const struct gmem *m, const uint8_t *seed, struct err *e)
 	return boot_put(m, GPA_SETUP_DATA, record, sizeof(record), "setup_data", e);
 }
 
-/* What Linux and its likes are told: boot_params. */
+/* Writes boot_params for Linux and similar kernels. */
 static int load_params(const struct gmem *m, const struct boot_image *img,
 		       const struct boot_config *cfg, const struct boot_place *place, struct err *e)
 {
@@ -602,14 +613,14 @@ static bool takes_modules(enum boot_way way)
 	return way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_PVH || way == BOOT_WAY_MULTIBOOT2;
 }
 
-/* Returns the physical address that cfg->entry means, which may be a linked one, or 0. */
+/* Returns the physical address that cfg->entry means (it may be a link-time address), or 0. */
 static uint64_t asked_entry(const struct boot_image *img, const struct boot_config *cfg)
 {
 	return image_elf64_holds(img, cfg->entry) ? cfg->entry
 						  : image_elf64_physical(img, cfg->entry);
 }
 
-/* What depends on the user's choices alone: these are the errors worth reading. */
+/* Checks the settings that the user chose, so that these errors come first. */
 static int check_config(const struct boot_image *img, const struct boot_config *cfg, struct err *e)
 {
 	if (!cfg->vcpus || cfg->vcpus > VM_MAX_VCPUS)

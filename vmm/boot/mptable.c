@@ -2,19 +2,19 @@
 /*
  * The MP table (Intel MultiProcessor Specification 1.4, chapter 4):
  *
- *	floating pointer (16 bytes)
- *	configuration header (44)
- *	processor (20)*  bus (8)  I/O APIC (8)  I/O interrupt (8)*  local interrupt (8)*
+ * 	floating pointer (16 bytes)
+ * 	configuration header (44)
+ * 	processor (20)*  bus (8)  I/O APIC (8)  I/O interrupt (8)*  local interrupt (8)*
  *
- * It spares kernels without ACPI the search through all of the BIOS area, and
- * tells them their processors.
+ * It saves kernels without ACPI the search through the whole BIOS area, and shows them their
+ * processors.
  */
 #include "vmm/boot/mptable.h"
 
 #include "vmm/layout.h"
 
 #define MP_SPEC_REV 4u	      /* 1.4 */
-#define MP_APIC_VERSION 0x14u /* what KVM's local APIC reports */
+#define MP_APIC_VERSION 0x14u /* as reported by KVM's local APIC */
 #define MP_IOAPIC_VERSION 0x11u
 
 enum { MP_PROCESSOR, MP_BUS, MP_IOAPIC, MP_IOINT, MP_LINT };
@@ -24,7 +24,7 @@ enum { INT_VECTORED = 0, INT_NMI = 1, INT_EXTINT = 3 };
 #define MP_ALL_APICS 0xffu
 #define MP_ISA_BUS 0u
 
-/* Family 6 with an on-chip APIC; nobody believes these any more, but 0 looks broken. */
+/* Family 6 with an on-chip APIC; kernels ignore these, but 0 looks broken. */
 #define MP_CPU_SIGNATURE 0x600u
 #define MP_CPU_FEATURES 0x201u /* FPU, APIC */
 
@@ -33,7 +33,7 @@ static void add_interrupt(struct buf *b, unsigned int entry, unsigned int type, 
 {
 	buf_u8(b, (uint8_t)entry);
 	buf_u8(b, (uint8_t)type);
-	buf_u16(b, 0); /* polarity and trigger as the bus has them: ISA, high and edge */
+	buf_u16(b, 0); /* polarity and trigger of the bus: ISA, high and edge */
 	buf_u8(b, MP_ISA_BUS);
 	buf_u8(b, (uint8_t)irq);
 	buf_u8(b, (uint8_t)apic);
@@ -42,7 +42,7 @@ static void add_interrupt(struct buf *b, unsigned int entry, unsigned int type, 
 
 void boot_mptable_build(struct buf *b, const struct boot_platform *p)
 {
-	/* Inputs of the I/O APIC behind the ISA interrupts are told of where they are used. */
+	/* I/O APIC inputs beyond the ISA interrupts are listed only if they are used. */
 	unsigned int vcpus = p->vcpus,
 		     irqs = p->virtio_mmio ? IRQ_VIRTIO_MMIO + p->virtio_mmio : ISA_IRQS;
 	unsigned int entries = 0;
@@ -54,7 +54,7 @@ void boot_mptable_build(struct buf *b, const struct boot_platform *p)
 	buf_u8(b, 1);
 	buf_u8(b, MP_SPEC_REV);
 	buf_u8(b, 0);	     /* checksum */
-	buf_add(b, NULL, 5); /* feature bytes: there is a table; virtual wire mode */
+	buf_add(b, NULL, 5); /* feature bytes: a table exists; virtual wire mode */
 
 	header = b->len;
 	buf_add(b, "PCMP", 4);
@@ -95,7 +95,7 @@ void boot_mptable_build(struct buf *b, const struct boot_platform *p)
 		add_interrupt(b, MP_IOINT, INT_VECTORED, irq, vcpus,
 			      irq == IRQ_TIMER ? GSI_TIMER : irq);
 
-	/* the 8259 reaches the boot processor through LINT0; LINT1 is NMI everywhere */
+	/* the 8259 is wired to the boot processor's LINT0; LINT1 is NMI everywhere */
 	add_interrupt(b, MP_LINT, INT_EXTINT, 0, 0, 0);
 	add_interrupt(b, MP_LINT, INT_NMI, 0, MP_ALL_APICS, 1);
 	entries += 2;

@@ -45,7 +45,7 @@ struct p9_node {
 	struct p9 *p9;
 	int fd;			/* O_PATH */
 	struct p9_node *parent; /* NULL: the root */
-	unsigned int refs;
+	unsigned int refs;	/* references by fids and by child nodes */
 };
 
 /* A fid: the guest's number for a node. */

@@ -57,7 +57,7 @@ int virtio_blk_request_parse(struct blk_request *r, struct virtio_chain *c, uint
  */
 struct blk_request *virtio_blk_request_copy(const struct blk_request *r);
 
-/* The disk and what of it requests see. */
+/* The disk as seen by requests. */
 struct blk_target {
 	struct disk *disk;
 	char id[VIRTIO_BLK_ID_LEN];

@@ -23,8 +23,10 @@
 #define VECTOR_BP 3
 #define VECTOR_UD 6
 #define VECTOR_PF 14
-/* Error code of a page fault: SDM vol. 3, 4.7. */
-/* An instruction whose memory another vCPU maps meanwhile begins again so often in a row. */
+/*
+ * An instruction whose memory another vCPU maps meanwhile is started again at most this many times
+ * in a row.
+ */
 #define AGAIN_MAX 1000u
 
 static int inject(struct guest_insn *g, uint8_t vector)
@@ -66,8 +68,8 @@ static enum xsave_kind xsave_kind_of(unsigned int id)
 }
 
 /*
- * Returns whether the instruction stores to operand i. The decoder knows that of few: for MOVBE, CMPXCHG16B, STMXCSR, MOVHPS
- * and the like it has a read alone.
+ * Returns whether the instruction stores to operand i. The decoder knows this for few instructions:
+ * for MOVBE, CMPXCHG16B, STMXCSR, MOVHPS and others it reports only a read.
  */
 static bool stores_to(const struct guest_insn *g, unsigned int i)
 {
@@ -80,8 +82,8 @@ static bool stores_to(const struct guest_insn *g, unsigned int i)
 }
 
 /*
- * Looks for the page of operand i that is not mapped as the instruction accesses it. Returns -EFAULT if there is one, 0 if there
- * is none, or -ENOTSUP for an operand that is not in RAM.
+ * Finds the page of operand i that is not mapped for the instruction's access. Returns -EFAULT if
+ * there is one, 0 if there is none, or -ENOTSUP for an operand that is not in RAM.
  */
 static int find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva, uint32_t *code)
 {
@@ -89,7 +91,7 @@ static int find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva,
 	bool write = stores_to(g, i);
 	int ret;
 
-	/* How long the area of XSAVE is depends on XCR0; the decoder has a size for it all the same. */
+	/* The length of XSAVE's area depends on XCR0, but the decoder reports a fixed size. */
 	if (xsave_kind_of(g->insn->id) != XSAVE_NONE)
 		size = 0;
 	if (guest_insn_address(g, i, gva) < 0)
@@ -103,9 +105,10 @@ static int find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva,
 }
 
 /*
- * Its memory is not there, or may not be written: the guest's own page fault, whose handler
- * lets the instruction run again. (Linux saves a signal frame's state to a stack that a fork
- * has left read-only.) Where there is no fault any more, another vCPU has mapped the page since: the instruction runs again.
+ * Injects the page fault of an instruction whose memory is not mapped or not writable; the guest's
+ * handler then repeats the instruction. (Linux saves a signal frame's state to a stack that a fork
+ * has left read-only.) If there is no fault any more, another vCPU has mapped the page meanwhile,
+ * and the instruction starts again.
  */
 static int inject_fault(struct guest_insn *g)
 {
@@ -137,7 +140,7 @@ static int inject_fault(struct guest_insn *g)
 	return ioctl(g->v->fd, KVM_SET_VCPU_EVENTS, &ev) < 0 ? -errno : 0;
 }
 
-/* Bit-count family: source is operand 1, destination operand 0. */
+/* Executes a bit count: the source is operand 1, the destination operand 0. */
 static int bit_count(struct guest_insn *g, unsigned int id)
 {
 	unsigned int bits = guest_insn_size(g, 0) * 8;
@@ -198,7 +201,7 @@ static int random_number(struct guest_insn *g)
 	unsigned long long hw;
 	unsigned int a, b, c, d;
 
-	/* The VMM may use the real instruction; where it has none, say "not ready" (CF = 0). */
+	/* Uses the host's instruction; if the host has none, reports "not ready" (CF = 0). */
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_RDRND)) {
 		guest_insn_set_flags(g, RFLAGS_ARITH, 0);
 		return guest_insn_set(g, 0, 0);
@@ -221,7 +224,7 @@ static int rdtscp(struct guest_insn *g)
 	return 0;
 }
 
-/* CMPXCHG16B; atomic against other vCPUs because guest RAM is mapped here too. */
+/* Executes CMPXCHG16B. It is atomic against other vCPUs because guest RAM is mapped here, too. */
 static int cmpxchg16b(struct guest_insn *g)
 {
 	unsigned __int128 expected = (unsigned __int128)g->regs->rdx << 64 | g->regs->rax;
@@ -238,7 +241,9 @@ static int cmpxchg16b(struct guest_insn *g)
 	host = guest_insn_host(g, gva, 16, GUEST_WRITE);
 	if (!host)
 		return -EFAULT;
-	/* Spelt out, as the compiler would call libatomic, whose lock the guest does not take. */
+	/*
+	 * Assembly, because the compiler would call libatomic, whose lock the guest does not take.
+	 */
 	{
 		uint64_t lo = (uint64_t)expected, hi = (uint64_t)(expected >> 64);
 
@@ -253,7 +258,10 @@ static int cmpxchg16b(struct guest_insn *g)
 	return 0;
 }
 
-/* Does LSL know descriptors of this kind in 64-bit mode? SDM vol. 2, table "LSL: segment types". */
+/*
+ * Returns whether LSL accepts descriptors of this kind in 64-bit mode. SDM vol. 2, table "LSL:
+ * segment types".
+ */
 static bool has_limit(uint64_t desc)
 {
 	unsigned int type = desc >> 40 & 15;
@@ -262,7 +270,10 @@ static bool has_limit(uint64_t desc)
 	return desc >> 44 & 1 || type == 2 || type == 9 || type == 11;
 }
 
-/* LSL: the segment limit of a selector in the GDT. Only ring 0 comes here: no privilege to check. */
+/*
+ * Executes LSL: the segment limit of a selector in the GDT. Only ring 0 gets here, so no privilege
+ * is checked.
+ */
 static int lsl(struct guest_insn *g)
 {
 	const struct kvm_dtable *gdt = &g->v->run->s.regs.sregs.gdt;
@@ -309,7 +320,9 @@ static int xsetbv(struct guest_insn *g)
 	return ioctl(g->v->fd, KVM_SET_XCRS, &x) < 0 ? -errno : 0;
 }
 
-/* Carry out one instruction. Advances rip itself only where that is not the plain way. */
+/*
+ * Executes one instruction. Sets rip itself only if it does not continue at the next instruction.
+ */
 static int execute(struct guest_insn *g)
 {
 	unsigned int id = g->insn->id;
@@ -336,7 +349,7 @@ static int execute(struct guest_insn *g)
 	case X86_INS_WAIT:
 	case X86_INS_EMMS:
 	case X86_INS_FNCLEX:
-	case X86_INS_VERW: /* only its side effect on CPU buffers is wanted by kernels */
+	case X86_INS_VERW: /* kernels only want its side effect on CPU buffers */
 	case X86_INS_PAUSE:
 	case X86_INS_NOP:
 		return 0;
@@ -363,7 +376,7 @@ static int execute(struct guest_insn *g)
 	case X86_INS_RDTSCP:
 		return rdtscp(g);
 	case X86_INS_CMPXCHG16B:
-		/* Capstone 5 gives CMPORDPS and its kind (0F C2 /r 07) this id, too. */
+		/* Capstone 5 gives CMPORDPS and related instructions (0F C2 /r 07) this id, too. */
 		return g->insn->detail->x86.opcode[1] == 0xc7 ? cmpxchg16b(g) : complete_simd(g);
 	case X86_INS_LSL:
 		return lsl(g);
@@ -381,9 +394,9 @@ static int execute(struct guest_insn *g)
 }
 
 /*
- * Instructions made of what once was a NOP, which capstone does not know: RDSSP (F3 [REX]
- * 0F 1E /1) does nothing without shadow stacks (SDM vol. 2), ENDBR (F3 0F 1E FA, FB) never
- * does. Returns its length, 0: it is none of them.
+ * Returns the length of an instruction that once was a NOP and that capstone does not know, or 0:
+ * RDSSP (F3 [REX] 0F 1E /1) does nothing without shadow stacks (SDM vol. 2), and ENDBR (F3 0F 1E
+ * FA, FB) never does anything.
  */
 static unsigned int hint_length(const struct guest_insn *g)
 {

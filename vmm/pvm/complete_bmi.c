@@ -5,7 +5,9 @@
 
 #define RFLAGS_LOGIC (RFLAGS_CF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
 
-/* ZF and SF of a result, CF as given, OF clear; the manual leaves AF and PF undefined. */
+/*
+ * Sets ZF and SF from a result, CF as given, and clears OF; the manual leaves AF and PF undefined.
+ */
 static int logic_result(struct guest_insn *g, uint64_t result, bool carry)
 {
 	unsigned int bits = guest_insn_size(g, 0) * 8;
@@ -16,19 +18,19 @@ static int logic_result(struct guest_insn *g, uint64_t result, bool carry)
 	return guest_insn_set(g, 0, result);
 }
 
-/* The mask of the operands' width. */
+/* Returns the mask of the operands' width. */
 static uint64_t width_mask(const struct guest_insn *g)
 {
 	return guest_insn_size(g, 0) == 8 ? UINT64_MAX : UINT32_MAX;
 }
 
-/* The low n bits set; n may be 64 and more. */
+/* Returns a mask of the low n bits; n may be 64 and more. */
 static uint64_t low_bits(unsigned int n)
 {
 	return n < 64 ? (1ull << n) - 1 : UINT64_MAX;
 }
 
-/* Bits from src's low end go where the mask has ones. */
+/* Moves bits from src's low end to where the mask has ones. */
 static uint64_t deposit(uint64_t src, uint64_t mask)
 {
 	uint64_t out = 0;
@@ -39,7 +41,7 @@ static uint64_t deposit(uint64_t src, uint64_t mask)
 	return out;
 }
 
-/* Bits from where the mask has ones go to the low end. */
+/* Moves bits from where the mask has ones to the low end. */
 static uint64_t extract(uint64_t src, uint64_t mask)
 {
 	uint64_t out = 0;
@@ -50,7 +52,7 @@ static uint64_t extract(uint64_t src, uint64_t mask)
 	return out;
 }
 
-/* Operand 1 shifted by operand 2; no flags. */
+/* Shifts operand 1 by operand 2 without changing flags. */
 static int shift(struct guest_insn *g, unsigned int id, uint64_t src, uint64_t count)
 {
 	bool wide = guest_insn_size(g, 0) == 8;
@@ -77,7 +79,10 @@ static int rotate(struct guest_insn *g)
 	return guest_insn_set(g, 0, n ? src >> n | src << (bits - n) : src);
 }
 
-/* Operand 0 is the high half, operand 1 the low; where both name one register the high one stays. */
+/*
+ * Operand 0 gets the high half, operand 1 the low one; if both are one register, it keeps the high
+ * half.
+ */
 static int multiply(struct guest_insn *g)
 {
 	bool wide = guest_insn_size(g, 0) == 8;
@@ -92,7 +97,7 @@ static int multiply(struct guest_insn *g)
 	return ret ? ret : guest_insn_set(g, 0, (uint64_t)(product >> (wide ? 64 : 32)));
 }
 
-/* ADCX and ADOX: an addition whose carry is CF or OF alone. */
+/* Executes ADCX or ADOX: an addition whose carry is CF or OF only. */
 static int add_carry(struct guest_insn *g, uint32_t flag)
 {
 	bool wide = guest_insn_size(g, 0) == 8;
@@ -108,7 +113,7 @@ static int add_carry(struct guest_insn *g, uint32_t flag)
 	return guest_insn_set(g, 0, (uint64_t)sum);
 }
 
-/* BLSI, BLSMSK, BLSR: of the lowest bit set. */
+/* Executes BLSI, BLSMSK or BLSR on the lowest set bit. */
 static int lowest_bit(struct guest_insn *g, unsigned int id)
 {
 	uint64_t mask = width_mask(g), src;
@@ -123,7 +128,10 @@ static int lowest_bit(struct guest_insn *g, unsigned int id)
 	return logic_result(g, (src ^ (src - 1)) & mask, src == 0);
 }
 
-/* BEXTR: a field of operand 1 that operand 2 describes, start in bits 7:0 and length in 15:8. */
+/*
+ * Executes BEXTR: extracts a field of operand 1 that operand 2 describes, start in bits 7:0 and
+ * length in 15:8.
+ */
 static int bit_field(struct guest_insn *g, uint64_t src, uint64_t control)
 {
 	unsigned int start = control & 0xff, length = control >> 8 & 0xff;

@@ -21,7 +21,7 @@ static __u64 *guest_register(struct guest_insn *g, unsigned int n)
 	return all[n];
 }
 
-/* Finds the guest's memory operand. Returns -ENOTSUP if the decoder sees none. */
+/* Finds the guest's memory operand. Returns -ENOTSUP if the decoder reports none. */
 static int operand_address(const struct guest_insn *g, uint64_t *gva)
 {
 	const cs_x86 *x = &g->insn->detail->x86;
@@ -32,7 +32,7 @@ static int operand_address(const struct guest_insn *g, uint64_t *gva)
 	return -ENOTSUP;
 }
 
-/* Writes the bytes that differ, so that an instruction that stores nothing needs no access. */
+/* Writes only bytes that differ, so that an instruction that stores nothing needs no access. */
 static int store(const struct guest_insn *g, uint64_t gva, const uint8_t *old, const uint8_t *new,
 		 size_t size)
 {

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define PAGE 4096u
-/* SDM vol. 3, 2.5: ring 0 may not write read-only pages. */
+/* SDM vol. 3, 2.5: ring 0 must not write read-only pages. */
 #define CR0_WP (UINT64_C(1) << 16)
 
-/* One decoder for each vCPU thread, freed with it. */
+/* The decoder of a vCPU thread, freed with it. */
 struct decoder {
 	const struct capstone *cs;
 	csh handle;
@@ -62,7 +62,7 @@ static struct decoder *decoder_get(void)
 	return d;
 }
 
-/* What the code segment makes of an instruction's bytes (SDM vol. 3, 3.4.5). */
+/* Returns the mode in which the code segment makes the processor decode (SDM vol. 3, 3.4.5). */
 static cs_mode decoder_mode(const struct vcpu *v)
 {
 	const struct kvm_segment *cs = &v->run->s.regs.sregs.cs;
@@ -105,7 +105,7 @@ struct gpr_ref {
 	unsigned int size, shift;
 };
 
-/* Where a register operand lives in kvm_regs. */
+/* Returns the place of a register operand in kvm_regs. */
 static struct gpr_ref gpr(const struct guest_insn *g, x86_reg reg)
 {
 	struct kvm_regs *r = g->regs;
@@ -194,7 +194,8 @@ int guest_insn_address(const struct guest_insn *g, unsigned int i, uint64_t *gva
 			return -ENOTSUP;
 		a += low_bytes(*index.full, index.size) * (uint64_t)op->mem.scale;
 	}
-	a = low_bytes(a, g->insn->detail->x86.addr_size); /* prefix 67 cuts the sum, not the base */
+	/* Prefix 67 truncates the sum, not the base. */
+	a = low_bytes(a, g->insn->detail->x86.addr_size);
 	if (op->mem.segment == X86_REG_GS)
 		a += s->gs.base;
 	else if (op->mem.segment == X86_REG_FS)
@@ -254,7 +255,7 @@ int guest_insn_set(struct guest_insn *g, unsigned int i, uint64_t value)
 	return 0;
 }
 
-/* Returns whether the instruction may access this page so (SDM vol. 3, 4.6.1). */
+/* Returns whether the instruction may access this page (SDM vol. 3, 4.6.1). */
 static bool may_access(const struct guest_insn *g, const struct mmu_page *page,
 		       enum guest_access access)
 {
@@ -326,7 +327,7 @@ int guest_insn_read(const struct guest_insn *g, uint64_t gva, void *dst, size_t 
 
 int guest_insn_write(const struct guest_insn *g, uint64_t gva, const void *src, size_t len)
 {
-	/* All of it or nothing, as by a processor. */
+	/* All of it or nothing, as on a processor. */
 	for (size_t at = PAGE - (gva & (PAGE - 1)); at < len; at += PAGE)
 		if (!guest_insn_host(g, gva + at, 1, GUEST_WRITE))
 			return -EFAULT;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * guest_insn: the instruction a vCPU stands at, its operands and its memory.
+ * guest_insn: the instruction at a vCPU's rip, its operands and its memory.
  *
- * Used only to finish instructions on hosts that refuse them (complete.c); the
- * decoder is kept for the thread's life.
+ * It is used only to execute instructions on hosts that refuse them (complete.c). The vCPU's thread
+ * calls all functions. Each thread has one decoder, which is freed when the thread ends. Functions
+ * that return int return 0 or -errno, and -ENOTSUP for an operand of another kind.
  */
 #ifndef KVMPROF_VMM_PVM_GUEST_INSN_H
 #define KVMPROF_VMM_PVM_GUEST_INSN_H
@@ -16,7 +17,7 @@
 
 struct vcpu;
 
-/* SDM vol. 1, 3.4.3. */
+/* Bits of RFLAGS, SDM vol. 1, 3.4.3. */
 #define RFLAGS_CF 0x001u
 #define RFLAGS_PF 0x004u
 #define RFLAGS_AF 0x010u
@@ -27,31 +28,41 @@ struct vcpu;
 
 struct guest_insn {
 	struct vcpu *v;
-	struct kvm_regs *regs; /* in kvm_run; the caller marks them dirty */
-	const cs_insn *insn;   /* NULL when the bytes do not decode; thread-owned */
+	struct kvm_regs *regs; /* in kvm_run; the caller marks them as changed */
+	/* NULL if the bytes do not decode; belongs to the thread's decoder */
+	const cs_insn *insn;
 	uint8_t bytes[15];
 	unsigned int nbytes;
-	bool rip_done; /* rip has been set by the handler */
+	bool rip_done; /* the handler has set rip itself */
 };
 
-/* Read and decode at rip. -EFAULT: rip is not mapped; -EILSEQ: no x86 instruction. */
+/*
+ * Reads and decodes the instruction at rip. Returns 0; -EFAULT if rip is not mapped; -EILSEQ if it
+ * is no x86 instruction; -ENOMEM if there is no decoder.
+ */
 int guest_insn_decode(struct guest_insn *g, struct vcpu *v);
 
-/* Size of operand i in bytes. */
+/* Returns the size of operand i in bytes; 0 if there is none. */
 unsigned int guest_insn_size(const struct guest_insn *g, unsigned int i);
-/* Value of operand i, zero-extended. */
+/* Reads operand i, zero-extended. */
 int guest_insn_get(const struct guest_insn *g, unsigned int i, uint64_t *value);
-/* Write operand i; a 32-bit register write clears the upper half. */
+/* Writes operand i; writing a 32-bit register clears its upper half. */
 int guest_insn_set(struct guest_insn *g, unsigned int i, uint64_t value);
-/* Those flags of mask become as in value. */
+/* Sets the flags in `mask` to their values in `value`. */
 static inline void guest_insn_set_flags(struct guest_insn *g, uint32_t mask, uint32_t value)
 {
 	g->regs->rflags = (g->regs->rflags & ~(uint64_t)mask) | value;
 }
-/* Effective guest-virtual address of memory operand i. -ENOTSUP when it is none. */
+/*
+ * Computes the effective guest-virtual address of memory operand i. Returns -ENOTSUP if it is no
+ * memory operand.
+ */
 int guest_insn_address(const struct guest_insn *g, unsigned int i, uint64_t *gva);
 
-/* Guest-virtual copies; -EFAULT unless the whole range is mapped (and writable). */
+/*
+ * Copy guest-virtual memory. Return -EFAULT unless the whole range is mapped (and writable); then a
+ * write has changed nothing.
+ */
 int guest_insn_read(const struct guest_insn *g, uint64_t gva, void *dst, size_t len);
 int guest_insn_write(const struct guest_insn *g, uint64_t gva, const void *src, size_t len);
 /* Bits of a page fault's error code (SDM vol. 3, 4.7). */
@@ -61,12 +72,16 @@ int guest_insn_write(const struct guest_insn *g, uint64_t gva, const void *src, 
 
 enum guest_access { GUEST_READ, GUEST_WRITE };
 /*
- * Returns 0 if the byte at gva is in RAM and may be accessed so; -EFAULT if the access is a page fault, whose error code is then
- * *code; -ENOTSUP if it is a device's, or nothing's.
+ * Checks whether this access to the byte at gva is possible. Returns 0 if the byte is in RAM;
+ * -EFAULT if the access is a page fault, with its error code in *code; -ENOTSUP if the address
+ * belongs to a device or to nothing.
  */
 int guest_insn_look(const struct guest_insn *g, uint64_t gva, enum guest_access access,
 		    uint32_t *code);
-/* Host address of [gva, gva+len) inside one page that may be accessed so, or NULL. */
+/*
+ * Returns the host address of [gva, gva + len), which lies within one page that allows this access,
+ * or NULL.
+ */
 void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len,
 		      enum guest_access access);
 

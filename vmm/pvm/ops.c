@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * ops: the table of pvm.h, for a machine of our own.
- */
+/* ops: the functions of pvm.h for a machine of our own. */
 #include "vmm/pvm.h"
 
 #include "base/capstone.h"
@@ -36,13 +34,13 @@
 /* KVM_CPUID_FEATURES, Documentation/virt/kvm/x86/cpuid.rst. */
 #define KVM_CPUID_FEATURES_LEAF 0x40000001u
 /*
- * Those that live in shared memory and need no hypercall: clocksource, nop_io_delay,
- * clocksource2, steal_time, clocksource_stable. Not among them what was never seen to work
+ * The features that use shared memory and need no hypercall: clocksource, nop_io_delay,
+ * clocksource2, steal_time, clocksource_stable. Excluded are features that were never seen to work
  * where hypercalls hang: asynchronous page faults, EOIs and TLB flushes by shared memory.
  */
 #define KVM_FEATURES_SAFE (1u << 0 | 1u << 1 | 1u << 3 | 1u << 5 | 1u << 24)
 
-/* A thread's CPU time by its id: make_thread_cpuclock() of include/linux/posix-timers.h. */
+/* The CPU time clock of a thread id: make_thread_cpuclock() of include/linux/posix-timers.h. */
 #define THREAD_CLOCK(tid) ((clockid_t)(~(unsigned int)(tid) << 3 | 6))
 
 static bool ops_assists(const struct vm *vm)
@@ -56,9 +54,12 @@ static int ops_create(struct vm *vm, struct err *e)
 
 	if (!vm->cfg.quirks->refuses_insns)
 		return 0;
-	if (!capstone_get(e)) /* vCPUs decode, and may not open files */
+	if (!capstone_get(e)) /* vCPU threads decode, and must not open files */
 		return -ENOENT;
-	/* Without it, SIMD instructions stay unfinished. vCPUs may not make a machine later. */
+	/*
+	 * Without it SIMD instructions are not completed. vCPU threads cannot create a machine
+	 * later.
+	 */
 	vm->vcpu[0].pvm_state.simd = simd_place_create(vm->cfg.host);
 	for (unsigned int i = 1; i < vm->nvcpus; i++)
 		vm->vcpu[i].pvm_state.simd = vm->vcpu[0].pvm_state.simd;
@@ -67,7 +68,7 @@ static int ops_create(struct vm *vm, struct err *e)
 	return err_set(e, errno, "KVM_CAP_EXIT_ON_EMULATION_FAILURE: %s", strerror(errno));
 }
 
-/* A leaf that is not there reads as zeros. */
+/* Removes a leaf. A missing leaf reads as zeros. */
 static void cpuid_drop_leaf(struct kvm_cpuid2 *c, uint32_t function)
 {
 	unsigned int kept = 0;
@@ -78,7 +79,7 @@ static void cpuid_drop_leaf(struct kvm_cpuid2 *c, uint32_t function)
 	c->nent = kept;
 }
 
-/* Takes out of *c, which has what KVM supports, the features that a guest must not use here. */
+/* Removes from *c, which has what KVM supports, the features that a guest must not use here. */
 static void ops_mask_cpuid(const struct vm *vm, struct kvm_cpuid2 *c)
 {
 	const struct quirks *q = vm->cfg.quirks;
@@ -97,7 +98,7 @@ static void ops_mask_cpuid(const struct vm *vm, struct kvm_cpuid2 *c)
 				l->ecx &= ~L7_ECX_UMIP;
 				l->edx &= ~L7_EDX_FSRM;
 			}
-			/* BMI2 with BMI1: compilers and Linux's zstd take them for one. */
+			/* BMI2 goes with BMI1: compilers and Linux's zstd treat them as one. */
 			if (l->index == 0 && q->zero_counts_wrong)
 				l->ebx &= ~(L7_EBX_BMI1 | L7_EBX_BMI2);
 			break;
@@ -128,7 +129,7 @@ static void ops_stop(struct vm *vm)
 		vm->vcpu[i].pvm_state.simd = NULL;
 }
 
-/* Its state is R: running or in the run queue. */
+/* Returns whether the thread's state is R: running or in the run queue. */
 static bool is_runnable(const struct vcpu *v)
 {
 	char text[PROC_STAT_MAX];
@@ -138,9 +139,8 @@ static bool is_runnable(const struct vcpu *v)
 }
 
 /*
- * Is vCPU 0's thread running or waiting for a processor (true), or does it
- * sleep, halted (false)? *cpu_ns: the processor time that it has had; only set for true.
- * Any thread.
+ * Returns whether vCPU 0's thread runs or waits for a processor; false if it sleeps, halted. Stores
+ * the processor time that it has had in *cpu_ns only if it returns true. Any thread.
  */
 static bool ops_vcpu_runs(void *ctx, uint64_t *cpu_ns)
 {
@@ -192,7 +192,7 @@ static bool ops_is_in_syscall(const struct vcpu *v, uint64_t rip)
 static void ops_save(const struct vcpu *v, struct vcpu_state *s)
 {
 	s->syscall = v->pvm_state.syscall;
-	/* On the way past a breakpoint KVM has taken the guest's trap flag. */
+	/* While a breakpoint is being passed, KVM has overwritten the guest's trap flag. */
 	if (v->debug.stepping && v->pvm_state.step.trap_flag)
 		s->regs.rflags |= RFLAGS_TF;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * peek: loads the BPF program, and runs it where the vCPU runs.
- */
+/* peek: loads the BPF program, and runs it on the vCPU's processor. */
 #include "vmm/pvm/peek.h"
 
 #include "base/clock.h"
@@ -16,20 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Registers are compared so often in the beginning, and then one time of so many. */
+/* Registers are compared this often at first, and then one time in so many. */
 #define COMPARE_FIRST 16u
 #define COMPARE_EVERY 64u
 
-/* One of so many times that we are in a vCPU's way we go. */
+/*
+ * When this thread finds itself on the processor that the vCPU is waiting for, it moves to another
+ * one every 4th time (see step_aside()).
+ */
 #define ASIDE_EVERY 4u
 
-/* The field `processor` of a thread's line `stat` (proc(5)). */
+/* Number of the field `processor` in a thread's line `stat` (proc(5)). */
 #define STAT_PROCESSOR 39u
 
-/* Of each module that is loaded or built in (sysfs.rst). */
+/* Exists for each module that is loaded or built in (sysfs.rst). */
 #define KVM_PVM "/sys/module/kvm_pvm"
 
-/* Made by the build out of bpf/peek.bpf.c. */
+/* Made by the build from bpf/peek.bpf.c. */
 extern const uint8_t peek_object[], peek_object_end[];
 
 static int not_supported(struct err *e)
@@ -44,7 +45,10 @@ int peek_open(struct peek *p, struct err *e)
 	int ret;
 
 	memset(p, 0, sizeof(*p));
-	/* Without it the kernel has none of the types that the program needs, and refuses it. */
+	/*
+	 * Without this module the kernel has none of the types that the program needs, and refuses
+	 * it.
+	 */
 	if (access(KVM_PVM, F_OK) < 0)
 		return not_supported(e);
 	if (sched_getaffinity(0, sizeof(p->allowed), &p->allowed) < 0)
@@ -86,7 +90,10 @@ void peek_set_memory(struct peek *p, const struct gmem *mem)
 						     (uint64_t)(uintptr_t)mem->region[i].host };
 }
 
-/* Its number in the innermost name space that it is in: the last one of NSpid. 0: it has gone. */
+/*
+ * Returns the thread's id in its innermost name space: the last one of NSpid. Returns 0 if the
+ * thread is gone.
+ */
 static unsigned int number_of(const char *task)
 {
 	char value[256];
@@ -121,7 +128,10 @@ int peek_aim(struct peek_vcpu *v, pid_t pid, pid_t tid, unsigned int fd, unsigne
 	return 0;
 }
 
-/* The processor that it was on last; -1: it has gone. Slow: until the kernel's own record is known. */
+/*
+ * Returns the processor that the thread was on last; -1 if it is gone. This is slow, and used until
+ * the kernel's own record is known.
+ */
 static int processor_of(const struct peek_vcpu *v)
 {
 	char task[48], text[PROC_STAT_MAX];
@@ -133,7 +143,10 @@ static int processor_of(const struct peek_vcpu *v)
 	return at ? atoi(at) : -1;
 }
 
-/* Is the guest at work? Asked without disturbing anybody. *cpu: where, or where it was last. */
+/*
+ * Finds out whether the guest runs, without disturbing it. Stores in *cpu where it runs, or ran
+ * last.
+ */
 static enum peek_status peek_look(struct peek *p, const struct peek_vcpu *v, int *cpu)
 {
 	const struct peek_answer *a = &p->block->a;
@@ -153,8 +166,9 @@ static enum peek_status peek_look(struct peek *p, const struct peek_vcpu *v, int
 }
 
 /*
- * Where the vCPU was we are: it waits for us to go, and would never be seen. So this thread goes to
- * another processor now and then, and is likely to wake up there from then on.
+ * Moves this thread to another processor now and then, if it is on the vCPU's processor: the vCPU
+ * waits for it to leave, and would never be seen running. The thread will probably wake up on the
+ * other processor from then on.
  */
 static void step_aside(struct peek *p, int cpu)
 {
@@ -213,7 +227,7 @@ enum peek_status peek_take(struct peek *p, struct peek_vcpu *v, const struct pee
 	enum peek_status s;
 
 	s = peek_try(p, v, want);
-	/* It has moved in between. */
+	/* The thread has moved in between. */
 	if (s == PEEK_ELSEWHERE && v->kernel)
 		s = peek_try(p, v, want);
 	p->count[s]++;

@@ -66,7 +66,7 @@ const char *peek_regs_differ(const struct peek_regs *r, const struct kvm_run *ru
 	return NULL;
 }
 
-/* Bytes from host on that this piece has; 0: none. */
+/* Returns how many bytes this piece has from `host` on, and stores their place; 0: none. */
 static size_t in_piece(const struct peek_answer *a, const struct peek_piece *p, uint64_t host,
 		       const uint8_t **at)
 {

@@ -83,7 +83,7 @@ static void want_member(struct peek_want *w, uint32_t off, uint32_t len)
 		w->member[w->nmembers++] = (struct peek_member){ off, len };
 }
 
-/* What capture_task() and the stack of a program will take. */
+/* Returns the memory that capture_task() and the copy of a program's stack will read. */
 static struct peek_want want_of(const struct vcpu *v)
 {
 	const struct capture_task_plan *plan = capture_plan_of_task(v->vm);

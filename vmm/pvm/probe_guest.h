@@ -2,20 +2,20 @@
 /*
  * probe_guest: the code that the quirk probe runs in ring 0 and ring 3.
  *
- * Position-independent; copied to PROBE_CODE of a 64 KiB guest whose pages are
- * mapped one to one. Each probe reports by an OUT to one of the ports below.
- * probe_guest.S includes this, too.
+ * It is position-independent, and copied to PROBE_CODE of a 64 KiB guest whose pages are mapped one
+ * to one. Each probe reports by an OUT to one of the ports below. probe_guest.S includes this file,
+ * too.
  */
 #ifndef KVMPROF_VMM_PVM_PROBE_GUEST_H
 #define KVMPROF_VMM_PVM_PROBE_GUEST_H
 
-#define PROBE_PORT_START 0x10 /* trip, speed: what is timed begins */
-#define PROBE_PORT_DONE 0x11  /* a probe came to its end as it should */
+#define PROBE_PORT_START 0x10 /* trip, speed: start of the timed code */
+#define PROBE_PORT_DONE 0x11  /* the probe ended as expected */
 #define PROBE_PORT_FAULT 0x12 /* an exception handler ran instead */
 
 #define PROBE_LOOP 300 /* iterations of two instructions */
 
-/* Memory of the guest. */
+/* Layout of the guest's memory. */
 #define PROBE_MEM 0x10000
 #define PROBE_PML4 0x1000
 #define PROBE_PDPT 0x2000
@@ -31,7 +31,7 @@
 #define PROBE_USER_STACK_TOP 0xe000
 
 #ifndef __ASSEMBLER__
-/* First byte and end of the supervisor code, entry points in it, and the user code. */
+/* Start and end of the supervisor code, entry points in it, and the user code. */
 extern const char probe_code[], probe_code_end[];
 extern const char probe_trip[], probe_speed[], probe_lstar[], probe_fault[], probe_int3[],
 	probe_breakpoint[];

@@ -22,23 +22,24 @@
 #endif
 
 /*
- * Two instructions an iteration take well under a nanosecond on a CPU, about a
- * microsecond when interpreted. The line is drawn between: 50 ns each.
+ * The threshold per instruction: the two instructions of an iteration take well under a nanosecond
+ * on a CPU, and about a microsecond when interpreted.
  */
 #define INTERPRETED_PS 50000u
 /*
- * A VM exit and the way back take longer than all of the loop: from 1 us, by way of 10 us in a
- * nested guest, to 70 us where the host's own SVM is emulated. So the loop's time is that
- * beyond a bare exit's; and the least of so many, as an interrupt only ever adds to one. An interpreted loop takes half a
- * millisecond: two rounds suffice where the speed is so many times beyond the line that no interrupts explain it.
+ * The number of timed rounds. A VM exit takes longer than the whole loop: from 1 us, over 10 us in
+ * a nested guest, to 70 us where the host's own SVM is emulated. The time of a bare exit is
+ * therefore subtracted, and the minimum of several rounds is used, because interrupts only add to
+ * it. An interpreted loop takes half a millisecond: two rounds suffice if the result exceeds the
+ * threshold by so much that interrupts do not explain it.
  */
 #define SPEED_ROUNDS 5u
 #define SPEED_CLEAR_ROUNDS 2u
 #define SPEED_CLEAR 8u
 /*
- * A hypercall costs about as much as an exit. One that has used the CPU for so many of them,
- * and for so long, never comes back. It is the thread's own time that counts, not how
- * long the host had it wait; a hypercall that only waits is given up after HANG_LOOKS.
+ * A hypercall costs about as much as an exit. One that has used the CPU for this many exits, and
+ * for this time, never returns. The thread's CPU time counts, not the time that the host kept it
+ * waiting; a hypercall that only waits is given up after HANG_LOOKS.
  */
 #define HANG_TRIPS 50u
 #define HANG_NS 500000u
@@ -53,19 +54,19 @@
 #define SEL_USER_CODE 0x3bu
 #define KVM_HC_SEND_IPI_NR 10
 
-/* Cycles: longer than a read after a write takes, shorter than a host has been up. */
+/* Cycles: more than a read after a write takes, less than a host has been running. */
 #define TSC_SOON (UINT64_C(1) << 34)
 
 struct probe {
 	const struct kvm_host *host;
-	size_t run_size; /* the host may be gone when it is closed */
+	size_t run_size; /* the host may be gone when the probe is closed */
 	struct kvm_closer fd;
 	struct kvm_run *run;
 	uint8_t *mem;
-	uint64_t trip_ns; /* thread CPU time of a bare exit, once probe_speed_of() has run */
+	uint64_t trip_ns; /* thread CPU time of a bare exit, set by probe_speed_of() */
 };
 
-/* For the handler, which runs on the thread that probes. */
+/* For the signal handler, which runs on the probing thread. */
 static _Thread_local struct kvm_run *probe_run;
 
 static void on_timeout(int signo)
@@ -132,7 +133,7 @@ static struct kvm_segment probe_segment(uint16_t selector, bool code)
 	};
 }
 
-/* Stand at rip in ring 0 or 3 with clean registers. */
+/* Sets the vCPU to rip in ring 0 or 3, with clean registers. */
 static int probe_set_state(struct probe *p, uint64_t rip, bool user)
 {
 	struct kvm_regs r = { .rip = rip,
@@ -180,7 +181,7 @@ static int set_syscall_msrs(struct probe *p)
 	return ioctl(p->fd.vcpu, KVM_SET_MSRS, &m) == 3 ? 0 : -EIO;
 }
 
-/* Unmaps kvm_run: the mapping keeps the vCPU, and so the VM. */
+/* Unmaps kvm_run, because the mapping keeps the vCPU, and so the VM, alive. */
 static void probe_unmap_run(struct probe *p)
 {
 	if (p->run)
@@ -199,7 +200,7 @@ static void probe_close(struct probe *p)
 	free(p);
 }
 
-/* None of the probes needs what is there, and one asks whether it is hidden. */
+/* Hides the leaf: no probe needs it, and one checks whether it is hidden. */
 static void hide_leaf7(struct kvm_cpuid2 *c)
 {
 	for (unsigned int i = 0; i < c->nent; i++)
@@ -252,13 +253,13 @@ static int probe_open(struct probe *p)
 
 enum outcome { OUT_DONE, OUT_FAULT, OUT_REFUSED, OUT_TIMEOUT, OUT_OTHER };
 
-/* Run on until a report port, a refusal or the timer. */
+/* Runs until a report port, a refusal or the timer. */
 static enum outcome probe_until_report(struct probe *p)
 {
 	while (ioctl(p->fd.vcpu, KVM_RUN, 0) < 0) {
 		if (errno != EINTR)
 			return OUT_OTHER;
-		/* Another signal than the timer's: the process was stopped, and goes on. */
+		/* A signal other than the timer's: the process was stopped and has continued. */
 		if (!p->run->immediate_exit)
 			continue;
 		p->run->immediate_exit = 0;
@@ -272,13 +273,13 @@ static enum outcome probe_until_report(struct probe *p)
 	return OUT_OTHER;
 }
 
-/* Thread CPU time: a busy host must not look like an interpreting one. */
+/* Returns thread CPU time: a busy host must not look like an interpreting one. */
 static uint64_t thread_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* From START to DONE, if that takes less than *least. */
+/* Measures the time from START to DONE, and lowers *least to it. */
 static int time_least(struct probe *p, const char *label, uint64_t *least)
 {
 	int ret = probe_set_state(p, guest_addr(label), false);
@@ -317,13 +318,16 @@ static int probe_speed_of(struct probe *p, struct quirks *q)
 	return 0;
 }
 
-/* The hypercall under a timer; the signal also breaks a loop inside KVM_RUN. */
+/* Runs the hypercall under a timer; the signal also ends a loop inside KVM_RUN. */
 static bool hypercall_hangs(struct probe *p)
 {
 	uint64_t limit = HANG_NS > HANG_TRIPS * p->trip_ns ? HANG_NS : HANG_TRIPS * p->trip_ns;
 	struct sigaction sa = { .sa_handler = on_timeout }, old;
 	const struct timespec after = clock_timespec(limit);
-	/* It repeats: ThreadSanitizer runs handlers late, and one signal alone may end nothing. */
+	/*
+	 * The timer repeats: ThreadSanitizer runs handlers late, and a single signal may end
+	 * nothing.
+	 */
 	struct itimerspec its = { .it_interval = after, .it_value = after };
 	struct sigevent ev;
 	enum outcome out;
@@ -340,7 +344,7 @@ static bool hypercall_hangs(struct probe *p)
 	sigaction(SIGRTMIN, &sa, &old);
 	t0 = thread_ns();
 	for (unsigned int i = 0; i < HANG_LOOKS; i++) {
-		/* Without it nothing would end a hang. */
+		/* Without the timer nothing would end a hang. */
 		if (timer_settime(timer, 0, &its, NULL) < 0)
 			break;
 		out = probe_until_report(p);
@@ -353,7 +357,7 @@ static bool hypercall_hangs(struct probe *p)
 	return out == OUT_TIMEOUT;
 }
 
-/* Write 0, read it back: KVM says of both that they went well. */
+/* Writes 0 and reads it back: KVM reports success for both. */
 static bool tsc_is_fixed(const struct probe *p)
 {
 	struct kvm_msr_entry m = { .index = MSR_IA32_TSC };
@@ -361,7 +365,10 @@ static bool tsc_is_fixed(const struct probe *p)
 	return msr_write(p->fd.vcpu, &m) && msr_read(p->fd.vcpu, &m) && m.data > TSC_SOON;
 }
 
-/* Where the processor has them; without them the same bytes are BSR and BSF, and rightly so. */
+/*
+ * Returns whether the processor has them; without them the same bytes are correctly executed as BSR
+ * and BSF.
+ */
 static bool cpu_counts_zeros(void)
 {
 	unsigned int a, b, c, d;
@@ -370,7 +377,7 @@ static bool cpu_counts_zeros(void)
 	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI;
 }
 
-/* What only a KVM that interprets ring 0 gets wrong. */
+/* Runs the probes for errors that only a KVM that interprets ring 0 has. */
 static int probe_interpreter(struct probe *p, struct quirks *q)
 {
 	int ret = probe_set_state(p, guest_addr(probe_int3), false);
@@ -381,7 +388,7 @@ static int probe_interpreter(struct probe *p, struct quirks *q)
 	ret = probe_set_state(p, guest_addr(probe_zero_counts), false);
 	if (ret)
 		return ret;
-	/* Refused is well: then we finish them. */
+	/* A refusal is fine: then we complete the instructions. */
 	q->zero_counts_wrong = cpu_counts_zeros() && probe_until_report(p) == OUT_FAULT;
 	ret = probe_set_state(p, guest_addr(probe_leaf7), false);
 	if (ret)
@@ -402,7 +409,7 @@ static int run_probes(struct probe *p, struct quirks *q)
 	ret = probe_set_state(p, PROBE_USER_CODE, true);
 	if (ret)
 		return ret;
-	/* The page fault at LSTAR: it is what the work-around is for, and nothing else is. */
+	/* Only a page fault at LSTAR needs the work-around. */
 	q->syscall_keeps_cpl = probe_until_report(p) == OUT_FAULT;
 	/* A KVM that runs ring 0 natively neither refuses instructions there nor hangs. */
 	return q->interpreted ? probe_interpreter(p, q) : 0;

@@ -21,7 +21,7 @@ struct simd_form_insn {
 	uint8_t modrm, imm;
 };
 
-/* The guest's bytes. `at` is beyond n once a byte was missing. */
+/* The guest's bytes. `at` is larger than n once a byte was missing. */
 struct simd_form_source {
 	const uint8_t *b;
 	size_t n, at;
@@ -32,7 +32,7 @@ static uint8_t simd_form_next(struct simd_form_source *s)
 	return s->at < s->n ? s->b[s->at++] : (s->at = s->n + 1, 0);
 }
 
-/* Decodes a VEX prefix: `first` is C4 or C5, `s` is behind it. */
+/* Decodes a VEX prefix; `first` is C4 or C5, and `s` is after it. */
 static void parse_vex(struct simd_form_source *s, uint8_t first, struct simd_form_insn *i)
 {
 	uint8_t second = simd_form_next(s), last = second;
@@ -156,7 +156,7 @@ static void set_effects(const struct simd_row *r, const struct simd_form_insn *i
 	f->flags = r->flags & SIMD_FLAGS;
 }
 
-/* Replaces general registers and the memory operand by those of this process. */
+/* Replaces general registers and the memory operand by those chosen here. */
 static void choose_registers(const struct simd_row *r, struct simd_form_insn *i)
 {
 	i->rex &= ~REX_X;
@@ -171,7 +171,7 @@ static void choose_registers(const struct simd_row *r, struct simd_form_insn *i)
 		i->rex &= ~REX_B;
 		i->modrm = (uint8_t)((i->modrm & 0xf8) | HOST_GPR);
 	}
-	if (r->flags & SIMD_GROUP) /* REX.R extends no register here */
+	if (r->flags & SIMD_GROUP) /* REX.R does not extend a register here */
 		i->rex &= ~REX_R;
 }
 
@@ -253,7 +253,7 @@ int simd_form_parse(const uint8_t *bytes, size_t n, struct simd_form *out)
 	return 0;
 }
 
-/* -- the decoder that decides --------------------------------------------------------------- */
+/* -- the second decoder ----------------------------------------------------------------------- */
 
 /*
  * Decodes prefixes and opcode of assembled bytes: at most one mandatory prefix, then REX, or a
@@ -309,7 +309,7 @@ bool simd_form_check(const struct simd_form *f)
 	if (!row_permits(r, &i) || (!reg && (i.modrm & 0xc7) != HOST_BASE) ||
 	    (!reg && i.rex & REX_B))
 		return false;
-	/* Each general register of the instruction is rax. */
+	/* Each general register of the instruction must be rax. */
 	if ((r->flags & SIMD_REG_GPR && reg_number(&i) != HOST_GPR) ||
 	    (rm_gpr && rm_number(&i) != HOST_GPR))
 		return false;

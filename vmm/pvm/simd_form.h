@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * simd_form: assembles an SSE or AVX instruction that does what a guest's does.
+ * simd_form: assembles an SSE or AVX instruction that does the same as a guest's instruction.
  *
- * The guest's bytes are decoded and never copied. What runs is assembled from a row of
- * simd_table, with general registers that this file chose: a general register operand of the
- * guest becomes rax, whatever its number, and a memory operand becomes (rbx). The assembled
- * bytes are then decoded again, by a decoder that accepts no other registers; a difference
- * refuses the instruction. Other general registers, rsp in particular, cannot be named.
+ * The guest's bytes are decoded and never copied. The executed instruction is assembled from a row
+ * of simd_table, with general registers that this file chose: a general register operand of the
+ * guest becomes rax, whatever its number, and a memory operand becomes (rbx). A second decoder,
+ * which accepts no other registers, then decodes the assembled bytes; a difference refuses the
+ * instruction. Other general registers, rsp in particular, cannot occur. Any thread may call these
+ * functions.
  *
  * Format: SDM vol. 2, 2.1 to 2.3 (prefixes, REX, VEX, ModRM).
  */
@@ -20,7 +21,7 @@
 #include <stdint.h>
 
 #define SIMD_FORM_MAX 15
-#define SIMD_OPERAND_MAX 32u /* no memory operand is longer */
+#define SIMD_OPERAND_MAX 32u /* maximum length of a memory operand */
 #define SIMD_NO_GPR 0xffu
 
 struct simd_form {
@@ -29,22 +30,24 @@ struct simd_form {
 	unsigned int source_len;  /* length of the guest's instruction */
 	unsigned int memory_size; /* bytes at (rbx); 0: no memory operand */
 	bool stores;		  /* the memory operand may change */
-	/* Number of the guest's register that rax stands for before or after, or SIMD_NO_GPR. */
+	/*
+	 * Number of the guest's register for which rax is used before or after; SIMD_NO_GPR: none.
+	 */
 	unsigned int gpr_read, gpr_written;
-	bool lengths; /* rax and rdx are the guest's, and are read */
-	bool index;   /* rcx becomes the guest's */
-	bool flags;   /* the arithmetic flags become the guest's */
+	bool lengths; /* rax and rdx of the guest are read */
+	bool index;   /* rcx of the guest is written */
+	bool flags;   /* the arithmetic flags of the guest are written */
 };
 
 /*
- * Decodes the guest's 64-bit code and assembles what runs. Returns 0, or -ENOTSUP if the
- * instruction is not in the table or is cut short.
+ * Decodes the guest's 64-bit code and assembles the instruction to run. Returns 0, or -ENOTSUP if
+ * the instruction is not in the table or is incomplete.
  */
 int simd_form_parse(const uint8_t *bytes, size_t n, struct simd_form *out);
 
 /*
- * Decodes assembled bytes. Returns true if they are one instruction of the table whose
- * effects are those that *f states. It is what decides whether f->code runs.
+ * Decodes assembled bytes. Returns true if they are one instruction of the table whose effects are
+ * those that *f states. Only then may f->code run.
  */
 bool simd_form_check(const struct simd_form *f);
 

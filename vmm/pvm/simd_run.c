@@ -10,14 +10,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* In the area of KVM_GET_XSAVE: the format of XSAVE (SDM vol. 1, 13.4). */
+/* Offsets in the area of KVM_GET_XSAVE, which has the format of XSAVE (SDM vol. 1, 13.4). */
 #define MXCSR_OFF 24u
 #define MXCSR_MASKS 0x1f80u
 #define XSTATE_BV_OFF 512u
-/* AMX has its state behind the 4 KiB of struct kvm_xsave, and needs a permission. */
+/* AMX's state lies beyond the 4 KiB of struct kvm_xsave, and needs a permission. */
 #define NO_STATES UINT64_C(0x60000)
 
-/* Guest physical addresses, which are the virtual ones as well. */
+/* Guest-physical addresses, which are equal to the virtual ones. */
 #define PAGE 4096u
 #define MEMORY 0x10000u
 #define PML4 0x1000u
@@ -27,7 +27,7 @@
 #define TSS 0x6000u
 #define CODE 0x8000u
 #define DATA 0xa000u
-/* The instruction ends at this offset of its page; the OUT is behind it. */
+/* The instruction ends at this offset of its page, followed by the OUT. */
 #define CODE_END 16u
 #define INT3 0xcc
 #define PORT 0x80u
@@ -83,7 +83,7 @@ static struct kvm_segment segment(uint16_t selector, bool code)
 	};
 }
 
-/* Stores what brings the vCPU into ring 3 of 64-bit mode. */
+/* Stores the registers that bring the vCPU into ring 3 of 64-bit mode. */
 static int place_registers(struct simd_place *p)
 {
 	struct kvm_sregs *s = &p->sregs;
@@ -103,7 +103,7 @@ static int place_registers(struct simd_place *p)
 	return 0;
 }
 
-/* Gives the vCPU all that the host supports. */
+/* Gives the vCPU all features that the host supports. */
 static int place_cpuid(struct simd_place *p, const struct kvm_host *h)
 {
 	struct kvm_cpuid2 *c = calloc(1, sizeof(*c) + CPUID_ENTRIES * sizeof(c->entries[0]));
@@ -124,7 +124,7 @@ static int place_cpuid(struct simd_place *p, const struct kvm_host *h)
 	return ret ? ret : p->xcr0 ? 0 : -ENOTSUP;
 }
 
-/* Brings the vCPU into ring 3: in the beginning, and after an exception. */
+/* Brings the vCPU into ring 3, at first and after an exception. */
 static int place_reset(struct simd_place *p)
 {
 	struct kvm_xcrs x = { .nr_xcrs = 1, .xcrs = { { .xcr = 0, .value = p->xcr0 } } };
@@ -158,7 +158,7 @@ static int place_open(struct simd_place *p, const struct kvm_host *h)
 	at = mmap(NULL, h->run_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->vcpu, 0);
 	if (at == MAP_FAILED)
 		return -errno;
-	/* It is shared memory, which a device's process must not have. */
+	/* It is shared memory, which the process of a device must not have. */
 	(void)madvise(at, h->run_size, MADV_DONTFORK);
 	p->run = at;
 	p->run_size = h->run_size;
@@ -210,7 +210,7 @@ void simd_place_destroy(struct simd_place *p)
 	free(p);
 }
 
-/* Writes the instruction, and checks the bytes where they will be executed. */
+/* Writes the instruction, and checks the bytes at the place where they will be executed. */
 static bool place_code(struct simd_place *p, const struct simd_form *f)
 {
 	uint8_t *end = p->memory + CODE + CODE_END;
@@ -224,19 +224,22 @@ static bool place_code(struct simd_place *p, const struct simd_form *f)
 	return simd_form_check(&placed);
 }
 
-/* Runs up to the OUT. Returns 0, or -ENOTSUP: something else ended it. */
+/* Runs up to the OUT. Returns 0, or -ENOTSUP if something else ended it. */
 static int place_run(struct simd_place *p)
 {
 	int ret;
 
 	p->run->immediate_exit = 0;
-	do /* a signal is for the guest's vCPU, and has its mark there */
+	do /* a signal is for the guest's vCPU, which has noted it */
 		ret = ioctl(p->vcpu, KVM_RUN, 0);
 	while (ret < 0 && (errno == EINTR || errno == EAGAIN));
 	if (ret < 0 || p->run->exit_reason != KVM_EXIT_IO || p->run->io.port != PORT ||
 	    p->run->io.direction != KVM_EXIT_IO_OUT)
 		return -ENOTSUP;
-	/* KVM takes the step beyond the OUT at the next entry, which ends before the guest's first instruction. */
+	/*
+	 * KVM advances past the OUT at the next entry, which ends before the guest's first
+	 * instruction.
+	 */
 	p->run->immediate_exit = 1;
 	return ioctl(p->vcpu, KVM_RUN, 0) < 0 && errno == EINTR ? 0 : -ENOTSUP;
 }

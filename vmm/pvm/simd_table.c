@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Without a mandatory prefix most of map 0F works on MMX registers, and has no row. */
+/* Most instructions of map 0F without a mandatory prefix use MMX registers, and have no row. */
 static const struct simd_row rows[] = {
 	{ MAP_0F, PP_NONE, 0x10, 0x10, SIZE_VECTOR, 0, 0 },
 	{ MAP_0F, PP_NONE, 0x11, 0x11, SIZE_VECTOR, 0, SIMD_STORES },

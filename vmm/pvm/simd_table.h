@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * simd_table: the closed table of SSE and AVX instructions that complete_simd carries out.
+ * simd_table: the closed table of SSE and AVX instructions that complete_simd executes.
  *
- * An instruction that is not in the table is refused. Each row states all operands: which
- * ModRM field is a general register, the size of the memory operand, and the registers that
- * the encoding does not name. MMX registers, mask registers, gathers, EVEX, and stores whose
- * address is not in ModRM (maskmovdqu) have no row.
+ * An instruction that is not in the table is refused. Each row states all operands: which ModRM
+ * field is a general register, the size of the memory operand, and the registers that the encoding
+ * does not name. MMX registers, mask registers, gathers, EVEX, and stores whose address is not in
+ * ModRM (maskmovdqu) have no row. Any thread may call these functions.
  *
  * Format: SDM vol. 2, appendix A (opcode maps) and the pages of the instructions.
  */
@@ -19,8 +19,8 @@ enum simd_pp { PP_NONE, PP_66, PP_F3, PP_F2 }; /* numbered as VEX.pp */
 enum simd_map { MAP_0F = 1, MAP_0F38, MAP_0F3A };
 
 #define SIMD_REG_GPR 0x1u    /* ModRM.reg is a general register, which is written */
-#define SIMD_RM_READS 0x2u   /* ModRM.rm is a general register that is read, if it is no memory */
-#define SIMD_RM_WRITES 0x4u  /* ModRM.rm is a general register that is written, if no memory */
+#define SIMD_RM_READS 0x2u   /* ModRM.rm is a general register that is read, unless it is memory */
+#define SIMD_RM_WRITES 0x4u  /* ModRM.rm is a general register that is written, unless memory */
 #define SIMD_NO_MEM 0x8u     /* only the register form exists */
 #define SIMD_NO_REG 0x10u    /* only the memory form exists */
 #define SIMD_STORES 0x20u    /* the memory operand is written, else read */
@@ -59,16 +59,16 @@ struct simd_row {
 	uint32_t flags;
 };
 
-/* Opcode with its map and prefix. */
+/* An opcode with its map and prefix. */
 struct simd_opcode {
 	uint8_t map, pp, opcode;
 	bool vex;
 };
 
-/* Returns the row, or NULL if the instruction is not in the table. */
+/* Returns the row, a static object, or NULL if the instruction is not in the table. */
 const struct simd_row *simd_table_find(const struct simd_opcode *o);
 
-/* Returns the number of bytes of the memory operand: at most 32. */
+/* Returns the number of bytes of the memory operand, at most 32. */
 unsigned int simd_row_size(const struct simd_row *r, bool w, bool l);
 
 #endif

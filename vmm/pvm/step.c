@@ -15,7 +15,10 @@
 #define RFLAGS_TF (1u << 8)
 #define INSN_MAX 15u /* bytes of one instruction (SDM vol. 2, 2.3.11) */
 
-/* Does the instruction set rip itself? Then where its step ends does not tell of a fault. */
+/*
+ * Returns whether the instruction sets rip itself. Then the end of its step does not show whether
+ * it faulted.
+ */
 static bool step_is_jump(const struct vcpu *v, uint64_t rip)
 {
 	struct mmu_root root = capture_root(&v->run->s.regs.sregs);
@@ -49,9 +52,9 @@ static int step_over(struct vcpu *v, unsigned int i, struct err *e)
 }
 
 /*
- * The guest single-stepped the instruction, too: its trap. KVM has taken the guest's flag
- * for its own and cleared it with that. It is set by a call of its own, as setting
- * registers through the shared page would take back what is injected.
+ * Delivers the trap of an instruction that the guest single-steps, too. KVM has used the guest's
+ * flag as its own and cleared it. The flag is set with an ioctl, because setting registers through
+ * the shared page would cancel the injected exception.
  */
 static int step_give_trap(struct vcpu *v)
 {
@@ -72,7 +75,7 @@ static int step_ended(struct vcpu *v, struct err *e)
 	int ret = debugreg_step_done(v);
 
 	if (!ret && slot != DEBUGREG_ASSIST) {
-		/* A fault went to the guest's handler, which will come back to the instruction. */
+		/* A fault went to the guest's handler, which will return to the instruction. */
 		st->again =
 			(r->rip <= from || r->rip - from > 2 * INSN_MAX) && !step_is_jump(v, from);
 		st->again_index = slot - 1;
@@ -108,7 +111,7 @@ static int step_hit(struct vcpu *v, unsigned int i, struct err *e)
 		int ret = syscall_assist_debug(v, e);
 
 		if (ret || v->stats.faults_forwarded == faults)
-			return ret; /* a system call: no fault of the guest's */
+			return ret; /* a system call, not a fault of the guest */
 		after = v->run->s.regs.regs;
 		v->run->s.regs.regs = at;
 		breakpoint_reached(v, i);
@@ -129,7 +132,7 @@ int step_debug(struct vcpu *v, struct err *e)
 	if (v->debug.stepping) {
 		int ret = step_ended(v, e);
 
-		/* Unless it has come to another breakpoint before it ended. */
+		/* Unless another breakpoint was reached before the step ended. */
 		if (ret || !by_slot)
 			return ret;
 	}

@@ -19,7 +19,7 @@
 #define IDT_GATE_SIZE 16u
 #define VECTOR_PF 14u
 
-/* What an exception with an error code pushes in 64-bit mode (SDM vol. 3, 6.14.2). */
+/* The frame that an exception with an error code pushes in 64-bit mode (SDM vol. 3, 6.14.2). */
 struct fault_frame {
 	uint64_t error, rip, cs, rflags, rsp, ss;
 };
@@ -83,7 +83,7 @@ static bool learn_msr(const struct vcpu *v, uint32_t index, uint64_t *value)
 	return told;
 }
 
-/* Address of the handler of IDT gate 14, or 0. */
+/* Returns the address of the handler of IDT gate 14, or 0. */
 static uint64_t pf_handler(const struct vcpu *v)
 {
 	const struct kvm_dtable *idt = &v->run->s.regs.sregs.idt;
@@ -105,7 +105,7 @@ void syscall_assist_refresh(struct vcpu *v)
 	uint64_t handler;
 
 	if (!a->know_lstar && !v->pvm_state.asked && atomic_load(&v->vm->pvm_state.filter_done)) {
-		/* From here on each write is seen; was there one before? */
+		/* Each write from here on is seen; this finds one from before. */
 		v->pvm_state.asked = true;
 		a->know_lstar = learn_msr(v, MSR_LSTAR, &a->lstar) && a->lstar;
 	}
@@ -130,34 +130,33 @@ bool syscall_assist_wrmsr(struct vcpu *v)
 	} else {
 		return false;
 	}
-	/* The filter binds the guest only: this write goes through. */
+	/* The filter binds only the guest, so this write succeeds. */
 	run->msr.error = !msr_write(v->fd, &m);
 	syscall_assist_refresh(v);
 	return true;
 }
 
 /*
- * KVM sets the bit of an interrupt that is injected but not delivered yet, and
- * in the shared page never clears one (store_regs() does not zero the bitmap
- * that __get_sregs() adds to): so we do, before each entry.
+ * Clears the bits of injected interrupts: KVM sets the bit of an interrupt that is injected but not
+ * delivered yet, and never clears one in the shared page (store_regs() does not zero the bitmap to
+ * which __get_sregs() adds).
  */
 void syscall_assist_enter(struct vcpu *v)
 {
 	struct kvm_sregs *s = &v->run->s.regs.sregs;
 
-	/* Special registers that we write back carry the interrupt with them. */
+	/* Special registers that we write back include the injected interrupt. */
 	if (v->run->kvm_dirty_regs & KVM_SYNC_X86_SREGS)
 		return;
 	memset(s->interrupt_bitmap, 0, sizeof(s->interrupt_bitmap));
 }
 
 /*
- * An interrupt that KVM has injected but not delivered when the conversion is
- * due would be delivered at LSTAR, whatever IF says: the handler would find a
- * kernel CS, skip swapgs and run on the user's GS. So put the vCPU back in
- * front of its SYSCALL, in ring 3, where the interrupt is legal; the
- * instruction runs again after it. SYSCALL changed only rcx and r11, which user
- * code must treat as lost anyway.
+ * Moves the vCPU back to its SYSCALL. An interrupt that KVM has injected but not delivered at the
+ * time of the conversion would be delivered at LSTAR, whatever IF is: the handler would see a
+ * kernel CS, skip swapgs and run with the user's GS. In ring 3, before the SYSCALL, the interrupt
+ * is legal, and the instruction runs again after it. SYSCALL has changed only rcx and r11, which
+ * user code must treat as lost anyway.
  */
 static void undo_syscall(struct vcpu *v, const struct fault_frame *f)
 {
@@ -204,25 +203,27 @@ static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 		undo_syscall(v, f);
 		return;
 	}
-	/* A guest that never wrote SFMASK has its reset value; entering with IF set would be wrong. */
+	/*
+	 * A guest that never wrote SFMASK has its reset value; entering with IF set would be wrong.
+	 */
 	if (!v->pvm_state.syscall.know_fmask)
 		v->pvm_state.syscall.know_fmask =
 			learn_msr(v, MSR_SFMASK, &v->pvm_state.syscall.fmask);
 	r->rip = v->pvm_state.syscall.lstar;
-	r->rsp = f->rsp; /* SYSCALL leaves rsp alone */
+	r->rsp = f->rsp; /* SYSCALL does not change rsp */
 	r->rflags = (r->r11 & ~v->pvm_state.syscall.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
 	/* CS is the kernel's already, from the gate; a null SS is legal in ring 0. */
 	v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
 	count_add(&v->stats.syscalls_assisted, 1);
 }
 
-/* Length of the handler's first instruction where it can be skipped, else 0. */
+/* Returns the length of the handler's first instruction if it can be skipped, else 0. */
 static unsigned int skippable(const uint8_t *b)
 {
 	static const uint8_t clac[] = { 0x0f, 0x01, 0xca }, nop3[] = { 0x0f, 0x1f, 0x00 };
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
-	/* CLAC without SMAP (hidden on these hosts) and the others change no state but rip. */
+	/* CLAC without SMAP (hidden on these hosts) and the others change no state except rip. */
 	if (!memcmp(b, nop3, sizeof(nop3)) || !memcmp(b, clac, sizeof(clac)))
 		return 3;
 	if (!memcmp(b, endbr64, sizeof(endbr64)))
@@ -231,8 +232,8 @@ static unsigned int skippable(const uint8_t *b)
 }
 
 /*
- * A genuine fault: go on past the handler's first instruction. Resuming at the
- * breakpoint itself would only hit it again, KVM keeps no resume flag for it.
+ * Passes a genuine fault on: continues after the handler's first instruction. Resuming at the
+ * breakpoint would only reach it again, because KVM keeps no resume flag for it.
  */
 static int forward_fault(struct vcpu *v, struct err *e)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * syscall_assist: SYSCALL on hosts where it does not change the privilege level.
+ * syscall_assist: executes SYSCALL correctly on hosts where it does not change the privilege level.
  *
- * On such a host (quirks.syscall_keeps_cpl) SYSCALL in ring 3 jumps to LSTAR
- * still at CPL 3 and takes a page fault there. A hardware breakpoint on the
- * guest's page-fault handler shows us that fault; the frame it left is turned
- * into what SYSCALL would have done (SDM vol. 2, SYSCALL), and a genuine fault
- * is let through. LSTAR and SFMASK are learnt by filtering writes to them.
+ * On such a host (quirks.syscall_keeps_cpl) SYSCALL in ring 3 jumps to LSTAR still at CPL 3 and
+ * takes a page fault there. A hardware breakpoint on the guest's page-fault handler catches that
+ * fault. The frame that it left is converted to the effect of SYSCALL (SDM vol. 2, SYSCALL); a
+ * genuine fault is passed on. LSTAR and SFMASK are learnt by filtering writes to them. Only the
+ * vCPU's thread calls these functions, unless stated otherwise.
  */
 #ifndef KVMPROF_VMM_PVM_SYSCALL_ASSIST_H
 #define KVMPROF_VMM_PVM_SYSCALL_ASSIST_H
@@ -20,32 +20,38 @@ struct vcpu;
 struct vm;
 
 /*
- * Last thing before the vCPUs run: have KVM report writes to LSTAR and SFMASK.
- * The filter is set on a thread of its own, because KVM waits some 20 ms for a
- * grace period there, with the VM's lock held; a write that comes earlier is
- * found by reading the MSRs once.
+ * Makes KVM report writes to LSTAR and SFMASK, as the last step before the vCPUs run. A thread of
+ * its own sets the filter, because KVM waits some 20 ms for a grace period with the VM's lock held.
+ * Earlier writes are found by reading the MSRs once. Returns 0, or -errno with *e recorded. Called
+ * by the thread that starts the machine.
  */
 int syscall_assist_start(struct vm *vm, struct err *e);
-/* Wait for that thread; before the VM is closed. */
+/* Waits for that thread. Called by the thread that frees the machine, before the VM is closed. */
 void syscall_assist_stop(struct vm *vm);
 
-/* KVM_EXIT_X86_WRMSR: true when it was one of ours and is done. */
+/* Handles KVM_EXIT_X86_WRMSR. Returns true if it was one of ours and is done. */
 bool syscall_assist_wrmsr(struct vcpu *v);
 
-/* Before each KVM_RUN: make the next exit tell whether an interrupt waits for delivery. */
+/* Makes the next exit show whether an interrupt waits for delivery. Called before each KVM_RUN. */
 void syscall_assist_enter(struct vcpu *v);
 
-/* At each sample: follow the guest when it installs another page-fault handler. */
+/*
+ * Moves the breakpoint if the guest has installed another page-fault handler. Called at each
+ * sample.
+ */
 void syscall_assist_refresh(struct vcpu *v);
 
 /*
- * From a snapshot, before the first entry: its kernel has installed its handlers already, and no
- * write of theirs will be seen. LSTAR and SFMASK are among the MSRs that vcpu_state restores.
- * 0, or a negative error.
+ * Restores the state from a snapshot, before the first entry: the guest's kernel has installed its
+ * handlers already, and none of its writes will be seen. vcpu_state restores LSTAR and SFMASK with
+ * the other MSRs. Returns 0, or -errno with *e recorded.
  */
 int syscall_assist_restore(struct vcpu *v, const struct pvm_syscall *from, struct err *e);
 
-/* The breakpoint on the page-fault handler was reached: 0 when the guest can go on. */
+/*
+ * Handles the breakpoint on the page-fault handler. Returns 0 if the guest can continue, or -errno
+ * with *e recorded.
+ */
 int syscall_assist_debug(struct vcpu *v, struct err *e);
 
 #endif

@@ -15,14 +15,14 @@
 
 #define LEGACY_SIZE 512u
 #define LEGACY_MXCSR 24u /* MXCSR and its mask, 8 bytes */
-#define LEGACY_MASK 28u	 /* the bits that MXCSR has */
+#define LEGACY_MASK 28u	 /* the valid bits of MXCSR */
 #define LEGACY_XMM 160u	 /* 16 registers */
 #define LEGACY_XMM_END 416u
 #define HEADER_SIZE 64u
 #define HEADER_OFF LEGACY_SIZE
 #define EXTENDED_OFF (LEGACY_SIZE + HEADER_SIZE)
 #define MXCSR_INIT 0x1f80u
-#define MXCSR_BITS 0xffbfu /* where a processor gives no mask (SDM vol. 1, 11.6.6) */
+#define MXCSR_BITS 0xffbfu /* if a processor reports no mask (SDM vol. 1, 11.6.6) */
 #define FCW_INIT 0x37fu
 
 struct component {
@@ -30,7 +30,7 @@ struct component {
 	bool aligned; /* starts at a multiple of 64 in compacted form */
 };
 
-/* Sizes are properties of the CPU, and host and guest share it. */
+/* Returns a component's properties, which belong to the CPU; host and guest share it. */
 static struct component xstate_component(unsigned int i)
 {
 	struct component c = { 0 };
@@ -44,7 +44,7 @@ static struct component xstate_component(unsigned int i)
 	return c;
 }
 
-/* Offset of component i in an area that was compacted with `bv`. */
+/* Returns the offset of component i in an area that was compacted with `bv`. */
 static uint32_t compacted_off(uint64_t bv, unsigned int i)
 {
 	uint32_t off = EXTENDED_OFF;
@@ -140,7 +140,7 @@ int xstate_save(struct guest_insn *g, enum xstate_form form)
 		header[1] = XCOMP_COMPACTED | mask;
 		return guest_insn_write(g, at + HEADER_OFF, header, sizeof(header));
 	}
-	/* The standard form replaces only the bits that were asked for. */
+	/* The standard form replaces only the requested bits. */
 	ret = guest_insn_read(g, at + HEADER_OFF, header, sizeof(header[0]));
 	header[0] = (header[0] & ~mask) | (in_use & mask);
 	return ret ? ret : guest_insn_write(g, at + HEADER_OFF, header, sizeof(header[0]));
@@ -167,8 +167,8 @@ static int restore_legacy(struct guest_insn *g, uint64_t at, uint8_t *area, uint
 		}
 	}
 	/*
-	 * MXCSR belongs to SSE in the compacted form. In the standard form it is loaded for
-	 * SSE and AVX, whatever the header says (SDM vol. 1, 13.8.1 and 13.8.2).
+	 * MXCSR belongs to SSE in the compacted form. In the standard form it is loaded for SSE and
+	 * AVX, whatever the header says (SDM vol. 1, 13.8.1 and 13.8.2).
 	 */
 	if (mask & (compacted ? XSTATE_SSE : XSTATE_SSE | XSTATE_AVX)) {
 		if (!compacted || present & XSTATE_SSE)
@@ -211,7 +211,9 @@ int xstate_restore(struct guest_insn *g)
 			continue;
 		c = xstate_component(i);
 		if (!xstate_fits(&c)) {
-			/* Not a component that KVM gives us: fine as long as it is in its first state. */
+			/*
+			 * KVM does not provide this component: fine if it is in its initial state.
+			 */
 			if (header[0] >> i & 1)
 				return -ENOTSUP;
 			continue;
@@ -245,12 +247,12 @@ int xstate_load_mxcsr(struct guest_insn *g)
 		return ret;
 	if (ioctl(g->v->fd, KVM_GET_XSAVE, &xsave) < 0)
 		return -errno;
-	/* AMD's processors have a bit more than Intel's: no fault at misaligned operands. */
+	/* AMD's processors have one bit more than Intel's: no fault at misaligned operands. */
 	memcpy(&bits, area + LEGACY_MASK, sizeof(bits));
 	if (value & ~(uint64_t)(bits ? bits : MXCSR_BITS))
 		return -ENOTSUP;
 	memcpy(area + LEGACY_MXCSR, &value, 4);
-	/* KVM takes MXCSR when SSE's state is in use; what is in the area is then its first one. */
+	/* KVM accepts MXCSR only if SSE's state is in use; the area then has its initial values. */
 	memcpy(&in_use, area + HEADER_OFF, sizeof(in_use));
 	in_use |= XSTATE_SSE;
 	memcpy(area + HEADER_OFF, &in_use, sizeof(in_use));

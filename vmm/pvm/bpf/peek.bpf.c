@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * peek.bpf: a look at a vCPU from within an interrupt of its processor.
+ * peek.bpf: samples a vCPU in an interrupt of its processor.
  *
- * Runs in the kernel, by BPF_PROG_TEST_RUN on a processor of our choice: an interrupt to it, in
- * which `current` is whoever runs there. When that is the vCPU's thread, and KVM says that the
- * interrupt has broken off the guest itself (handling_intr_from_guest, which is set around the
- * handling of host interrupts between guest and exit handler and nowhere else), the registers that
- * KVM has saved are the guest's at this instruction. In all other cases nothing is said.
+ * The program runs in the kernel, by BPF_PROG_TEST_RUN on a processor of our choice: in an
+ * interrupt to it, in which `current` is the task that runs there. If that is the vCPU's thread,
+ * and KVM's state shows that the interrupt has interrupted the guest itself
+ * (handling_intr_from_guest is set around the handling of host interrupts between guest and exit
+ * handler and nowhere else), the registers that KVM has saved are the guest's at this instruction.
+ * In all other cases the program reports nothing.
  *
- * Guest memory is read through the VMM's own mapping. What is not mapped in at the moment can't be
- * fetched in an interrupt: then the answer says so. All that is read goes into the answer with its
- * address, table entries too, so that the same code that reads memory otherwise (capture, mmu)
- * reads this record in its place; what it misses there makes the sample void.
+ * Guest memory is read through the VMM's own mapping. Memory that is not mapped in at the moment
+ * cannot be loaded in an interrupt: then the answer says so. All bytes that are read, including
+ * page-table entries, go into the answer with their addresses, so that the same code that reads
+ * memory otherwise (capture, mmu) can read this record instead; bytes that are missing there make
+ * the sample invalid.
  *
- * Nothing is ever written but the block that is shared with us.
+ * Nothing is written except the block that is shared with us.
  *
  * Sources: include/linux/kvm_host.h, arch/x86/include/asm/kvm_host.h, arch/x86/kvm/x86.h
  * (kvm_before_interrupt), x86.c (vcpu_enter_guest), net/bpf/test_run.c; SDM vol. 3, 4.5.
@@ -51,14 +53,14 @@ struct kvm_vcpu {
 } KERNEL_TYPE;
 
 enum kvm_reg {
-	VCPU_EXREG_CR3 = 1000, /* the kernel's own value is put in place of this */
+	VCPU_EXREG_CR3 = 1000, /* replaced by the kernel's own value at load time */
 };
 
 #define REG_RSP 4
 #define REG_RIP 16
 #define IN_GUEST_MODE 1
 
-/* Of KVM on page tables (kvm_pvm), which keeps all the state of a vCPU in memory. */
+/* Types of KVM on page tables (kvm_pvm), which keeps all state of a vCPU in memory. */
 struct kvm_segment {
 	__u16 selector;
 } KERNEL_TYPE;
@@ -86,21 +88,21 @@ struct vcpu_pvm {
 #define CR3_USER_TABLE (1ull << 12)
 #define KERNEL_HALF (1ull << 63)
 
-/* What reads and walks give. */
+/* Results of reads and walks. */
 #define FINE 0
-#define UNMAPPED 1 /* that the guest has nothing there is known for sure */
+#define UNMAPPED 1 /* it is certain that the guest has nothing there */
 #define FAILED 2
 
 char LICENSE[] SEC("license") = "GPL";
-/* Alone in its section, which is what we map. */
+/* Alone in its section, which we map. */
 struct peek_block block;
 
-/* Results that are wider than what a function may return to the verifier's liking. */
+/* Results that are too wide for the verifier as return values. */
 static __u64 at_host SEC(".data"), at_entry SEC(".data");
-/* The table that led to the last 4 KiB page, which neighbours share. */
+/* The table of the last 4 KiB page, which neighbouring pages share. */
 static __u64 last_root SEC(".data"), last_top SEC(".data"), last_table SEC(".data");
 
-/* From guest-physical to the VMM's memory: at_host, or 0. */
+/* Translates a guest-physical address to the VMM's memory; stores it in at_host, or 0. */
 __attribute__((noinline)) int find_host(__u64 gpa)
 {
 	at_host = 0;
@@ -117,14 +119,17 @@ __attribute__((noinline)) int find_host(__u64 gpa)
 	return 0;
 }
 
-/* Into the record; at_entry: the first eight bytes. */
+/* Reads memory of the VMM into the record. Stores the first eight bytes in at_entry. */
 __attribute__((noinline)) int read_host(__u64 host, __u64 len)
 {
 	__u32 off = block.a.used, n = block.a.npieces;
 
 	if (n >= PEEK_PIECES || off >= PEEK_DATA || !len)
 		return FAILED;
-	/* Or the compiler makes one check of this and the last, which the verifier can't follow. */
+	/*
+	 * This keeps the compiler from merging this check with the last one, which the verifier
+	 * cannot follow.
+	 */
 	asm volatile("" : "+r"(len));
 	if (len > PEEK_CHUNK)
 		return FAILED;
@@ -140,7 +145,7 @@ __attribute__((noinline)) int read_host(__u64 host, __u64 len)
 	return FINE;
 }
 
-/* at_entry: the entry at gpa. Outside of RAM there is none. */
+/* Reads the page-table entry at gpa into at_entry. There is none outside of RAM. */
 __attribute__((noinline)) int read_entry(__u64 gpa)
 {
 	find_host(gpa);
@@ -149,7 +154,10 @@ __attribute__((noinline)) int read_entry(__u64 gpa)
 	return read_host(at_host, 8);
 }
 
-/* As mmu_walk() does it: at_host is where va is in the VMM, 0: mapped to what is no RAM. */
+/*
+ * Walks the page tables like mmu_walk(). Stores in at_host the place of va in the VMM; 0 if it is
+ * mapped to something other than RAM.
+ */
 __attribute__((noinline)) int walk(__u64 va, __u64 root)
 {
 	__u64 table = root & PTE_ADDR;
@@ -201,7 +209,7 @@ __attribute__((noinline)) int walk(__u64 va, __u64 root)
 	return UNMAPPED;
 }
 
-/* As mmu_read(): as far as it is mapped. */
+/* Reads virtual memory like mmu_read(), as far as it is mapped. */
 __attribute__((noinline)) int read_virtual(__u64 va, __u32 len, __u64 root)
 {
 	for (int i = 0; i < 6; i++) {
@@ -225,7 +233,7 @@ __attribute__((noinline)) int read_virtual(__u64 va, __u32 len, __u64 root)
 	return len ? FAILED : FINE;
 }
 
-/* The task that runs, as capture_task() looks at it. */
+/* Reads the running task, as capture_task() will. */
 __attribute__((noinline)) int read_task(__u64 root)
 {
 	__u64 task;
@@ -293,7 +301,7 @@ static __always_inline void read_regs(struct kvm_vcpu *v)
 	r->known = 1;
 }
 
-/* Registers that KVM has fetched already, on hosts where it does so when it needs them. */
+/* Returns whether KVM has cached these registers, on hosts where it reads them only when needed. */
 static __always_inline int are_cached(struct kvm_vcpu *v)
 {
 	__u32 want = 1u << REG_RSP | 1u << REG_RIP |
@@ -302,12 +310,15 @@ static __always_inline int are_cached(struct kvm_vcpu *v)
 	return (BPF_CORE_READ(v, arch.regs_avail) & want) == want;
 }
 
-/* The vCPU behind the descriptor of the thread that runs here, when it is the one we want. */
+/*
+ * Returns the vCPU behind the descriptor of the thread that runs here, if it is the requested one,
+ * else 0.
+ */
 static __always_inline struct kvm_vcpu *own_vcpu(struct task_struct *task)
 {
 	struct kvm_vcpu *v = bpf_file_data(BPF_CORE_READ(task, files), block.q.fd);
 
-	/* Of this process, of this number, and run by this thread the last time that it ran. */
+	/* It belongs to this process, has this number, and was last run by this thread. */
 	if (!v || BPF_CORE_READ(v, kvm, mm) != BPF_CORE_READ(task, mm) ||
 	    (__u32)BPF_CORE_READ(v, vcpu_id) != block.q.vcpu_id ||
 	    BPF_CORE_READ(v, pid) != BPF_CORE_READ(task, thread_pid))
