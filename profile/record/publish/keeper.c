@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 /*
- * How long an answer, or a sign of progress, is awaited: without a signal, and from a signal on. The keeper reports progress
- * while it removes a large profile that is replaced.
+ * Time limits for an answer, or for a sign of progress: before and after keeper_hurry(). The keeper
+ * reports progress while it removes a large profile that is replaced.
  */
 #define ANSWER_WAIT_MS 30000u
 #define HURRY_WAIT_MS 1000u
@@ -32,32 +32,33 @@
 
 enum keeper_what { ASK_ADD, ASK_SEAL, ASK_PUBLISH, ASK_REMOVE, ASK_ENTRY };
 
-/* A run sends this once its guest runs; and struct keeper_entry, if it has a stage. */
+/* Sent by a run once its guest runs; struct keeper_entry is also sent if it has a stage. */
 struct keeper_request {
 	uint32_t what;
 	uint32_t index;
 };
 
-/* A run sends this before its guest runs, with ASK_ADD. */
+/* Sent by a run before its guest runs, with ASK_ADD. */
 struct keeper_new {
 	struct keeper_request head; /* index: enum keeper_kind */
 	char dir[PATH_MAX];
 	char tmp[NAME_MAX + 1], name[NAME_MAX + 1];
 };
 
-/* A run with a stage sends this, with ASK_ENTRY. */
+/* Sent by a run with a stage, with ASK_ENTRY. */
 struct keeper_entry {
-	struct keeper_request head; /* index: the stage's */
+	struct keeper_request head; /* index: that of the stage */
 	char entry[NAME_MAX + 1];
 	char path[PATH_MAX];
 };
 
 struct keeper_answer {
-	int32_t ret; /* 0 or -errno, then with its text; ASK_ADD: the number of the place; ANSWER_BUSY */
+	/* 0 or -errno with its text; for ASK_ADD the number of the place; or ANSWER_BUSY */
+	int32_t ret;
 	char text[sizeof(((struct err *)NULL)->text)];
 };
 
-/* Not an answer yet. */
+/* A sign of progress, not yet an answer. */
 #define ANSWER_BUSY INT32_MAX
 
 struct keeper {
@@ -67,7 +68,7 @@ struct keeper {
 	atomic_bool hurry;
 };
 
-/* -- in the process --------------------------------------------------------------------- */
+/* -- in the keeper's process ------------------------------------------------------------ */
 
 struct server {
 	struct place place[KEEPER_MAX_PLACES];
@@ -75,8 +76,8 @@ struct server {
 	unsigned int n, ndirs;
 	bool sealed;
 	struct keeper_confine confine;
-	uint64_t told_ns; /* last sign of progress */
-	int fd;		  /* came with the request; -1: none */
+	uint64_t told_ns; /* time of the last sign of progress */
+	int fd;		  /* descriptor that came with the request; -1: none */
 	union {
 		struct keeper_request head;
 		struct keeper_new new;
@@ -96,7 +97,7 @@ static void server_progress(void *ctx)
 	(void)!send(HELPER_SOCKET, &busy, sizeof(busy), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Adds the directory of a new place, and the one that a cache lies in. Returns 0 or -ENOMEM. */
+/* Adds the directory of a new place, and the one that contains a cache. Returns 0 or -ENOMEM. */
 static int server_add_dir(struct server *s, const struct place *p, const char *path, struct err *e)
 {
 	char *dir = strdup(path), *up = NULL;
@@ -135,7 +136,7 @@ static int server_add(struct server *s, struct err *e)
 			     .ctx = s };
 	memcpy(p->tmp, in->tmp, sizeof(p->tmp));
 	memcpy(p->name, in->name, sizeof(p->name));
-	/* The directory is one that the user named: its own links are followed. */
+	/* The user named the directory, so symbolic links in its path are followed. */
 	p->dir = open(in->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir < 0)
 		return err_set(e, errno, "%s: cannot open: %s", in->dir, strerror(errno));
@@ -145,7 +146,7 @@ static int server_add(struct server *s, struct err *e)
 		close(p->dir);
 		return ret;
 	}
-	s->fd = -1; /* the place's */
+	s->fd = -1; /* it belongs to the place now */
 	return (int)s->n++;
 }
 
@@ -165,7 +166,7 @@ static int server_entry(const struct server *s, struct err *e)
 	return place_publish_entry(&s->place[in->head.index], in->entry, in->path, e);
 }
 
-/* len: bytes of the message in s->in. */
+/* Carries out the message of len bytes in s->in. Returns the answer. */
 static int server_answer(struct server *s, size_t len, struct err *e)
 {
 	const struct keeper_request *r = &s->in.head;
@@ -189,9 +190,10 @@ static int server_answer(struct server *s, size_t len, struct err *e)
 }
 
 /*
- * The process could not be confined, and must not serve a guest's run with the rights that it still has: such a run ends
- * before its guest starts. It may be confined itself already and unable to remove what it created, so that is done
- * here, once the run has asked for anything more or has ended: until then it may use these names.
+ * Ends a keeper that could not be confined: it must not serve a guest's run with the rights that it
+ * still has, and such a run ends before its guest starts. It may be confined itself already and
+ * unable to remove what it created, so that is done here, after the run's next request or its end:
+ * until then the run may use these names.
  */
 static void server_give_up(struct server *s)
 {
@@ -205,8 +207,9 @@ static void server_give_up(struct server *s)
 }
 
 /*
- * Receives a message into s->in, and before the keeper is sealed a descriptor with it; later ones are closed by the kernel. A message
- * that is longer than the buffer is cut, and then has no length that is accepted.
+ * Receives a message into s->in, and before the keeper is sealed a descriptor with it; the kernel
+ * closes later ones. A message that is longer than the buffer is cut, and its length is then not
+ * accepted.
  */
 static ssize_t server_receive(struct server *s)
 {
@@ -253,10 +256,10 @@ static int server_main(void *ctx)
 	}
 }
 
-/* -- beside it --------------------------------------------------------------------------- */
+/* -- in the run's process --------------------------------------------------------------- */
 
 /*
- * Ends the process, so that it renames nothing later. Until it has answered for the first time, it may still have the
+ * Ends the process, so that it renames nothing later. Until its first answer it may still hold the
  * run's end of the pipe; but then the run is not confined yet and may send a signal.
  */
 static void keeper_lose(struct keeper *k)
@@ -272,7 +275,7 @@ static int keeper_lost(struct keeper *k, struct err *e)
 	return err_set(e, EPIPE, "the process that renames results %s", k->helper.how);
 }
 
-/* Waits until there is an answer or a sign of progress; false: it never comes. */
+/* Waits until there is an answer or a sign of progress. Returns false if none will come. */
 static bool keeper_wait(struct keeper *k)
 {
 	struct patience left = { 0 };
@@ -320,7 +323,7 @@ static int keeper_send(struct keeper *k, const void *message, size_t len, struct
 	return n == (ssize_t)len ? 0 : keeper_lost(k, e);
 }
 
-/* Sends a request to a sealed keeper and waits for its answer: 0 or -errno. Any thread. */
+/* Sends a request to a sealed keeper and waits for its answer. Returns 0 or -errno. Any thread. */
 static int keeper_ask(struct keeper *k, const void *request, size_t len, struct err *e)
 {
 	int ret;
@@ -351,7 +354,7 @@ int keeper_start(struct keeper **out, const struct keeper_confine *confine, stru
 	return ret;
 }
 
-/* Splits path into a directory and a component, which get at most NAME_MAX bytes. */
+/* Splits path into a directory and a component of at most NAME_MAX bytes. */
 static int split(const char *path, char dir[PATH_MAX], char name[NAME_MAX + 1], struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -365,7 +368,7 @@ static int split(const char *path, char dir[PATH_MAX], char name[NAME_MAX + 1], 
 	return 0;
 }
 
-/* Sends a request with a descriptor beside it. */
+/* Sends a request with a descriptor. */
 static int keeper_send_fd(struct keeper *k, const void *message, size_t len, int fd, struct err *e)
 {
 	const struct fds fds = { { fd }, 1 };

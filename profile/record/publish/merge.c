@@ -19,13 +19,13 @@
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* A place in the staging directory: NAME/HEX, as it will be in the cache. */
+/* A path in the staging directory: NAME/HEX, as it will be in the cache. */
 struct staged {
 	char path[PATH_MAX];
 	size_t len;
-	const char *last; /* the last component, in path */
+	const char *last; /* the last component of path */
 	unsigned int depth;
-	int stage; /* the staging directory */
+	int stage; /* descriptor of the staging directory */
 };
 
 static bool is_id(const char *name)
@@ -40,7 +40,9 @@ static bool is_file_of_cache(const char *name)
 	return !strcmp(name, "elf") || !strcmp(name, "vdso") || !strcmp(name, "kallsyms");
 }
 
-/* Opens a directory below the cache and creates what is missing. Returns the descriptor or -errno. */
+/*
+ * Opens a directory below the cache and creates what is missing. Returns the descriptor or -errno.
+ */
 static int open_below(int top, const char *path)
 {
 	cleanup_close int at = openat(top, ".", OPEN_DIR);
@@ -66,7 +68,7 @@ static int open_below(int top, const char *path)
 	return at < 0 ? -errno : cleanup_take_fd(&at);
 }
 
-/* Returns whether the staging directory has the id's link to another place. */
+/* Returns whether the link of the id in the staging directory leads to another path. */
 static bool is_linked_elsewhere(const struct staged *s, const char *bucket, const char *target)
 {
 	char path[NAME_MAX], to[PATH_MAX + 8];
@@ -84,13 +86,13 @@ static int link_id(int top, const struct staged *s)
 
 	memcpy(strchr(bucket, 'H'), s->last, 2);
 	snprintf(target, sizeof(target), "../../%s", s->path);
-	/* Several names may have one id: the first one that was added has the link. */
+	/* Several names may have the same id: the first one that was added has the link. */
 	if (is_linked_elsewhere(s, bucket, target))
 		return 0;
 	fd = open_below(top, bucket);
 	if (fd < 0)
 		return fd;
-	/* A link that exists leads to the same bytes under another name. */
+	/* An existing link leads to the same bytes under another name. */
 	return symlinkat(target, fd, s->last + 2) < 0 && errno != EEXIST ? -errno : 0;
 }
 
@@ -100,14 +102,14 @@ static int move_file(int from, int to, const char *name)
 
 	if (renameat2(from, name, to, name, RENAME_NOREPLACE) == 0 || errno == EEXIST)
 		return 0;
-	if (errno != EINVAL) /* the file system does not have the flag */
+	if (errno != EINVAL) /* the file system does not support the flag */
 		return -errno;
 	if (fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	return renameat(from, name, to, name) < 0 ? -errno : 0;
 }
 
-/* Moves one file. Leaves a file alone that has no place in a cache, and returns 0 for it. */
+/* Moves one file. A file that does not belong in a cache stays, and the result is 0. */
 static int merge_file(const struct publish_merge *m, int dir, const struct staged *s,
 		      const char *name)
 {
@@ -145,7 +147,7 @@ static int merge_level(const struct publish_merge *m, int fd, struct staged *s)
 		struct staged at;
 		int sub, n, one;
 
-		/* Hidden ones at the top are . and .. and the links, which are created anew. */
+		/* Hidden entries at the top are ., .. and the links, which are created again. */
 		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
 		    (!s->depth && d->d_name[0] == '.'))
 			continue;

@@ -16,14 +16,14 @@
 
 #define FILE_MODE 0600
 #define DIR_MODE 0700
-/* A profile is two levels deep. An older profile may hold other files of the user's. */
+/* A profile is two levels deep. An earlier profile may contain other files of the user's. */
 #define MAX_DEPTH 16u
 #define OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* The first bytes of a perf.data file. */
 #define FILE_MAGIC "PERFILE2"
-/* A profile of one file that the run names while its guest runs has this suffix. */
+/* Suffix of a profile in a single file that the run names while its guest runs. */
 #define FILE_SUFFIX ".data"
 #define EPOCH_DIR "epoch-"
 #define EPOCH_DIGITS 2u
@@ -51,7 +51,9 @@ static bool is_one_of(const char *name, const char *const *list)
 	return false;
 }
 
-/* Returns whether it is the name of the profile of a later kernel, which lies in the first one's directory. */
+/*
+ * Returns whether the name is that of the profile of a later kernel, in the first one's directory.
+ */
 static bool is_epoch(const char *name)
 {
 	size_t len = strlen(EPOCH_DIR),
@@ -108,7 +110,10 @@ int place_note(struct place *p, struct err *e)
 	return 0;
 }
 
-/* Opens the temporary, if it is still the file or directory that was registered. Returns the descriptor or -errno. */
+/*
+ * Opens the temporary, if it is still the registered file or directory. Returns the descriptor or
+ * -errno.
+ */
 static int place_open(const struct place *p, struct err *e)
 {
 	bool is_file = p->kind == PLACE_FILE || p->kind == PLACE_SNAPSHOT;
@@ -122,7 +127,7 @@ static int place_open(const struct place *p, struct err *e)
 	return cleanup_take_fd(&fd);
 }
 
-/* Gives a file of the run's own user to whom the temporary belonged at first. Returns 0 or -errno. */
+/* Gives a file of the run's user to the first owner of the temporary. Returns 0 or -errno. */
 static int set_owner(const struct place *p, int fd, const struct stat *st)
 {
 	return st->st_uid != p->uid && st->st_uid == p->run && fchown(fd, p->uid, p->gid) < 0
@@ -130,7 +135,10 @@ static int set_owner(const struct place *p, int fd, const struct stat *st)
 		       : 0;
 }
 
-/* Hard links may lead to files elsewhere: only copies of a run's own programs (dso) have any. */
+/*
+ * Checks and adopts a file. Hard links may lead to files elsewhere: only copies of a run's own
+ * programs (dso) may have them.
+ */
 static int check_file(const struct place *p, int fd, const char *name, bool links, struct err *e)
 {
 	struct stat st;
@@ -233,7 +241,7 @@ static int remove_entries(const struct place *p, int fd, unsigned int depth, str
 			     : err_set(e, errno, "cannot read a directory: %s", strerror(errno));
 }
 
-/* Removes what has this name, and what is below it. A missing one is no failure. */
+/* Removes the entry of this name, with everything below it. A missing one is not an error. */
 static int remove_at(const struct place *p, int dir, const char *name, unsigned int depth,
 		     struct err *e)
 {
@@ -254,7 +262,10 @@ static int remove_at(const struct place *p, int dir, const char *name, unsigned 
 	fd = openat(dir, name, OPEN_DIR);
 	if (fd < 0)
 		return err_set(e, errno, "%s: cannot open: %s", name, strerror(errno));
-	/* A profile that is removed in part, because this process was killed, must not look like a profile. */
+	/*
+	 * A profile that is only partly removed, because this process was killed, must not look
+	 * like a profile.
+	 */
 	(void)unlinkat(fd, "data", 0);
 	ret = remove_entries(p, fd, depth, e);
 	if (!ret && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
@@ -293,7 +304,10 @@ int place_remove(const struct place *p, struct err *e)
 
 /* -- the final name --------------------------------------------------------------------------- */
 
-/* Checks what has a name that is needed: a file, a link, or an earlier profile. Returns 1 if the name is free. */
+/*
+ * Checks the existing entry of a final name: a file, a link, or an earlier profile. Returns 1 if
+ * the name is free.
+ */
 static int check_replaceable(int dir, const char *name, struct err *e)
 {
 	cleanup_close int fd = -1;
@@ -321,7 +335,10 @@ static int move_at(const struct place *p, const char *from, const char *to, stru
 				 strerror(errno));
 }
 
-/* The name is taken. At each moment it is one of the two results, whole, where the file system can exchange names. */
+/*
+ * Exchanges the temporary with the existing result. If the file system can exchange names, the name
+ * always leads to one of the two complete results.
+ */
 static int place_exchange(const struct place *p, const char *old, struct err *e)
 {
 	int ret;
@@ -345,7 +362,10 @@ static int place_merge(const struct place *p, int fd, struct err *e)
 	return publish_merge_cache(&m, fd, e);
 }
 
-/* The file is complete and on the disk. A name that exists is replaced by way of another one: linkat(2) replaces nothing. */
+/*
+ * Publishes a complete file. linkat(2) replaces nothing, so an existing name is replaced by a
+ * rename of another one.
+ */
 static int place_publish_snapshot(const struct place *p, struct err *e)
 {
 	cleanup_close int named = p->file < 0 ? place_open(p, e) : -1;
@@ -414,8 +434,8 @@ static bool has_magic(int dir, const char *name)
 }
 
 /*
- * The run chooses this name while its guest runs: what it replaces must be a profile, as place_publish() replaces
- * other files as well.
+ * Checks that a file to be replaced is a profile: the run chooses this name while its guest runs,
+ * and place_publish() would replace other files, too.
  */
 static int check_is_profile(int dir, const char *name, struct err *e)
 {
@@ -431,7 +451,7 @@ static int check_is_profile(int dir, const char *name, struct err *e)
 	return err_set(e, EEXIST, "%s: exists and is no profile; give another name", name);
 }
 
-/* Stores a copy of the path and finds its last component in it. Returns 0 or -EINVAL. */
+/* Copies the path and finds its last component in the copy. Returns 0 or -EINVAL. */
 static int split_path(char copy[PATH_MAX], const char *path, char **last, struct err *e)
 {
 	size_t len = strnlen(path, PATH_MAX);
@@ -462,7 +482,7 @@ static int open_beneath(int dir, const char *path)
 
 	do
 		fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-	while (fd < 0 && errno == EAGAIN); /* a rename meanwhile */
+	while (fd < 0 && errno == EAGAIN); /* a concurrent rename */
 	return fd < 0 ? -errno : fd;
 }
 
@@ -473,7 +493,7 @@ static bool has_suffix(const char *name)
 	return len > suffix && !strcmp(name + len - suffix, FILE_SUFFIX);
 }
 
-/* Finds out what the entry `one` is, which the run cannot reach by name any more. */
+/* Determines the type of the entry `one`, which the run can no longer reach by name. */
 static int check_what(struct place *one, struct err *e)
 {
 	struct stat st;
@@ -485,7 +505,10 @@ static int check_what(struct place *one, struct err *e)
 		return 0;
 	if (!has_magic(one->dir, one->tmp))
 		return err_set(e, EPERM, "%s: is no profile", one->name);
-	/* The run still has the file open: other programs must not take what it writes there for theirs, as a makefile. */
+	/*
+	 * The run still has the file open: other programs must not use it as a file of their own,
+	 * such as a makefile.
+	 */
 	if (!has_suffix(one->name))
 		return err_set(e, EINVAL,
 			       "%s: a profile of one file needs a name that ends in " FILE_SUFFIX
@@ -494,16 +517,16 @@ static int check_what(struct place *one, struct err *e)
 	return 0;
 }
 
-/* Moves the entry to where the run may rename nothing, before anything of it is checked. */
+/* Moves the entry to a directory in which the run cannot rename anything, before it is checked. */
 static int take_entry(const struct place *p, struct place *one, int to, struct err *e)
 {
 	char hidden[sizeof(one->tmp)];
 	int ret;
 
-	/* The stage's name is hidden, and no other run's. */
+	/* The stage's name is hidden, and unique to this run. */
 	snprintf(hidden, sizeof(hidden), "%.200s-entry", p->tmp);
 	ret = renameat2(one->dir, one->tmp, to, hidden, RENAME_NOREPLACE);
-	if (ret < 0 && errno == EINVAL) /* the file system has no such flag */
+	if (ret < 0 && errno == EINVAL) /* the file system does not support the flag */
 		ret = renameat(one->dir, one->tmp, to, hidden);
 	if (ret < 0 && errno == EXDEV)
 		return err_set(e, EXDEV,
@@ -518,7 +541,10 @@ static int take_entry(const struct place *p, struct place *one, int to, struct e
 	return 0;
 }
 
-/* Publishes the entry `one` in the directory `to`. After a failure it is what one->dir and one->tmp give. */
+/*
+ * Publishes the entry `one` in the directory `to`. After a failure one->dir and one->tmp give its
+ * location.
+ */
 static int publish_entry(const struct place *p, struct place *one, int to, struct err *e)
 {
 	char old[sizeof(one->name) + 4];
@@ -540,7 +566,10 @@ static int publish_entry(const struct place *p, struct place *one, int to, struc
 	ret = place_note(one, e);
 	if (ret)
 		return ret;
-	/* The stage was the user's before it was the run's: what comes out of it is the user's. */
+	/*
+	 * The stage belonged to the user before it belonged to the run, so its entries belong to
+	 * the user.
+	 */
 	one->uid = p->uid;
 	one->gid = p->gid;
 	return place_publish(one, e);
@@ -577,7 +606,7 @@ int place_publish_entry(const struct place *p, const char *entry, const char *pa
 				      path, strerror(-to));
 	}
 	ret = ret ? ret : publish_entry(p, &one, to, e);
-	/* An entry without a name would take room until the run's end. */
+	/* An entry without a name would use space until the end of the run. */
 	if (ret)
 		(void)remove_at(p, one.dir, one.tmp, 0, &ignored);
 	return ret;
