@@ -13,20 +13,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What has no newline is written once there is so much of it. */
+/* An unfinished line is written when it has this many bytes. */
 #define READY_BYTES 1024u
-/* Less than this is always accepted by a pipe that poll() calls writable. */
+/* A pipe that poll() reports as writable accepts this many bytes. */
 #define CHUNK_PIPE 4096u
 #define CHUNK_FILE 65536u
-/* After bytes were dropped: so much room, or the output would be all gaps. */
+/* Room that is needed after bytes were dropped; with less the output would consist of gaps. */
 #define RESUME_ROOM (CONSOLE_RING / 4)
-/* How often whoever waits looks for a reason not to. */
+/* How often a waiting thread checks whether it should stop waiting. */
 #define LOOK_MS 50
 #define STATUS_WAIT_NS 200000000ull
-/* The end of a run: without any progress, and in all. */
+/* Time limits at the end of a run: without any progress, and in total. */
 #define DRAIN_IDLE_NS 2000000000ull
 #define DRAIN_MAX_NS 10000000000ull
-/* Its arrival makes a write() that waits return; nothing else. */
+/* Interrupts a write() that blocks, and has no other effect. */
 #define CONSOLE_SIGNAL (SIGRTMIN + 2)
 
 void console_init(struct console *c, int fd)
@@ -41,9 +41,12 @@ void console_init(struct console *c, int fd)
 	c->status.fd = -1;
 }
 
-/* -- the writer ------------------------------------------------------------------------ */
+/* -- the writer thread ------------------------------------------------------------------- */
 
-/* With `out`. Bytes written, or -errno; -EINTR to be told that the end has come. */
+/*
+ * Called with `out` held. Returns the number of bytes written, or -errno; -EINTR: the end may have
+ * come.
+ */
 static ssize_t console_write_once(struct console *c, const uint8_t *p, size_t n)
 {
 	ssize_t ret;
@@ -58,7 +61,7 @@ static ssize_t console_write_once(struct console *c, const uint8_t *p, size_t n)
 	return ret;
 }
 
-/* Without a lock: the reader may take its time. */
+/* Called without a lock, because the reader may be slow. */
 static ssize_t console_write_some(struct console *c, const uint8_t *p, size_t n)
 {
 	struct pollfd out = { .fd = c->fd, .events = POLLOUT };
@@ -73,7 +76,7 @@ static ssize_t console_write_some(struct console *c, const uint8_t *p, size_t n)
 	return ret == -EINTR || ret == -EAGAIN ? 0 : ret;
 }
 
-/* With the lock: the console has ended, for what there is and what comes. */
+/* Called with the lock held. Ends the console for the bytes in the ring and later ones. */
 static void console_discard(struct console *c)
 {
 	c->dropped += c->n;
@@ -100,7 +103,7 @@ static void *console_writer(void *console)
 			pthread_cond_wait(&c->more, &c->lock);
 			continue;
 		}
-		/* What is in the ring stays as it is: others only add behind it. */
+		/* Other threads only append to the ring, so these bytes do not change. */
 		pthread_mutex_unlock(&c->lock);
 		ret = console_write_some(c, p, n);
 		pthread_mutex_lock(&c->lock);
@@ -144,7 +147,7 @@ int console_start(struct console *c, struct err *e)
 	return 0;
 }
 
-/* A write that waits, for a terminal that was stopped, is interrupted until it is seen. */
+/* Interrupts a write that blocks on a stopped terminal until the writer thread notices the end. */
 static void console_stop(struct console *c)
 {
 	struct timespec ts;
@@ -212,9 +215,9 @@ int console_error(struct console *c)
 	return failed == EPIPE ? 0 : -failed;
 }
 
-/* -- what the guest puts ------------------------------------------------------------------ */
+/* -- the guest's output --------------------------------------------------------------------- */
 
-/* With the lock, and room. */
+/* Called with the lock held, and with room in the ring. */
 static void console_append(struct console *c, uint8_t byte)
 {
 	c->ring[(c->head + c->n++) % CONSOLE_RING] = byte;
@@ -224,7 +227,7 @@ static void console_append(struct console *c, uint8_t byte)
 	pthread_cond_signal(&c->more);
 }
 
-/* With the lock, and room: a line where bytes are missing. */
+/* Appends a line that marks missing bytes. Called with the lock held, and with room. */
 static void console_note_gap(struct console *c)
 {
 	char text[160];
@@ -239,7 +242,7 @@ static void console_note_gap(struct console *c)
 	c->dropping = false;
 }
 
-/* With the lock: false when the reader took nothing for too long. */
+/* Called with the lock held. Returns false if the reader took nothing for too long. */
 static bool console_wait_for_room(struct console *c)
 {
 	uint64_t until = clock_mono_ns() + CONSOLE_WAIT_NS;
@@ -250,7 +253,7 @@ static bool console_wait_for_room(struct console *c)
 	return c->n < CONSOLE_RING;
 }
 
-/* With the lock. */
+/* Called with the lock held. */
 static void console_add(struct console *c, uint8_t byte)
 {
 	if (c->dropping && CONSOLE_RING - c->n >= RESUME_ROOM)
@@ -267,7 +270,7 @@ static void console_add(struct console *c, uint8_t byte)
 	}
 }
 
-/* On the vCPU's thread: matching is for those who have the time. */
+/* Runs on the vCPU's thread, so matching is left to the watcher. */
 static void console_keep(struct console *c, uint8_t byte)
 {
 	uint64_t one = 1;
@@ -362,11 +365,11 @@ void console_drain(struct console *c, enum console_patience patience, int fd)
 void console_add_status(struct console *c)
 {
 	status_line_init(&c->status, STDERR_FILENO);
-	/* Lines of the guest's that go elsewhere are not in its way. */
+	/* Lines of the guest that are written elsewhere do not interfere with it. */
 	c->apart = c->fd >= 0 && !isatty(c->fd);
 }
 
-/* Not with Ctrl-S, for one. */
+/* Returns false for a terminal that was stopped, for example by Ctrl-S. */
 static bool status_is_writable(const struct console *c)
 {
 	struct pollfd out = { .fd = c->status.fd, .events = POLLOUT };
@@ -376,7 +379,7 @@ static bool status_is_writable(const struct console *c)
 
 void console_status(struct console *c, const char *text)
 {
-	if (pthread_mutex_trylock(&c->out)) /* the writer has the terminal */
+	if (pthread_mutex_trylock(&c->out)) /* the writer thread uses the terminal */
 		return;
 	if ((!c->mid_line || c->apart) && status_is_writable(c))
 		status_line_show(&c->status, text);

@@ -9,14 +9,14 @@
 /* Inside of an escape sequence (ECMA-48, 5.3 and 5.4). */
 enum {
 	TEXT,
-	ESCAPE,	      /* ESC has come */
-	INTERMEDIATE, /* ... and bytes 20 to 2f: one of 30 to 7e ends it */
+	ESCAPE,	      /* ESC was received */
+	INTERMEDIATE, /* then bytes 20 to 2f: one of 30 to 7e ends it */
 	CSI,	      /* parameters, then one of 40 to 7e */
 	STRING,	      /* OSC, DCS, PM, APC, SOS: up to ST (ESC \) or BEL */
 	STRING_ESCAPE,
 };
 
-/* False: the byte is text. */
+/* Returns false if the byte is text. */
 static bool escape(struct console_lines *l, uint8_t byte)
 {
 	switch (l->escape) {
@@ -74,12 +74,15 @@ bool console_lines_put(struct console_lines *l, uint8_t byte)
 	}
 	l->after_cr = byte == '\r';
 	if (byte == '\n')
-		/* The CR before it has ended the line. */
+		/* The preceding CR has ended the line. */
 		return after_cr ? false : end_line(l);
 	if (byte == '\r') {
 		if (l->n)
 			return end_line(l);
-		/* The second CR of "\r\r\n" ends no line of its own, unless there was text before it. */
+		/*
+		 * The second CR of "\r\r\n" does not end a line of its own, unless text preceded
+		 * it.
+		 */
 		l->after_cr = after_cr;
 		l->escape = TEXT;
 		return false;
@@ -103,7 +106,7 @@ bool console_lines_put(struct console_lines *l, uint8_t byte)
 
 /* -- marks ------------------------------------------------------------------------------ */
 
-/* Length of NAME in NAME=REGEX; -1: there is none. */
+/* Returns the length of NAME in NAME=REGEX, or -1 if there is none. */
 static int name_length(const char *text)
 {
 	size_t n =

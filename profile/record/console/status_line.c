@@ -37,7 +37,7 @@ void status_line_hide(struct status_line *s)
 
 	if (!s->shown)
 		return;
-	/* In a window that has become narrower the terminal has broken the line. */
+	/* If a window has become narrower the terminal has wrapped the line. */
 	width = width_of(s->fd);
 	rows = (s->shown + width - 1) / width;
 	(void)file_write_all(s->fd, ERASE, sizeof(ERASE) - 1);
@@ -54,7 +54,7 @@ void status_line_show(struct status_line *s, const char *text)
 
 	if (s->fd < 0)
 		return;
-	/* A full last column would make some terminals go to the next line. */
+	/* After a full last column some terminals would move to the next line. */
 	width = width_of(s->fd) - 1;
 	len = strnlen(text, STATUS_LINE_MAX - 1);
 	len = len < width ? len : width;
@@ -64,7 +64,7 @@ void status_line_show(struct status_line *s, const char *text)
 		status_line_hide(s);
 	memcpy(line, "\r", 1);
 	memcpy(line + 1, text, len);
-	/* Over the old one, then the rest away: it does not flicker. */
+	/* Overwrites the old text and then erases the rest, which does not flicker. */
 	memcpy(line + 1 + len, "\033[K", 3);
 	if (file_write_all(s->fd, line, len + 4) < 0) {
 		s->fd = -1;
