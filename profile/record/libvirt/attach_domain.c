@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * libvirt tells of an end when it has cleaned up: on a busy machine that takes seconds. It is asked meanwhile, as its
- * word was missed once; while it does not answer, no further question is due.
+ * libvirt reports an end after its cleanup, which takes seconds on a busy machine. It is queried
+ * meanwhile, as its event may be missed; while it does not answer, no further query is made.
  */
 #define QUESTION_MS 1000
 #define MOST_QUESTIONS 10u
@@ -88,14 +88,14 @@ int attach_domain_find(const struct attach_request *r, pid_t *pid, struct attach
 		return find_domain(r, pid, domain, e);
 	ret = process_look(&process, *pid, &no_process);
 	if (ret != -ESRCH && ret != -ENODEV)
-		return 0; /* what else is wrong with it will be said by attach_open() */
+		return 0; /* attach_open() reports anything else that is wrong with it */
 	ret = find_domain(r, pid, domain, &why);
 	if (!ret)
 		return 0;
 	if (ret == -ENOENT)
 		return err_set(e, ENOENT, "%s; nor has a libvirt domain this id or name",
 			       no_process.text);
-	/* Where no libvirt answers it was a PID that was meant. */
+	/* If no libvirt answers, a PID was meant. */
 	if (ret == -ENOPKG || ret == -ECONNREFUSED)
 		return err_set(e, no_process.code, "%s", no_process.text);
 	return err_set(e, -ret, "%s", why.text);

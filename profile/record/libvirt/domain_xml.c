@@ -19,7 +19,7 @@
 
 #define LIBXML_SONAME "libxml2.so.2"
 
-/* What is used of it; trees are public structures. */
+/* The functions of the library that are used; its trees are public structures. */
 /* clang-format off */
 #define FUNCTIONS(X) \
 	X(xmlReadMemory) \
@@ -62,7 +62,10 @@ static const xmlNode *child(const xmlNode *n, const char *name)
 	return NULL;
 }
 
-/* The text right below, without blanks around it; NULL: none, or no memory, or too long. */
+/*
+ * Returns the text of the children, without surrounding blanks; NULL: none, too long, or out of
+ * memory.
+ */
 static char *text_below(const xmlNode *first)
 {
 	struct buf b;
@@ -97,7 +100,7 @@ static char *attribute(const xmlNode *n, const char *name)
 	return NULL;
 }
 
-/* The first of them that is there. */
+/* Returns the first attribute that exists. */
 static char *attribute_of(const xmlNode *n, const char *const *names)
 {
 	char *value = NULL;
@@ -114,7 +117,7 @@ static bool domain_xml_has(const xmlNode *n, const char *name, const char *value
 	return got && !strcmp(got, value);
 }
 
-/* -- what is left over ---------------------------------------------------------------- */
+/* -- the rest of the definition -------------------------------------------------------- */
 
 void domain_xml_leave(struct domain_xml *d, const char *fmt, ...)
 {
@@ -128,7 +131,7 @@ void domain_xml_leave(struct domain_xml *d, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* It goes to terminals. */
+	/* It is printed on terminals. */
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';
@@ -136,7 +139,10 @@ void domain_xml_leave(struct domain_xml *d, const char *fmt, ...)
 	d->nleft++;
 }
 
-/* disk vda (file /x.img), interface (network default), controller (usb), cpu (host-model) */
+/*
+ * Makes "disk vda (file /x.img)", "interface (network default)", "controller (usb)", "cpu
+ * (host-model)".
+ */
 static void leave(struct domain_xml *d, const char *prefix, const xmlNode *n)
 {
 	static const char *const kinds[] = { "type", "mode", "model", "offset", "bus", NULL };
@@ -157,7 +163,7 @@ static void leave(struct domain_xml *d, const char *prefix, const xmlNode *n)
 			 both ? " " : "", place ? place : "", *what || place ? ")" : "");
 }
 
-/* A console is what our own machine has, too: on standard output. */
+/* Our machine has a console, too: on standard output. */
 static bool is_our_console(const xmlNode *n)
 {
 	cleanup_free char *port = attribute(child(n, "target"), "port");
@@ -178,7 +184,7 @@ static void free_disk(struct domain_disk *k)
 	*k = (struct domain_disk){ 0 };
 }
 
-/* vda before vdb before vdaa, whatever the bus. */
+/* Sorts vda before vdb before vdaa, whatever the bus. */
 static int by_target(const void *a, const void *b)
 {
 	const char *x = ((const struct domain_disk *)a)->target;
@@ -187,7 +193,7 @@ static int by_target(const void *a, const void *b)
 	return strlen(x) != strlen(y) ? (strlen(x) < strlen(y) ? -1 : 1) : strcmp(x, y);
 }
 
-/* false: it is no disk of ours; what it is besides is listed then. */
+/* Returns false if our machine cannot have the disk; its other properties are then listed. */
 static bool take_disk(struct domain_xml *d, const xmlNode *n)
 {
 	const xmlNode *source = child(n, "source"), *target = child(n, "target");
@@ -225,7 +231,7 @@ static void leave_devices(struct domain_xml *d, const xmlNode *devices)
 	for (const xmlNode *n = devices->children; n; n = n->next) {
 		if (n->type != XML_ELEMENT_NODE || is_our_console(n) || take_disk(d, n))
 			continue;
-		/* "none" is what we have, too. */
+		/* Our machine has "none", too. */
 		if (!domain_xml_has(n, "model", "none") && !domain_xml_has(n, "type", "none"))
 			leave(d, "", n);
 	}
@@ -246,13 +252,13 @@ static void leave_children(struct domain_xml *d, const char *prefix, const xmlNo
 
 static void leave_rest(struct domain_xml *d, const xmlNode *root)
 {
-	/* Honoured, or words about the domain that no guest sees. */
+	/* Elements that are used, or that describe the domain without an effect on the guest. */
 	static const char *const top[] = {
 		"name",		 "uuid",	"title",     "description", "metadata",
 		"memory",	 "vcpu",	"os",	     "devices",	    "features",
 		"currentMemory", "on_poweroff", "on_reboot", "on_crash",    NULL
 	};
-	/* Without a kernel the first disk is booted from. */
+	/* Without a kernel the first disk is booted. */
 	static const char *const os[] = { "type", "kernel", "initrd", "cmdline", "boot", NULL };
 	static const char *const none[] = { NULL };
 	static const char *const ends[] = { "on_poweroff", "on_reboot", "on_crash" };
@@ -264,7 +270,7 @@ static void leave_rest(struct domain_xml *d, const xmlNode *root)
 			leave_children(d, "os ", n, os);
 		else if (is_element(n, "features"))
 			leave_children(d, "feature ", n, none);
-		/* Whatever the guest does to end it, the run ends. */
+		/* The run ends whenever the guest ends. */
 		for (unsigned int i = 0; i < ARRAY_SIZE(ends); i++) {
 			cleanup_free char *what = is_element(n, ends[i]) ? text_of(n) : NULL;
 
@@ -275,7 +281,7 @@ static void leave_rest(struct domain_xml *d, const xmlNode *root)
 	leave_children(d, "", root, top);
 }
 
-/* -- what is honoured ----------------------------------------------------------------- */
+/* -- the parts that are used ---------------------------------------------------------- */
 
 static bool parse_number(const char *s, uint64_t *out)
 {
@@ -288,7 +294,7 @@ static bool parse_number(const char *s, uint64_t *out)
 	return *s >= '0' && *s <= '9' && !*end && !errno;
 }
 
-/* Units of formatdomain.html, "Memory Allocation"; without one it is KiB. */
+/* Units as in formatdomain.html, "Memory Allocation"; without a unit it is KiB. */
 static bool unit_size(const char *unit, uint64_t *out)
 {
 	static const struct {
@@ -333,7 +339,7 @@ static int take_memory(struct domain_xml *d, const xmlNode *root, struct err *e)
 		return err_set(e, EINVAL, "<memory%s%.20s%s> %.40s: expected a size",
 			       unit ? " unit='" : "", unit ? unit : "", unit ? "'" : "",
 			       text ? text : "is empty");
-	/* A balloon would take the rest away from it. */
+	/* A balloon would take the rest from the guest. */
 	if (current && strcmp(current, text))
 		leave(d, "", now);
 	return 0;
@@ -391,7 +397,7 @@ static int domain_xml_take(struct domain_xml *d, const xmlNode *root, struct err
 	return d->left.failed ? err_nomem(e) : 0;
 }
 
-/* -- the whole ------------------------------------------------------------------------ */
+/* -- the whole definition ------------------------------------------------------------- */
 
 static int no_xml(const struct domain_xml_functions *lib, struct err *e)
 {
@@ -418,7 +424,7 @@ int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struc
 	if (len > DOMAIN_XML_MAX)
 		return err_set(e, EINVAL, "more than %u KiB: no definition of a domain",
 			       DOMAIN_XML_MAX >> 10);
-	/* libvirt writes none; what they could do (entities, other files) nobody needs here. */
+	/* libvirt writes none, and entities or other files are not needed here. */
 	if (memmem(text, len, "<!DOCTYPE", 9) || memchr(text, '\0', len))
 		return err_set(e, EINVAL, "a DOCTYPE or a NUL byte: no definition of a domain");
 	ret = domain_xml_load(&lib, e);

@@ -19,7 +19,7 @@
 
 /* -- the library ---------------------------------------------------------------------- */
 
-/* It prints errors by itself unless somebody else says what to do with them. */
+/* By default the library prints errors itself. */
 static void ignore_error(void *ctx, virErrorPtr error)
 {
 	(void)ctx;
@@ -38,7 +38,7 @@ static int host_load(struct libvirt_host *h, struct err *e)
 	};
 	struct err why = { 0 };
 
-	/* -ENOENT is a domain that is not there. */
+	/* -ENOENT is reserved for a missing domain. */
 	if (library_load(&want, (void **)h, &why))
 		return err_set(e, ENOPKG, "%s", why.text);
 	h->virSetErrorFunc(NULL, ignore_error);
@@ -61,8 +61,8 @@ int libvirt_failed(const struct libvirt_host *h, int code, const char *what, str
 /* -- the connection ------------------------------------------------------------------- */
 
 /*
- * DRIVER[+TRANSPORT]://[USER@][HOST][:PORT]/PATH. Without a host and over a UNIX socket it is
- * this machine; with a host and without a transport libvirt takes TLS.
+ * Format: DRIVER[+TRANSPORT]://[USER@][HOST][:PORT]/PATH. Without a host and over a UNIX socket it
+ * is this machine; with a host and without a transport libvirt uses TLS.
  */
 bool libvirt_uri_is_remote(const char *uri)
 {
@@ -73,7 +73,7 @@ bool libvirt_uri_is_remote(const char *uri)
 	plus = memchr(uri, '+', (size_t)(sep - uri));
 	if (plus && strncmp(plus, "+unix:", strlen("+unix:")))
 		return true;
-	/* test:///default and the like have no host either. */
+	/* test:///default and similar URIs have no host either. */
 	return sep[3] && sep[3] != '/' && sep[3] != '?' && !plus;
 }
 
@@ -83,7 +83,9 @@ static int refuse_remote(const char *uri, struct err *e)
 		       uri);
 }
 
-/* Somebody else's thread opens the connection: libvirt waits for an answer of its daemon for ever. */
+/*
+ * A connection that a separate thread opens, because libvirt waits for its daemon without a limit.
+ */
 struct opening {
 	struct libvirt_host *h;
 	char *uri; /* NULL: libvirt's own choice */
@@ -131,7 +133,7 @@ static void opening_free(struct opening *o)
 	free(o);
 }
 
-/* -ETIMEDOUT: h is the thread's from then on, which may never end. */
+/* Connects within a time limit. After -ETIMEDOUT the thread owns h, and may never end. */
 static int host_connect_in_time(struct libvirt_host *h, const char *uri, unsigned int flags,
 				struct err *e)
 {
@@ -175,7 +177,7 @@ int libvirt_host_open(struct libvirt_host **out, const char *uri, unsigned int f
 		uri = getenv("VIRSH_DEFAULT_CONNECT_URI");
 	uri = uri && *uri ? uri : NULL;
 	asked = uri ? uri : getenv("LIBVIRT_DEFAULT_URI");
-	/* Before the network is asked: it may want a password. */
+	/* Checked before the network is used, which may require a password. */
 	if (libvirt_uri_is_remote(asked))
 		return refuse_remote(asked, e);
 	h = calloc(1, sizeof(*h));
@@ -214,7 +216,7 @@ const char *libvirt_host_uri(const struct libvirt_host *h)
 
 static const char *state_name(unsigned char state)
 {
-	/* As virsh's domstate has them; virDomainState. */
+	/* As virsh domstate prints them; virDomainState. */
 	static const char *const name[] = {
 		[VIR_DOMAIN_NOSTATE] = "no state",     [VIR_DOMAIN_RUNNING] = "running",
 		[VIR_DOMAIN_BLOCKED] = "idle",	       [VIR_DOMAIN_PAUSED] = "paused",
@@ -238,14 +240,14 @@ static int host_describe(struct libvirt_host *h, virDomainPtr dom, struct libvir
 	if (strlen(name) >= sizeof(out->name))
 		return err_set(e, ENAMETOOLONG, "domain %.60s...: its name is too long", name);
 	strcpy(out->name, name);
-	/* It goes to terminals; where it matters the UUID is what counts. */
+	/* It is printed on terminals; where it matters the UUID is used. */
 	for (char *c = out->name; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';
 	out->id = id == (unsigned int)-1 || id > INT_MAX ? -1 : (int)id;
 	out->state = state_name(info.state);
 	out->active = out->id >= 0;
-	/* "no state" is what drivers say that don't know. */
+	/* Drivers that do not know the state report "no state". */
 	out->running = info.state <= VIR_DOMAIN_BLOCKED;
 	out->vcpus = info.nrVirtCpu;
 	out->memory = (uint64_t)info.memory << 10;
@@ -333,7 +335,7 @@ int libvirt_host_list(struct libvirt_host *h, struct libvirt_domain **out, size_
 	for (int i = 0; i < count; i++) {
 		struct err gone = { 0 };
 
-		/* One that ends meanwhile is not there. */
+		/* A domain that ends meanwhile is omitted. */
 		if (list && !host_describe(h, doms[i], &list[used], &gone))
 			used++;
 		h->virDomainFree(doms[i]);

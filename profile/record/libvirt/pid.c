@@ -16,12 +16,12 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* With many disks a command line has some tens of KiB. */
+/* With many disks a command line has tens of KiB. */
 #define CMDLINE_MAX (1u << 20)
 
 /* -- the command line ----------------------------------------------------------------- */
 
-/* guest=NAME among the options of -name; a comma in a value is written twice. */
+/* Finds guest=NAME among the options of -name; a comma in a value is written twice. */
 static bool is_name(const char *options, const char *name)
 {
 	const char *s = options;
@@ -45,7 +45,7 @@ bool libvirt_pid_matches(const char *args, size_t len, const char *name, const c
 		size_t n = strnlen(args, (size_t)(end - args));
 		const char *value = args + n + 1;
 
-		/* The last one, too, must have its NUL. */
+		/* The last argument must be terminated, too. */
 		if (value >= end || !memchr(value, '\0', (size_t)(end - value)))
 			break;
 		if (!strcmp(args, "-uuid")) {
@@ -70,7 +70,7 @@ static bool is_domain(pid_t pid, const char *name, const char *uuid)
 	return f && args && libvirt_pid_matches(args, fread(args, 1, CMDLINE_MAX, f), name, uuid);
 }
 
-/* -- where the PID is written ---------------------------------------------------------- */
+/* -- PID files ------------------------------------------------------------------------ */
 
 static pid_t read_pid(const char *path)
 {
@@ -80,7 +80,7 @@ static pid_t read_pid(const char *path)
 	return f && fscanf(f, "%d", &pid) == 1 && pid > 0 ? pid : 0;
 }
 
-/* The system's daemon, then a session's: g_get_user_runtime_dir(), as libvirt has it. */
+/* Tries the system's daemon, then a session's: g_get_user_runtime_dir(), as in libvirt. */
 static pid_t by_file(const char *name, const char *uuid)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
@@ -142,10 +142,10 @@ int libvirt_pid_find(const char *name, const char *uuid, pid_t *out, struct err 
 
 /* -- QEMU's own answer ----------------------------------------------------------------- */
 
-/* An answer is 250 bytes for each vCPU. */
+/* An answer has 250 bytes for each vCPU. */
 #define ANSWER_MAX (1u << 20)
 
-/* {"return": [{"cpu-index": 0, "thread-id": 4711, ...}, ...]}: QMP, since QEMU 2.12. */
+/* Parses {"return": [{"cpu-index": 0, "thread-id": 4711, ...}, ...]}: QMP, since QEMU 2.12. */
 static pid_t first_thread(const char *answer)
 {
 	json_t *root = json_loads(answer, 0, NULL);

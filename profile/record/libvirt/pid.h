@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libvirt_pid: the process of a libvirt domain, which no call of libvirt tells.
+ * libvirt_pid: finds the process of a libvirt domain, which libvirt's calls do not report.
  *
- * libvirt's own PID file, believed when the process's command line has the domain's UUID;
- * where that can't be (another runtime directory, another PID namespace, no permission)
- * all processes are looked at. Nothing is asked of libvirt or of QEMU, but by libvirt_pid_ask().
+ * libvirt's own PID file is used if the process's command line contains the domain's UUID; if that
+ * is not possible (another runtime directory, another PID namespace, no permission) all processes
+ * are examined. Only libvirt_pid_ask() sends a request to libvirt or QEMU. All functions are called
+ * by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_PID_H
 #define KVMPROF_PROFILE_RECORD_LIBVIRT_PID_H
@@ -16,17 +17,21 @@
 #include <sys/types.h>
 
 /*
- * Is this the command line (arguments that end with NUL) of the domain's QEMU? By its
- * -uuid; one without that by guest=NAME in its -name. Pure.
+ * Returns whether this is the command line (arguments that end with NUL) of the domain's QEMU: by
+ * its -uuid, or without that by guest=NAME in its -name. Pure.
  */
 bool libvirt_pid_matches(const char *args, size_t len, const char *name, const char *uuid);
 
-/* -ESRCH: no process is the domain's; -ENOTUNIQ: several say that they are. */
+/*
+ * Finds the process. Returns 0, -ESRCH if there is none, -ENOTUNIQ if several match, or another
+ * -errno; *e has the reason.
+ */
 int libvirt_pid_find(const char *name, const char *uuid, pid_t *out, struct err *e);
 
 /*
- * Stores the PID that QEMU itself reports (query-cpus-fast). libvirt marks the domain as tainted by that,
- * so it is for when nothing else helps. h was opened with LIBVIRT_WRITE.
+ * Stores the PID that QEMU itself reports (query-cpus-fast). libvirt then marks the domain as
+ * tainted, so this is for the case that nothing else helps. h must be opened with LIBVIRT_WRITE.
+ * Returns 0 or -errno with the reason in *e.
  */
 int libvirt_pid_ask(struct libvirt_host *h, const struct libvirt_domain *d, pid_t *pid,
 		    struct err *e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libvirt_private: the library as it was loaded, for files of this room alone.
+ * libvirt_private: the loaded library, for the files of this folder only. Functions are called by
+ * the thread that uses the connection.
  */
 #ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_PRIVATE_H
 #define KVMPROF_PROFILE_RECORD_LIBVIRT_PRIVATE_H
@@ -11,7 +12,7 @@
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
 
-/* What is used of it, by the names and types of its header. */
+/* The functions of the library that are used, with the names and types of its header. */
 /* clang-format off */
 #define LIBVIRT_FUNCTIONS(X) \
 	X(virConnectClose) \
@@ -45,14 +46,18 @@
 
 struct libvirt_host {
 	LIBVIRT_FUNCTIONS(LIBRARY_MEMBER) /* first, as library_load() stores them */
+	/* the connection, owned */
 	virConnectPtr conn;
 	char *uri;
 };
 
-/* Record what libvirt said last, after a "WHAT: " of ours. */
+/* Stores libvirt's last error in *e, after "WHAT: ". Returns -code. */
 int libvirt_failed(const struct libvirt_host *h, int code, const char *what, struct err *e);
 
-/* The domain d again; NULL: it is gone. Freed by virDomainFree. */
+/*
+ * Looks up domain d again. Returns NULL if it is gone. The caller frees the result with
+ * virDomainFree().
+ */
 virDomainPtr libvirt_domain_get(const struct libvirt_host *h, const struct libvirt_domain *d);
 
 #endif

@@ -14,10 +14,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* libvirt keeps callbacks of all events in one type. By way of this type no compiler warns. */
+/*
+ * libvirt stores callbacks of all events in one type. A cast by way of this type causes no warning.
+ */
 #define GENERIC_CALLBACK(f) ((virConnectDomainEventGenericCallback)(void (*)(void))(f))
 
-/* A daemon that does not answer for 30 s is gone (its own default of the same). */
+/* A daemon that does not answer for 30 s counts as gone (also libvirt's default). */
 #define KEEPALIVE_SECONDS 5
 #define KEEPALIVE_COUNT 5u
 
@@ -31,7 +33,7 @@ struct libvirt_watch {
 	pthread_t thread;
 	bool started;
 	atomic_bool stop, deaf, bind;
-	atomic_int ended; /* 1 + the event and its detail; 0: nothing yet */
+	atomic_int ended; /* 1 + the event and its detail; 0: none yet */
 };
 
 /* -- what an event means --------------------------------------------------------------- */
@@ -87,7 +89,7 @@ bool libvirt_event_is_end(int event, int detail, struct libvirt_end *out)
 		*out = stopped(detail);
 		return true;
 	case VIR_DOMAIN_EVENT_SHUTDOWN:
-		/* Its QEMU says so when it is killed, too. */
+		/* QEMU reports this even if it is killed. */
 		*out = because("the domain was shut down", "shutdown", true);
 		return true;
 	case VIR_DOMAIN_EVENT_PMSUSPENDED:
@@ -106,7 +108,10 @@ bool libvirt_state_is_end(int state, int reason, int *event, int *detail)
 	static const int stopped_as[] = {
 		[VIR_DOMAIN_SHUTOFF_SHUTDOWN] = VIR_DOMAIN_EVENT_STOPPED_SHUTDOWN,
 		[VIR_DOMAIN_SHUTOFF_DESTROYED] = VIR_DOMAIN_EVENT_STOPPED_DESTROYED,
-		/* So libvirt keeps a VMM that is gone, whose event is this. A guest's own crash has told by another. */
+		/*
+		 * libvirt reports a VMM that has gone in this way; its event is this one. A guest's
+		 * own crash has another event.
+		 */
 		[VIR_DOMAIN_SHUTOFF_CRASHED] = VIR_DOMAIN_EVENT_STOPPED_FAILED,
 		[VIR_DOMAIN_SHUTOFF_MIGRATED] = VIR_DOMAIN_EVENT_STOPPED_MIGRATED,
 		[VIR_DOMAIN_SHUTOFF_SAVED] = VIR_DOMAIN_EVENT_STOPPED_SAVED,
@@ -121,7 +126,7 @@ bool libvirt_state_is_end(int state, int reason, int *event, int *detail)
 	return true;
 }
 
-/* -- on the loop's thread -------------------------------------------------------------- */
+/* -- the thread's functions ------------------------------------------------------------ */
 
 static void keep_end(struct libvirt_watch *w, int event, int detail)
 {
@@ -136,7 +141,7 @@ static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int det
 
 	(void)conn;
 	(void)dom;
-	/* The first one is the cause, unless it is only half of the story. */
+	/* The first event is the cause, unless a later one may give the reason. */
 	if (!libvirt_event_is_end(event, detail, &end) ||
 	    (libvirt_watch_end(w, &before) && !before.more))
 		return 0;
@@ -154,7 +159,7 @@ static void on_close(virConnectPtr conn, int reason, void *ctx)
 	atomic_store(&w->deaf, true);
 }
 
-/* Runs once: the thread was woken. */
+/* Runs once when the thread is woken. */
 static void on_timer(int timer, void *ctx)
 {
 	const struct libvirt_watch *w = ctx;
@@ -175,7 +180,7 @@ static void *loop(void *arg)
 	return NULL;
 }
 
-/* -- on the other ---------------------------------------------------------------------- */
+/* -- the caller's functions ------------------------------------------------------------ */
 
 static int start_loop(struct libvirt_watch *w, struct err *e)
 {
@@ -184,7 +189,7 @@ static int start_loop(struct libvirt_watch *w, struct err *e)
 	w->timer = w->host->virEventAddTimeout(-1, on_timer, w, NULL);
 	if (w->timer < 0)
 		return libvirt_failed(w->host, EIO, "libvirt", e);
-	/* Ctrl-C is another's, and so is what ptrace has to say. */
+	/* Ctrl-C and ptrace's signals are handled by other threads. */
 	ret = thread_start(&w->thread, THREAD_LIBVIRT, loop, w);
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
@@ -205,10 +210,10 @@ static int listen_to(struct libvirt_watch *w, const struct libvirt_domain *d, st
 						    GENERIC_CALLBACK(on_lifecycle), w, NULL);
 	if (w->callback < 0)
 		return libvirt_failed(h, EIO, "libvirt", e);
-	/* Drivers without a daemon can't go away. */
+	/* Drivers without a daemon cannot lose it. */
 	w->close_callback = !h->virConnectRegisterCloseCallback(h->conn, on_close, w, NULL);
 	h->virConnectSetKeepAlive(h->conn, KEEPALIVE_SECONDS, KEEPALIVE_COUNT);
-	/* What came before we listened is in the state. */
+	/* Events before the callback was registered are contained in the state. */
 	if (h->virDomainGetInfo(w->dom, &info) < 0)
 		return libvirt_failed(h, EIO, "libvirt", e);
 	if (info.state > VIR_DOMAIN_BLOCKED)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libvirt_watch: what happens to a domain, as libvirt tells it: the first thing after
- * which its vCPUs don't run here any more.
+ * libvirt_watch: watches the events of a domain for the first one after which its vCPUs no longer
+ * run here.
  *
- * A thread of its own runs libvirt's event loop. All calls come from one other thread.
+ * A thread of its own runs libvirt's event loop. All functions are called by one other thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_WATCH_H
 #define KVMPROF_PROFILE_RECORD_LIBVIRT_WATCH_H
@@ -13,44 +13,48 @@
 struct libvirt_watch;
 
 struct libvirt_end {
-	const char *text; /* "the domain was destroyed" */
-	const char
-		*event; /* paused, shutdown, stopped, destroyed, migrated, saved, crashed, failed */
-	bool more;	/* a later event may say why */
+	const char *text; /* such as "the domain was destroyed"; a static string */
+	/* static: paused, shutdown, stopped, destroyed, migrated, saved, crashed, failed */
+	const char *event;
+	bool more; /* a later event may give the reason */
 };
 
 /*
- * What a lifecycle event means (libvirt's numbers, virDomainEventType and the details of
- * each); false: the machine goes on. Pure.
+ * Describes a lifecycle event (libvirt's numbers, virDomainEventType and its details) in *out.
+ * Returns false if the machine continues to run after it. Pure.
  */
 bool libvirt_event_is_end(int event, int detail, struct libvirt_end *out);
 
 /*
- * The event, and its detail, that leads to a state and its reason (virDomainState); false: it runs, or nobody
- * knows. Pure.
+ * Finds the event and its detail that lead to a state and its reason (virDomainState). Returns
+ * false if the domain runs, or if the state is unknown. Pure.
  */
 bool libvirt_state_is_end(int state, int reason, int *event, int *detail);
 
 /*
- * h was opened with LIBVIRT_EVENTS and outlives the watch. -ECANCELED: the domain does not
- * run now.
+ * Starts to watch domain d. h must be opened with LIBVIRT_EVENTS and outlive the watch. Returns 0,
+ * -ECANCELED if the domain does not run now, or another -errno; *e has the reason. The caller frees
+ * *out with libvirt_watch_stop().
  */
 int libvirt_watch_start(struct libvirt_watch **out, struct libvirt_host *h,
 			const struct libvirt_domain *d, struct err *e);
-/* Has the thread bind itself (thread_bind()). Returns 0 or a negative error. */
+/* Lets the thread restrict itself (thread_bind()). Returns 0 or -errno with the reason in *e. */
 int libvirt_watch_bind(struct libvirt_watch *w, struct err *e);
-/* An eventfd: counts what has ended it, and what was said of it afterwards. */
+/*
+ * Returns an eventfd, owned by w, that is written at the end of the domain, and at later events
+ * that describe it.
+ */
 int libvirt_watch_fd(const struct libvirt_watch *w);
-/* False: nothing has ended it yet. */
+/* Returns whether the domain has ended, and describes its end in *out. */
 bool libvirt_watch_end(const struct libvirt_watch *w, struct libvirt_end *out);
 /*
- * Ask for the state, which may be an end that no event has told. Waits for the daemon: 30 s at most, then it counts
- * as gone away.
+ * Queries the state, which may be an end without an event. Waits for the daemon for at most 30 s,
+ * after which it counts as gone.
  */
 void libvirt_watch_ask(struct libvirt_watch *w);
-/* The daemon has gone away: nothing more is heard. */
+/* Returns whether the daemon has gone, so that no more events come. */
 bool libvirt_watch_is_deaf(const struct libvirt_watch *w);
-/* NULL is fine. */
+/* Ends the thread and frees w. NULL is allowed. */
 void libvirt_watch_stop(struct libvirt_watch *w);
 
 #endif
