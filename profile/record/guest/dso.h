@@ -49,9 +49,8 @@ struct guest_dso {
 
 struct guest_dso_stats {
 	uint64_t files, named, unnamed;
-	uint64_t
-		/* the part of `named` whose symbols are of an unverified file on the host */
-		unverified;
+	/* the part of `named` whose symbols are of an unverified file on the host */
+	uint64_t unverified;
 	/* mappings of files beyond GUEST_DSO_MAX, which have no symbols */
 	uint64_t beyond;
 	uint64_t from_memory, from_root, from_debug; /* the source of the symbols of `named` */

@@ -24,12 +24,8 @@
 struct guest_mark {
 	struct linux_file_id file; /* all 0: no file, or it cannot be read */
 	uint64_t path;		   /* a hash of the path; 0 if files can be told apart without it */
-	uint64_t
-		/*
-		 * on the clock of the samples: the mapping is known to have existed from this
-		 * moment
-		 */
-		since_ns;
+	/* on the clock of the samples: the mapping is known to have existed from this moment */
+	uint64_t since_ns;
 	uint64_t checked_ns; /* to this moment */
 	uint32_t dso;	     /* 1 + number of its guest_dso; 0: not looked up yet */
 	bool told;	     /* it was reported to the sink */

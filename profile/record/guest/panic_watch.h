@@ -22,11 +22,8 @@ struct panic_watch {
 	_Atomic uint64_t cpu, timeout, image, banner;
 	atomic_uint kernels; /* number of calls of panic_watch_reset() */
 	atomic_bool sampled; /* a sample was taken in panic() */
-	atomic_bool
-		/*
-		 * panic_cpu was set in the last two reads; used for another process's machine only
-		 */
-		seen;
+	/* panic_cpu was set in the last two reads; used for another process's machine only */
+	atomic_bool seen;
 	/* The following members belong to the consumer thread: */
 	uint64_t tick_ns;
 	bool once;	 /* panic_cpu was set in the last read */

@@ -36,12 +36,11 @@ struct guest {
 	struct guest_options opt;
 	bool is_linux, ready, known, told_pseudo;
 	bool later; /* another kernel ran in this machine before */
-	uint64_t
-		/*
-		 * in a later kernel: samples up to this time have a task that was read with the
-		 * layout of the kernel before
-		 */
-		plan_ns;
+	/*
+	 * in a later kernel: samples up to this time have a task that was read with the layout of
+	 * the kernel before
+	 */
+	uint64_t plan_ns;
 	/* failed attempts to read the kernel's tables from guest memory */
 	unsigned int failed_reads;
 	uint64_t read_ns; /* time of the sample at which the last of them failed */

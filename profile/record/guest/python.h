@@ -27,9 +27,8 @@ struct guest_python_stats {
 	uint64_t programs, threads;
 	uint64_t samples; /* samples whose stacks have frames of Python */
 	uint64_t frames;
-	uint64_t
-		/* samples of such programs whose thread was not known yet, or is not Python's */
-		before;
+	/* samples of such programs whose thread was not known yet, or is not Python's */
+	uint64_t before;
 	uint64_t changing; /* samples between two steps of the interpreter, or unreadable */
 	uint64_t cut;	   /* of `samples`: outer frames are missing */
 	uint64_t untied;   /* no C frame was found to which the interpreter's frames belong */

@@ -33,9 +33,8 @@ struct guest_task {
 	uint64_t program;
 	uint64_t missing_ns; /* time of the sweep that did not find it; 0: it was found */
 	char comm[SAMPLE_COMM + 1];
-	uint32_t
-		/* counts the programs that its process ran one after the other; 0: unknown */
-		exec_id;
+	/* counts the programs that its process ran one after the other; 0: unknown */
+	uint32_t exec_id;
 	bool used, gone;
 	bool guessed; /* a process that is known from one of its threads only */
 };

@@ -65,12 +65,11 @@ void host_threads_name_again(struct host_threads *t);
 struct host_threads_stats {
 	unsigned int opened, seen; /* threads: opened at the start, and seen in samples */
 	uint64_t samples, weight_ns;
-	uint64_t
-		/*
-		 * their time on processors, by the counters: samples stand for all of it but one
-		 * period each
-		 */
-		counted_ns;
+	/*
+	 * their time on processors, by the counters: samples stand for all of it but one period
+	 * each
+	 */
+	uint64_t counted_ns;
 	uint64_t lost; /* samples that found no room */
 	/* The threads with the most time, by samples. */
 	struct {

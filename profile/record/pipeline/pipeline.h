@@ -42,8 +42,8 @@ struct pipeline_stats {
 	uint64_t mode_weight[4];	      /* weight of event 0 by enum sample_mode */
 	/* stacks by the reason why they ended, idle and user samples included */
 	uint64_t end[STACK_END_COUNT];
-	uint64_t kernel_end
-		[STACK_END_COUNT]; /* the same for samples taken in the kernel, idle included */
+	/* the same for samples taken in the kernel, idle included */
+	uint64_t kernel_end[STACK_END_COUNT];
 	/*
 	 * The places where kernel stacks ended that reached neither a root nor user mode, in the
 	 * order in which they were first seen.

@@ -21,9 +21,8 @@ struct run_host {
 	struct host_names names;	/* names of the host's functions */
 	struct host_switches *switches; /* switches of the host's processors; NULL: not reported, */
 	struct err switches_why;	/* for this reason */
-	struct host_threads
-		/* threads of the VMM that run no vCPU; NULL: they are not sampled, */
-		*threads;
+	/* threads of the VMM that run no vCPU; NULL: they are not sampled, */
+	struct host_threads *threads;
 	struct err threads_note; /* or not completely, for this reason */
 };
 

@@ -32,9 +32,8 @@ struct program {
 };
 
 struct program_config {
-	bool when
-		/* by enum sandbox_when: which entries of the table are in effect */
-		[SANDBOX_WHEN_MAX];
+	/* by enum sandbox_when: which entries of the table are in effect */
+	bool when[SANDBOX_WHEN_MAX];
 	uint32_t pid;  /* this process, for SANDBOX_OURSELF */
 	uint64_t pass; /* calls that return to this address are all allowed; 0: none */
 };

@@ -82,9 +82,8 @@ struct sandbox_plan {
 	bool gdb; /* a gdbstub is used through a socket that is open */
 	/* CAP_SYS_ADMIN is needed until sandbox_begin_main(), for /proc/self/pagemap */
 	bool pagemap;
-	const struct rights_user
-		/* the user that the process becomes; NULL: unchanged. Borrowed as paths are */
-		*user;
+	/* the user that the process becomes; NULL: unchanged. Borrowed as paths are */
+	const struct rights_user *user;
 	const char *missing; /* a protection that the caller could not establish; NULL: none */
 	struct sandbox_path path[SANDBOX_MAX_PATHS];
 	unsigned int npaths;

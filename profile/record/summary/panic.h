@@ -19,11 +19,8 @@ struct facts_out;
 struct summary_panic {
 	bool seen;	/* the kernel panicked */
 	char text[256]; /* reason of the panic; "" if the kernel's log has none */
-	struct buf
-		/*
-		 * lines of the kernel's log about it, each with LF: its stack, if the log has that
-		 */
-		log;
+	/* lines of the kernel's log about it, each with LF: its stack, if the log has that */
+	struct buf log;
 	bool log_has_stack;
 	unsigned int before;   /* panics of kernels that ran before the last one */
 	char before_text[256]; /* the reason of the last of those; "" if unknown */

@@ -25,9 +25,8 @@ struct summary {
 	const struct run_options *opt;
 	const struct events *events; /* the events of opt, as this host supports them */
 	const struct target *target; /* the first kernel */
-	const struct target *
-		/* the kernel that runs now, or ran last: `crash` and `last` are its stacks */
-		present;
+	/* the kernel that runs now, or ran last: `crash` and `last` are its stacks */
+	const struct target *present;
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
@@ -36,9 +35,8 @@ struct summary {
 	bool host, host_names;
 	/* switches of processors; NULL: unknown, for the reason in switches_why */
 	const struct host_switches *switches;
-	const char *
-		/* why the VMM's other threads are not sampled, or not completely; NULL: they are */
-		threads_note;
+	/* why the VMM's other threads are not sampled, or not completely; NULL: they are */
+	const char *threads_note;
 	const char *switches_why;
 	const struct cost_bound *bound;
 	const struct pipeline_options *asked;	/* has the names of the breakpoints that were set */
