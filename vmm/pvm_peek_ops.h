@@ -45,6 +45,8 @@ struct pvm_peek_ops {
 	 * recorded.
 	 */
 	int (*aim)(struct peek_capture *c, const struct pvm_peek_aim *at, struct err *e);
+	/* The machine's memory lies elsewhere from now on. *mem is copied. */
+	void (*see_memory)(struct peek_capture *c, const struct gmem *mem);
 	void (*close)(struct peek_capture *c);
 	/* Returns whether the records have agreed with KVM so far. */
 	bool (*is_usable)(const struct peek_capture *c);

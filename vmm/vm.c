@@ -533,6 +533,12 @@ const struct gmem *vm_memory(const struct vm *vm)
 	return vm->ops->memory(vm);
 }
 
+void vm_look_at_memory(struct vm *vm)
+{
+	if (vm->ops->look_at_memory)
+		vm->ops->look_at_memory(vm);
+}
+
 void vm_rest(struct vm *vm, uint64_t ns)
 {
 	const struct timespec nap = { .tv_nsec = (long)ns };

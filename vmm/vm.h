@@ -92,6 +92,8 @@ int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu);
 int vm_stats_fd(const struct vm *vm, unsigned int vcpu);
 /* Returns the guest memory for the consumer's thread. It belongs to the machine. */
 const struct gmem *vm_memory(const struct vm *vm);
+/* Follows a change of where the memory of another process's machine lies. Called by the consumer's thread. */
+void vm_look_at_memory(struct vm *vm);
 /*
  * Waits until there may be more samples, at most ns (less than a second). Called by the consumer
  * after it has consumed all samples. If the machine is exact (exact/exact.h), the guest runs during

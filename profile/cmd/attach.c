@@ -26,6 +26,18 @@ static const char *const techniques[] = {
 	[ATTACH_AUTO] = "auto", [ATTACH_BPF] = "bpf", [ATTACH_PTRACE] = "ptrace", NULL
 };
 
+#define UNTIL_CONSOLE "console:"
+
+static int parse_until(void *at, char *arg, struct err *e)
+{
+	struct attach_attach *a = at;
+
+	if (strncmp(arg, UNTIL_CONSOLE, strlen(UNTIL_CONSOLE)) != 0 || !arg[strlen(UNTIL_CONSOLE)])
+		return err_set(e, EINVAL, "expected " UNTIL_CONSOLE "REGEX");
+	a->run.asked.launch.until = arg + strlen(UNTIL_CONSOLE);
+	return 0;
+}
+
 #define OPTION_STRUCT struct attach_attach
 /* What means the same to `kvmprof run`. */
 #define AS_RUN(name, text) OPTION_AS(name, text, run_option_rows, run.asked)
@@ -57,6 +69,17 @@ static const struct option_row rows[] = {
 	AS_RUN("guest-root", NULL),
 	AS_RUN("debuginfo", NULL),
 	OPTION_HEADING("\n"),
+	{ "wait", 0, "NAME",
+	  "wait until a VMM of this name is started (its program, or the\n"
+	  "name of its machine), and profile from its first KVM_RUN",
+	  OPTION_TEXT(run.asked.launch.wait_for) },
+	{ "until", 0, "console:REGEX",
+	  "with -- VMM: stop when a line of the VMM's standard output\n"
+	  "matches (POSIX extended), and end the VMM",
+	  OPTION_CALL(parse_until, NULL) },
+	{ "timeout", 0, "TIME", "with -- VMM or --wait: end the whole command after that long",
+	  OPTION_SECONDS(run.asked.launch.timeout_s, 0.001, 1e7,
+			 "seconds, more than 0, or a time such as 500ms, 90s, 5m or 1h") },
 	AS_RUN("duration", "stop after that long (default: Ctrl-C, or when the guest ends)"),
 	AS_RUN("delay", NULL),
 	AS_RUN("samples", NULL),
@@ -92,6 +115,8 @@ static const struct option_row rows[] = {
 static const struct option_set set = {
 	.usage =
 		"Usage: kvmprof attach [OPTIONS] PID|DOMAIN\n"
+		"       kvmprof attach [OPTIONS] --wait NAME\n"
+		"       kvmprof attach [OPTIONS] -- VMM [ARGUMENTS]\n"
 		"       kvmprof attach [OPTIONS] --gdb HOST:PORT\n"
 		"\n"
 		"Profile the guest of a VMM that runs (QEMU or any other that uses KVM): its vCPU\n"
@@ -102,6 +127,9 @@ static const struct option_set set = {
 		"paused,\n"
 		"migrated or ended. A number is a PID where that process has vCPUs, else a "
 		"domain's id.\n"
+		"With -- kvmprof starts the VMM, profiles it from its first KVM_RUN, through "
+		"jailers, and\n"
+		"ends it where the profile ends first. The exit status is then the VMM's.\n"
 		"\n",
 	.rows = rows,
 	.column = RUN_OPTIONS_COLUMN,
@@ -122,6 +150,41 @@ static int attach_check_event(const struct run_options *o, char **argv)
 		return cmd_wrong_usage(argv,
 				       "-e host is for a PID or a domain, and stops its threads:",
 				       o->gdb ? "--gdb" : "--technique bpf");
+	return -1;
+}
+
+static bool is_launched(const struct run_options *o)
+{
+	return o->launch.argv || o->launch.wait_for;
+}
+
+/* A VMM that is started or awaited. -1 to go on, else the exit status. */
+static int attach_check_launch(struct attach_attach *at, int argc, char **argv)
+{
+	struct run_options *o = &at->run.asked;
+	const struct attach_request *a = &at->request;
+
+	if (optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--"))
+		o->launch.argv = argv + optind;
+	if (is_launched(o) && (o->gdb || a->what || a->uri))
+		return cmd_wrong_usage(argv,
+				       "a machine that runs, or one that is started; unexpected",
+				       o->gdb	 ? o->gdb
+				       : a->what ? a->what
+						 : a->uri);
+	if (o->launch.wait_for && optind < argc)
+		return cmd_wrong_usage(argv, "--wait takes one name; unexpected", argv[optind]);
+	if (o->launch.until && !o->launch.argv)
+		return cmd_wrong(argv,
+				 "--until is for a VMM that kvmprof starts: -- VMM ARGUMENTS");
+	if (o->launch.timeout_s > 0 && !is_launched(o))
+		return cmd_wrong(argv,
+				 "--timeout is for -- VMM and --wait; a machine that runs has "
+				 "--duration");
+	if (o->launch.until) {
+		o->stop_on = o->launch.until;
+		o->quiet = false;
+	}
 	return -1;
 }
 
@@ -169,6 +232,11 @@ static int attach_parse(struct attach_attach *at, int argc, char **argv)
 		return cmd_wrong_usage(
 			argv, "--python needs what BPF does not see (the FS base), without",
 			"--technique bpf");
+	status = attach_check_launch(at, argc, argv);
+	if (status >= 0)
+		return status;
+	if (is_launched(o))
+		return run_options_check(o);
 	if (optind == argc && !a->what && !o->gdb)
 		return cmd_wrong(argv, "which machine? Give a PID, a libvirt domain or --name; "
 				       "`kvmprof list --machines` lists them");
@@ -204,12 +272,16 @@ int cmd_attach(int argc, char **argv)
 	status = attach_parse(a, argc, argv);
 	if (status >= 0)
 		return status;
-	if (!r->asked.gdb &&
+	if (!r->asked.gdb && !is_launched(&r->asked) &&
 	    attach_domain_find(&a->request, &r->asked.attach, &r->domain, &e) < 0) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		return 1;
 	}
-	if (r->asked.gdb)
+	if (r->asked.launch.argv)
+		snprintf(name, sizeof(name), "(guest of %.200s)", r->asked.launch.argv[0]);
+	else if (r->asked.launch.wait_for)
+		snprintf(name, sizeof(name), "(guest of %.200s)", r->asked.launch.wait_for);
+	else if (r->asked.gdb)
 		snprintf(name, sizeof(name), "(guest behind a gdbstub)");
 	else if (r->domain)
 		snprintf(name, sizeof(name), "(domain %s)", r->domain->domain.name);

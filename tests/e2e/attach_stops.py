@@ -117,9 +117,10 @@ class Attach:
         self.process.communicate()
 
     def kill_tracer(self):
-        """Kills the process that has asked for registers; the other one ends by that."""
-        with open("/proc/%d/task/%d/children" % (self.pid, self.pid)) as f:
-            children = [int(x) for x in f.read().split()]
+        """Kills the process that has asked for registers, or is about to; the other one ends by that."""
+        children, until = [], time.monotonic() + 60
+        while not children and time.monotonic() < until and self.process.poll() is None:
+            children = [int(x) for x in read("/proc/%d/task/%d/children" % (self.pid, self.pid)).split()]
         for child in children:
             os.kill(child, signal.SIGKILL)
         self.process.communicate(timeout=60)

@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define FOLLOW_NAP_NS 500000u
+
 /* -- the tracer's thread --------------------------------------------------------------- */
 
 /* Not to have BPF is an error only where it was demanded. */
@@ -33,6 +35,7 @@ static int go_without_peek(struct attach *a, const struct err *why, struct err *
 /* Before a thread is seized: loading takes its time, and each of its signals would wait for us meanwhile. */
 static int load_programs(struct attach *a, struct err *e)
 {
+	const struct vm_sampling sampling = { .plan = a->cfg.plan };
 	struct err why = { 0 };
 
 	if (a->cfg.technique == ATTACH_PTRACE)
@@ -45,7 +48,7 @@ static int load_programs(struct attach *a, struct err *e)
 	if (!pvm_peek_ops())
 		err_set(&why, ENOTSUP, "this kvmprof was built without samples by BPF (PVM=0)");
 	else
-		pvm_peek_ops()->open(&a->peek, &a->vm->cfg, &why);
+		pvm_peek_ops()->open(&a->peek, &sampling, &why);
 	return why.code ? go_without_peek(a, &why, e) : 0;
 }
 
@@ -82,7 +85,8 @@ static void close_peek(struct attach *a)
 
 static int tracer_prepare(struct attach *a, struct err *e)
 {
-	int ret = load_programs(a, e);
+	/* Those of a VMM that is followed are loaded before it begins. */
+	int ret = a->cfg.follows ? 0 : load_programs(a, e);
 
 	/* From the first thread that is seized to the end of this one. */
 	attach_guard_watch(&a->guard);
@@ -103,10 +107,55 @@ static void note_time(struct attach *a)
 	a->facts.sampling_ns = first ? clock_mono_ns() - first : 0;
 }
 
+/* Threads of the VMM run meanwhile, and its children may be started. */
+static void follow_nap(struct attach *a)
+{
+	struct signalfd_siginfo info;
+
+	attach_guard_beat(&a->guard);
+	if (sampler_wait(&a->sampler, a->child_fd, clock_mono_ns() + FOLLOW_NAP_NS))
+		while (read(a->child_fd, &info, sizeof(info)) == sizeof(info))
+			;
+}
+
+/* Follows the process to a KVM_RUN, and lets attach_open() look at it. */
+static int follow_to_run(struct attach *a, struct err *e)
+{
+	int ret = load_programs(a, e);
+
+	if (ret)
+		return ret;
+	attach_guard_watch(&a->guard);
+	ret = follow_begin(&a->follow, a->cfg.pid, e);
+	while (!ret && !(ret = follow_step(&a->follow, e))) {
+		if (a->cfg.is_over && a->cfg.is_over(a->cfg.between_ctx))
+			return err_set(e, EINTR, "interrupted before the VMM ran a guest");
+		follow_nap(a);
+	}
+	if (ret < 0)
+		return ret;
+	sem_post(&a->ready);
+	while (sem_trywait(&a->known) < 0) {
+		(void)follow_step(&a->follow, e);
+		follow_nap(a);
+	}
+	return 0;
+}
+
+static int tracer_begin(struct attach *a, struct err *e)
+{
+	const int ret = a->cfg.follows ? follow_to_run(a, e) : 0;
+
+	/* What followed() waits for. */
+	if (ret || !a->vm)
+		return ret ? ret : err_set(e, ECANCELED, "the machine could not be made");
+	return tracer_prepare(a, e);
+}
+
 static void *tracer_main(void *arg)
 {
 	struct attach *a = arg;
-	const int ret = tracer_prepare(a, &a->err);
+	const int ret = tracer_begin(a, &a->err);
 
 	sem_post(&a->ready);
 	if (!ret) {
@@ -116,6 +165,7 @@ static void *tracer_main(void *arg)
 	a->facts.reads = a->capture.calls;
 	close_peek(a);
 	attach_let_go(a);
+	follow_end(&a->follow);
 	attach_host_close(a);
 	host_bpf_close(&a->slots);
 	attach_end_rests(a);
@@ -152,9 +202,7 @@ static int start_tracer(struct attach *a, struct err *e)
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	a->started = true;
-	while (sem_wait(&a->ready) < 0)
-		;
-	return a->err.code ? err_set(e, a->err.code, "%s", a->err.text) : 0;
+	return 0;
 }
 
 static void op_wake(struct vm *vm)
@@ -217,6 +265,7 @@ static void attach_free(struct attach *a)
 		sigaction(SIGCHLD, &a->old_child, NULL);
 	}
 	sem_destroy(&a->ready);
+	sem_destroy(&a->known);
 	pthread_cond_destroy(&a->changed);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
@@ -254,6 +303,9 @@ static void op_facts(const struct vm *vm, struct attach_facts *out)
 	out->proofs = 0u + a->proof.text + a->proof.stack + a->proof.idt + a->proof.handlers +
 		      a->proof.gdt;
 	out->partial = a->proof.partial;
+	out->exec_ns = a->follow.exec_ns;
+	out->vm_ns = a->follow.vm_ns;
+	out->run_ns = a->follow.run_ns;
 	out->brought = a->reader ? atomic_load(&a->reader->brought) : 0;
 	out->absent_names = a->reader ? atomic_load(&a->reader->absent) : 0;
 }
@@ -297,26 +349,72 @@ static size_t capture_present(void *resident, uint64_t host, size_t len)
 	return resident_bytes(resident, host, len);
 }
 
-/* After a process has been looked at: before that it is not known to be a machine. */
-static int attach_begin(struct attach *a, struct err *e)
+/* The tracer's thread has come so far, or has failed. */
+static int wait_for_tracer(struct attach *a, struct err *e)
+{
+	while (sem_wait(&a->ready) < 0)
+		;
+	return a->err.code ? err_set(e, a->err.code, "%s", a->err.text) : 0;
+}
+
+static int begin_guarded(struct attach *a, struct err *e)
 {
 	int ret = open_descriptors(a, e);
 
-	if (ret)
-		return ret;
-	ret = attach_guard_start(&a->guard, e);
-	if (ret)
-		return ret;
+	return ret ? ret : attach_guard_start(&a->guard, e);
+}
+
+/* The process is known: it becomes a struct vm. */
+static int make_machine(struct attach *a, struct err *e)
+{
+	int ret = process_look(&a->process, a->cfg.pid, e);
+	struct vm *vm =
+		ret ? NULL : foreign_machine_new(&attach_ops, a, &a->cfg, a->process.nvcpus, e);
+
+	if (!vm)
+		return -e->code;
+	vm->nested_flag = host_tells_nested();
 	resident_open(&a->resident, a->cfg.pid);
+	gmem_remote_init(&a->capture, a->cfg.pid);
 	gmem_remote_only_present(&a->capture, capture_present, &a->resident);
 	a->reader = attach_reader_create(&a->consumer, a->cfg.pid, e);
-	return a->reader ? start_tracer(a, e) : -e->code;
+	a->vm = vm;
+	return a->reader ? 0 : -e->code;
+}
+
+/* A process that runs a machine: after it has been looked at. */
+static int attach_begin(struct attach *a, struct err *e)
+{
+	int ret = make_machine(a, e);
+
+	ret = ret ? ret : begin_guarded(a, e);
+	ret = ret ? ret : start_tracer(a, e);
+	return ret ? ret : wait_for_tracer(a, e);
+}
+
+/* A process that is to run one: it is looked at when it does. */
+static int attach_follow(struct attach *a, struct err *e)
+{
+	struct err why = { 0 };
+	int ret = begin_guarded(a, e);
+
+	ret = ret ? ret : start_tracer(a, e);
+	ret = ret ? ret : wait_for_tracer(a, e);
+	if (ret)
+		return ret;
+	a->cfg.pid = a->follow.pid;
+	ret = make_machine(a, &why);
+	sem_post(&a->known);
+	if (!ret)
+		return wait_for_tracer(a, e);
+	(void)wait_for_tracer(a, e);
+	err_clear(e);
+	return err_set(e, why.code, "%s", why.text);
 }
 
 int attach_open(struct vm **out, const struct attach_config *cfg, struct err *e)
 {
 	struct attach *a = calloc(1, sizeof(*a));
-	struct vm *vm;
 	int ret;
 
 	if (!a)
@@ -325,23 +423,20 @@ int attach_open(struct vm **out, const struct attach_config *cfg, struct err *e)
 	a->sampler.wake_fd = a->child_fd = a->guard.pipe_fd = -1;
 	a->resident.pagemap = a->resident.smaps = a->resident.mountinfo = -1;
 	sem_init(&a->ready, 0, 0);
+	sem_init(&a->known, 0, 0);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->changed, NULL);
-	gmem_remote_init(&a->capture, cfg->pid);
-	ret = process_look(&a->process, cfg->pid, e);
-	vm = ret ? NULL : foreign_machine_new(&attach_ops, a, cfg, a->process.nvcpus, e);
-	if (!vm) {
+	ret = cfg->follows ? attach_follow(a, e) : attach_begin(a, e);
+	if (!ret) {
+		*out = a->vm;
+		return 0;
+	}
+	if (a->started)
+		pthread_join(a->thread, NULL);
+	a->started = false;
+	if (a->vm)
+		vm_destroy(a->vm);
+	else
 		attach_free(a);
-		return -e->code;
-	}
-	a->vm = vm;
-	vm->nested_flag = host_tells_nested();
-	ret = attach_begin(a, e);
-	if (ret) {
-		op_join(vm);
-		vm_destroy(vm);
-		return ret;
-	}
-	*out = vm;
-	return 0;
+	return ret;
 }

@@ -17,8 +17,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+struct gmem;
 struct kvm_host;
 struct quirks;
 struct vm;
@@ -38,6 +40,7 @@ enum attach_bind {
 
 struct attach_config {
 	pid_t pid;
+	bool follows; /* the pid is of a process that becomes a VMM, or starts one: it is followed to its first KVM_RUN */
 	unsigned int
 		machine; /* number in the order in which the process made them, from 1 on; 0: the only one */
 	const char *gdb; /* HOST:PORT of a gdbstub in place of the pid, see gdb.c; NULL: none */
@@ -48,6 +51,8 @@ struct attach_config {
 	size_t ring_size; /* bytes for each vCPU */
 	bool idle_start;
 	enum attach_technique technique;
+	uint64_t
+		until_ns; /* CLOCK_MONOTONIC: the machine must be found by then; 0 or UINT64_MAX: no limit */
 	/* split_open(), in the process that traces: gives up rights. Returns 0 or a negative error. NULL: none. */
 	int (*bind)(void *ctx, enum attach_bind when, struct err *e);
 	void *bind_ctx;
@@ -58,7 +63,9 @@ struct attach_config {
 	 * cannot be stopped. NULL: somebody does. Its context is between_ctx.
 	 */
 	bool (*is_over)(void *ctx);
-	void *between_ctx;
+	/* Called by the tracer's thread when guest memory is known to lie elsewhere than before. NULL: nothing is to be done. */
+	void (*memory_changed)(void *ctx, const struct gmem *mem);
+	void *between_ctx; /* of these three */
 };
 
 /*

@@ -40,6 +40,8 @@ struct attach_facts {
 	uint64_t peeks[PEEK_STATUSES];	    /* attempts by BPF, and what came of them */
 	struct choice_tally tally[CHOICE_TECHNIQUES]; /* AUTO where BPF can be, else 0 */
 	uint64_t compared; /* registers held against KVM's, none of which differed */
+	/* A VMM that was followed from its start: CLOCK_MONOTONIC; 0: it was not. */
+	uint64_t exec_ns, vm_ns, run_ns, go_ns; /* execve(2), a machine, a KVM_RUN, samples begin */
 	/* Through a gdbstub (pid 0): the machine stood as a whole. */
 	char where[256];
 	bool virtual_only;	      /* memory of the address space in use only */

@@ -25,6 +25,12 @@
 /* A vCPU that gave no registers did not get to run: naps become longer, by powers of two. */
 #define NAP_SHIFTS 3u
 
+/* The vCPUs of a VMM that was followed: so long without another one. */
+#define FOLLOW_REST_NS 50000000u
+#define FOLLOW_NAP_NS 500000u
+/* Interval at which its memory is looked for until registers agree. */
+#define MEMORY_AGAIN_NS 10000000u
+
 /* All of it, whatever signals come and wherever the clock jumps. */
 static void attach_nap(uint64_t ns)
 {
@@ -379,14 +385,121 @@ static int choose_machine(struct attach *a, struct err *e)
 	return 0;
 }
 
+/* -- a VMM that was followed ------------------------------------------------------------------- */
+
+/* The other vCPUs come to their first KVM_RUN soon, too: threads are waited for as long as more come. */
+static void wait_for_others(struct attach *a)
+{
+	struct patience left = { 0 };
+	unsigned int seen = follow_held(&a->follow);
+
+	while (seen < a->process.nvcpus &&
+	       patience_is_left(&left, clock_mono_ns(), FOLLOW_REST_NS)) {
+		struct err ignored = { 0 };
+		unsigned int now;
+
+		attach_guard_beat(&a->guard);
+		(void)follow_step(&a->follow, &ignored);
+		now = follow_held(&a->follow);
+		if (now > seen)
+			left = (struct patience){ 0 };
+		seen = now;
+		attach_nap(FOLLOW_NAP_NS);
+	}
+	follow_settle(&a->follow);
+}
+
+/* Takes over the threads that are held in front of KVM_RUN. */
+static int take_followed(struct attach *a, struct err *e)
+{
+	struct tracee t;
+
+	wait_for_others(a);
+	while (follow_take(&a->follow, &t)) {
+		const int vcpu = number_of(a, (int)t.regs.rdi);
+
+		if (vcpu >= 0 && !a->tracee[vcpu].tid)
+			a->tracee[vcpu] = t;
+		else
+			(void)attach_give_back(a, &t);
+	}
+	return keep_found(a, e);
+}
+
+void attach_release_followed(struct attach *a)
+{
+	for (unsigned int i = 0; a->cfg.follows && i < a->ntracees; i++)
+		tracer_release(&a->tracee[i]);
+}
+
+void attach_find_memory_again(struct attach *a, unsigned int i)
+{
+	const uint64_t now = clock_mono_ns();
+	struct gmem told = { .remote = &a->capture };
+	struct err why = { 0 }, e = { 0 };
+	struct slots_witness w;
+	bool partial = false;
+
+	if (a->proven || now - a->looked_ns < MEMORY_AGAIN_NS)
+		return;
+	a->looked_ns = now;
+	read_slots(a, &told, &partial, &why);
+	take_witness(a->page[i], &w);
+	a->proven = !find_by_witness(a, &told, partial, &w, &why, &e);
+	if (!a->proven && told.n) {
+		a->capture_mem = told;
+		a->proof.partial = partial;
+	}
+	a->consumer_mem = a->capture_mem;
+	a->consumer_mem.remote = &a->consumer;
+	if (a->peek)
+		pvm_peek_ops()->see_memory(a->peek, &a->capture_mem);
+	if (a->cfg.memory_changed)
+		a->cfg.memory_changed(a->cfg.between_ctx, &a->consumer_mem);
+}
+
+/* No guest has run yet, whose registers could prove where the memory is: what KVM has is taken as it is. */
+static void take_slots(struct attach *a)
+{
+	struct err why = { 0 };
+	bool partial = false;
+
+	a->capture_mem.remote = &a->capture;
+	read_slots(a, &a->capture_mem, &partial, &why);
+	a->facts.memory_told = a->capture_mem.n != 0;
+	a->proof.partial = partial;
+	if (why.code)
+		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
+	a->consumer_mem = a->capture_mem;
+	a->consumer_mem.remote = &a->consumer;
+}
+
+static int hold_followed(struct attach *a, struct err *e)
+{
+	int ret = take_followed(a, e);
+
+	if (ret)
+		return ret;
+	if (!a->ntracees)
+		return err_set(e, EBUSY, "process %d (%s): its thread has left KVM_RUN",
+			       (int)a->process.pid, a->process.name);
+	attach_look_open(a);
+	ret = map_pages(a, e);
+	if (!ret)
+		take_slots(a);
+	return ret;
+}
+
 int attach_hold(struct attach *a, struct err *e)
 {
 	int ret = choose_machine(a, e);
 
+	if (!ret && a->cfg.follows)
+		return hold_followed(a, e);
 	ret = ret ? ret : find_threads(a, e);
-
 	if (ret)
 		return ret;
+	a->proven = true;
 	attach_look_open(a);
 	ret = map_pages(a, e);
 	return ret ? ret : find_memory(a, e);

@@ -24,4 +24,9 @@ void attach_attend_strays(struct attach *a);
  */
 int attach_begin_page(struct attach *a, unsigned int i, struct err *e);
 
+/* A VMM that was followed: lets the vCPUs begin, which attach_hold() holds in front of their first KVM_RUN. */
+void attach_release_followed(struct attach *a);
+/* Looks for the memory again by the fresh registers of vCPU i, until they agree with it. */
+void attach_find_memory_again(struct attach *a, unsigned int i);
+
 #endif

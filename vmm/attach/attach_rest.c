@@ -59,6 +59,7 @@ void attach_rest_if_asked(struct attach *a)
 		return;
 	for (unsigned int i = 0; i < a->ntracees; i++)
 		rest_detach(a, i);
+	follow_rest(&a->follow);
 	/* Nothing is traced any more, and this process may be stopped for as long as anybody likes. */
 	attach_guard_unwatch(&a->guard);
 	pthread_mutex_lock(&a->lock);

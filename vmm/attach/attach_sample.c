@@ -103,6 +103,7 @@ static void capture_stopped(struct attach *a, unsigned int i, enum tracer_place 
 		ring_drop(&v->ring);
 		return;
 	}
+	attach_find_memory_again(a, i);
 	if (place != TRACER_ELSEWHERE && attach_look_stopped(a, i, a->seen[i])) {
 		attach_look_leave(a, i, ATTACH_LEFT_UNSTARTED, 1 + cause->missed);
 		return;
@@ -164,6 +165,7 @@ static void attach_attend(struct attach *a)
 		else
 			tracer_release(&a->tracee[i]);
 	}
+	follow_attend(&a->follow);
 	attach_attend_strays(a);
 }
 
@@ -265,8 +267,11 @@ static bool attach_begin_turn(void *ctx)
 	struct vm *vm = a->vm;
 	const bool stop = atomic_load(&vm->stop);
 
-	if ((stop || atomic_load(&a->sampler.go)) && !atomic_load(&vm->first_entry_ns))
+	if ((stop || atomic_load(&a->sampler.go)) && !atomic_load(&vm->first_entry_ns)) {
 		atomic_store(&vm->first_entry_ns, clock_mono_ns());
+		a->facts.go_ns = clock_mono_ns();
+		attach_release_followed(a);
+	}
 	if (stop)
 		return false;
 	/* Periods begin anew, and signals of counters are known as ours again, before a stop is looked for. */

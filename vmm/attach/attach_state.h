@@ -8,6 +8,7 @@
 #include "vmm/attach/attach_look.h"
 #include "vmm/attach/attach_reader.h"
 #include "vmm/attach/choice.h"
+#include "vmm/attach/follow.h"
 #include "vmm/attach/host_bpf.h"
 #include "vmm/attach/process.h"
 #include "vmm/attach/regs_page.h"
@@ -51,6 +52,10 @@ struct attach {
 	struct gmem_remote_expected expected[ATTACH_MAX_VCPUS];
 	struct gmem capture_mem, consumer_mem;	/* the same memory, read by each of these */
 	struct kvm_run *page[ATTACH_MAX_VCPUS]; /* of registers; by vcpu.index */
+	struct follow follow;			/* with cfg.follows */
+	sem_t known;	       /* the process that was followed is known to attach_open() */
+	uint64_t looked_ns;    /* when the memory was last looked for */
+	bool proven;	       /* registers agree with where the memory is */
 	struct host_bpf slots; /* reads KVM's memory slots; not open: BPF can't be used */
 	struct slots_proof proof;
 	struct attach_guard guard;

@@ -5,6 +5,7 @@
  */
 #include "vmm/attach/split.h"
 
+#include "base/clock.h"
 #include "base/fds.h"
 #include "base/thread.h"
 #include "base/gmem_remote.h"
@@ -14,6 +15,7 @@
 #include "vmm/attach/split_tracer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,7 @@ struct split {
 	struct gmem_remote remote;
 	struct serve_answer answer; /* the consumer's */
 	uint32_t memory_number;
+	uint32_t map_seen;    /* the consumer's: changes of the board's map */
 	pthread_mutex_t lock; /* orders are sent under it; the next three, too */
 	uint32_t number;
 	bool joined, lost;
@@ -307,6 +310,27 @@ static const struct gmem *op_memory(const struct vm *vm)
 	return &((const struct split *)vm->attached)->mem;
 }
 
+/* Copies where memory lies now, if that has changed. The bytes are another process's: they are checked. */
+static void op_look_at_memory(struct vm *vm)
+{
+	struct split *s = vm->attached;
+	const struct split_map *map = &s->board->map;
+	const uint32_t changes = atomic_load(&map->changes);
+	struct gmem now = s->mem;
+
+	if (changes == s->map_seen || changes % 2)
+		return;
+	now.n = map->n;
+	memcpy(now.region, map->region, sizeof(now.region));
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load(&map->changes) != changes || now.n > GMEM_MAX_REGIONS)
+		return;
+	s->map_seen = changes;
+	s->mem.n = now.n;
+	memcpy(s->mem.region, now.region, sizeof(now.region));
+	gmem_remote_forget(&s->remote);
+}
+
 static void op_facts(const struct vm *vm, struct attach_facts *out)
 {
 	const struct split *s = vm->attached;
@@ -335,6 +359,7 @@ static const struct machine_ops split_ops = {
 	.join = op_join,
 	.destroy = op_destroy,
 	.memory = op_memory,
+	.look_at_memory = op_look_at_memory,
 	.vcpu_tid = op_vcpu_tid,
 	.facts = op_facts,
 };
@@ -390,6 +415,23 @@ static int check_hello(struct split_hello *h, ssize_t came, const struct fds *fd
 	    h->regions > GMEM_MAX_REGIONS || h->ring_size != ring_round(h->ring_size) ||
 	    h->ring_size > SIZE_MAX / 2 / h->vcpus)
 		return err_set(e, EPROTO, "the process that traces does not answer in order");
+	return 0;
+}
+
+/* The other process attaches as long as it takes, or until the limit. */
+static int await_hello(const struct split *s, const struct attach_config *cfg, struct err *e)
+{
+	struct pollfd p = { .fd = s->link.orders, .events = POLLIN };
+	uint64_t now;
+
+	while (cfg->until_ns && cfg->until_ns != UINT64_MAX) {
+		now = clock_mono_ns();
+		if (now >= cfg->until_ns)
+			return err_set(e, ETIMEDOUT,
+				       "--timeout: there was no guest before the time was over");
+		if (poll(&p, 1, (int)((cfg->until_ns - now) / 1000000 + 1)) > 0)
+			break;
+	}
 	return 0;
 }
 
@@ -462,6 +504,9 @@ static int split_begin(struct split *s, const struct attach_config *cfg, int fd[
 {
 	int ret = begin_child(s, cfg, e);
 
+	if (ret)
+		return ret;
+	ret = await_hello(s, cfg, e);
 	if (ret)
 		return ret;
 	ret = take_hello(s, fd, e);

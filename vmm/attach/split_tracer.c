@@ -43,6 +43,7 @@ struct split_side {
 	struct vm *vm;
 	struct split_board *board;
 	uint64_t shown_ns;
+	pthread_mutex_t lock; /* of `memory`, which the tracer's thread changes */
 	struct serve_memory memory;
 	struct serve_answer answer; /* used by the serving thread alone */
 	int signals;
@@ -71,6 +72,23 @@ static void side_between(void *ctx)
 		s->shown_ns = now;
 		side_show(s);
 	}
+}
+
+/* Called by the tracer's thread. */
+static void side_memory_changed(void *ctx, const struct gmem *mem)
+{
+	struct split_side *s = ctx;
+	struct split_map *map = &s->board->map;
+
+	pthread_mutex_lock(&s->lock);
+	s->memory.n = mem->n;
+	memcpy(s->memory.region, mem->region, sizeof(s->memory.region));
+	pthread_mutex_unlock(&s->lock);
+	atomic_fetch_add(&map->changes, 1);
+	atomic_thread_fence(memory_order_release);
+	map->n = mem->n;
+	memcpy(map->region, mem->region, sizeof(map->region));
+	atomic_fetch_add(&map->changes, 1);
 }
 
 /* Called by the tracer's thread before there is one that serves, which would see this end. */
@@ -108,7 +126,9 @@ static void *serve_main(void *arg)
 			continue;
 		if (n <= 0)
 			break;
+		pthread_mutex_lock(&s->lock);
 		len = serve_memory(&s->memory, ask, (size_t)n, &s->answer);
+		pthread_mutex_unlock(&s->lock);
 		if (!len || !split_send(s->link.memory, &s->answer, len))
 			break;
 	}
@@ -352,6 +372,7 @@ static int side_attach(struct split_side *s, const struct attach_config *cfg, st
 	own.ring_size = 0; /* make_board() */
 	own.between = side_between;
 	own.is_over = side_is_over;
+	own.memory_changed = side_memory_changed;
 	own.between_ctx = s;
 	ret = cfg->bind ? cfg->bind(cfg->bind_ctx, ATTACH_BIND_PROCESS, e) : 0;
 	return ret ? ret : attach_open(&s->vm, &own, e);
@@ -395,6 +416,7 @@ _Noreturn void split_tracer(const struct attach_config *cfg, const struct split_
 	if (!s)
 		syscall(SYS_exit_group, 1);
 	s->link = *link;
+	pthread_mutex_init(&s->lock, NULL);
 	close_others(link);
 	ret = side_prepare(s, cfg, &hello, fd);
 	say_hello(s, &hello, fd);

@@ -46,10 +46,18 @@ struct split_end {
 	struct err err;
 };
 
+/* Where guest memory lies. `changes` is odd while the rest is written. */
+struct split_map {
+	_Atomic uint32_t changes;
+	uint32_t n;
+	struct gmem_region region[GMEM_MAX_REGIONS];
+};
+
 /* The first bytes of the board. The rings' bytes follow, each from a multiple of SPLIT_ALIGN on. */
 #define SPLIT_ALIGN 4096u
 struct split_board {
 	struct attach_facts facts;
+	struct split_map map;
 	struct vcpu_stats stats[ATTACH_MAX_VCPUS];
 	struct ring_head front[ATTACH_MAX_VCPUS];
 };

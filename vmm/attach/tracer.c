@@ -225,14 +225,13 @@ static void unhide(struct tracee *t)
 		ptrace(PTRACE_SETREGS, t->tid, NULL, &t->broken);
 }
 
-/* A stop of which nothing else is wanted. */
-static void skip_stop(struct tracee *t)
+void tracer_skip_stop(struct tracee *t, enum tracer_way way)
 {
 	struct user_regs_struct now;
 
 	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0)
 		begin_wait_anew(t, &now);
-	ptrace(PTRACE_CONT, t->tid, NULL, NULL);
+	ptrace(way == TRACER_TO_CALL ? PTRACE_SYSCALL : PTRACE_CONT, t->tid, NULL, NULL);
 }
 
 /*
@@ -293,6 +292,11 @@ static bool take_status(struct tracee *t, int status)
 		t->by_own = false;
 		return true;
 	}
+	/* An event or a system call of a thread that was followed (follow.h). */
+	if (STOP_EVENT(status) || signo == (SIGTRAP | 0x80)) {
+		ptrace(PTRACE_CONT, t->tid, NULL, NULL);
+		return false;
+	}
 	if (is_own(t, signo)) {
 		t->by_own = true;
 		return true;
@@ -333,7 +337,7 @@ bool tracer_has_stopped(struct tracee *t)
 	while (!t->gone && tracer_look(t)) {
 		if (!t->asked && !t->by_own) {
 			/* A late stop: the caller has given up waiting for it. */
-			skip_stop(t);
+			tracer_skip_stop(t, TRACER_FREELY);
 			continue;
 		}
 		/* What was asked for is yet to come. */

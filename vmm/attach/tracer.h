@@ -83,6 +83,14 @@ enum tracer_place tracer_place_of(const struct tracee *t, int *fd);
  */
 int tracer_choose_own(pid_t tid, struct tracer_own *out, struct err *e);
 
+enum tracer_way {
+	TRACER_FREELY,
+	TRACER_TO_CALL, /* up to the thread's next system call */
+};
+
+/* Lets a thread go on from a stop of which nothing else is wanted. */
+void tracer_skip_stop(struct tracee *t, enum tracer_way way);
+
 /* Let it go on. A KVM_RUN that was broken off begins again, unless it was by a kick. */
 void tracer_release(struct tracee *t);
 

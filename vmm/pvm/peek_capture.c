@@ -60,12 +60,17 @@ static int peek_capture_open(struct peek_capture **out, const struct vm_sampling
 	return ret;
 }
 
+static void peek_capture_see_memory(struct peek_capture *c, const struct gmem *mem)
+{
+	peek_set_memory(&c->peek, mem);
+	peek_capture_init(c, mem);
+}
+
 static int peek_capture_aim(struct peek_capture *c, const struct pvm_peek_aim *at, struct err *e)
 {
 	int ret = 0;
 
-	peek_set_memory(&c->peek, at->mem);
-	peek_capture_init(c, at->mem);
+	peek_capture_see_memory(c, at->mem);
 	for (unsigned int i = 0; !ret && i < at->n; i++)
 		ret = peek_aim(&c->eye[i], at->pid, at->target[i].tid, at->target[i].fd,
 			       at->target[i].id, e);
@@ -154,6 +159,7 @@ const struct pvm_peek_ops *pvm_peek_ops(void)
 	static const struct pvm_peek_ops ops = {
 		.open = peek_capture_open,
 		.aim = peek_capture_aim,
+		.see_memory = peek_capture_see_memory,
 		.close = peek_capture_close,
 		.is_usable = peek_capture_is_usable,
 		.take = peek_capture_take,

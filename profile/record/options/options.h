@@ -46,6 +46,15 @@ struct run_tasks {
 	bool no_status;
 };
 
+/* A VMM that `kvmprof attach` starts or waits for. All zero: none. */
+struct run_launch_options {
+	char *const *argv;    /* of the VMM; NULL: none is started */
+	const char *wait_for; /* name of a VMM's program or machine; NULL: none is awaited */
+	const char
+		*until; /* expression for the VMM's standard output that ends the run; NULL: none */
+	double timeout_s; /* of the whole command; 0: none */
+};
+
 /*
  * The options. Strings are borrowed from the command line; NULL or 0 means that an option is not
  * given, unless the comment says otherwise.
@@ -56,6 +65,7 @@ struct run_options {
 	FILE *help;			 /* where --help is printed; NULL: nowhere */
 	/* PID of the VMM to attach to; 0: none, the guest is our own */
 	pid_t attach;
+	struct run_launch_options launch;
 	enum attach_technique technique;
 	unsigned int attach_machine; /* --vm: which machine of the process; 0: the only one */
 	enum run_engine engine;
@@ -142,7 +152,7 @@ static inline bool run_options_to_stdout(const struct run_options *o)
 /* Returns whether another process runs the machine. */
 static inline bool run_options_is_attached(const struct run_options *o)
 {
-	return o->attach || o->gdb;
+	return o->attach || o->gdb || o->launch.argv || o->launch.wait_for;
 }
 
 /* Returns the rate of samples that the options request. */

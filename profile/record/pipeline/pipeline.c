@@ -653,6 +653,7 @@ static void *consumer(void *arg)
 	for (;;) {
 		bool last = atomic_load(&p->stop);
 
+		vm_look_at_memory(p->vm);
 		/*
 		 * A job should see the samples before it, but it must not wait for an empty ring
 		 * for ever.

@@ -480,9 +480,13 @@ static int attach_vm(struct run *r, struct err *e)
 		return ret;
 	cfg.idle_start = vm.idle_start;
 	run_take_stops(r);
-	ret = o->gdb ? gdb_open(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
-	if (ret)
+	ret = run_launched_begin(r, &cfg, e);
+	if (!ret)
+		ret = o->gdb ? gdb_open(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
+	if (ret) {
+		run_launched_fail(r, e);
 		return ret;
+	}
 	r->source.vcpus = vm_vcpus(r->vm);
 	cost_bound_init(&r->bound, r->vm, &cfg.event, 1, o->max_overhead / 100);
 	return o->vcpu_list && !run_options_vcpus(o, r->source.vcpus)

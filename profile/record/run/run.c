@@ -445,6 +445,7 @@ static int run_finish(struct run *r, struct err *e)
 	run_control_stop(r->control);
 	run_has_crashed(r);
 	vm_join(r->vm);
+	run_launched_end(r);
 	/*
 	 * A process has its threads back; a gdbstub's machine is stopped for the symbol lookups
 	 * until the end.
@@ -658,6 +659,7 @@ static int run_judge(const struct run *r)
 	    tell_markers(r) < 0 || tell_decompressor(r) < 0)
 		return 1;
 	status = run_exec_status(&r->exec, vm_result(r->vm), &e);
+	status = status ? status : run_launched_status(r);
 	if (e.code)
 		reporter_printf(r->opt->reporter, "kvmprof: %s\n", e.text);
 	return status;
@@ -688,6 +690,7 @@ int run_deinit(struct run *r)
 	run_host_close(r);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
+	run_launched_close(&r->launched);
 	attach_domain_close(r->domain);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
@@ -718,6 +721,7 @@ void run_init(struct run *r)
 	r->opt = &r->asked;
 	r->start_ns = clock_mono_ns();
 	r->host.fd = r->signals.fd = r->markers.wake_fd = -1;
+	run_launched_init(&r->launched);
 	run_snapshot_init(&r->snapshot);
 	buf_init(&r->cmdline);
 	buf_init(&r->tuned);
@@ -728,16 +732,23 @@ void run_init(struct run *r)
 	r->pipeline_options.packets = &r->packets;
 }
 
+/* Where the guest's console goes; -1: nowhere. */
+static int console_fd(const struct run *r)
+{
+	if (r->opt->quiet || (r->opt->json && !r->opt->launch.until))
+		return -1;
+	return r->opt->json || run_options_to_stdout(r->opt) || r->pipeline_options.request
+		       ? STDERR_FILENO
+		       : STDOUT_FILENO;
+}
+
 int run_main(struct run *r, int argc, char **argv)
 {
 	struct err e = { 0 };
 	int status, ret;
 
 	run_init(r);
-	console_init(&r->console, r->opt->quiet || r->opt->json ? -1
-				  : run_options_to_stdout(r->opt) || r->pipeline_options.request
-					  ? STDERR_FILENO
-					  : STDOUT_FILENO);
+	console_init(&r->console, console_fd(r));
 	if (!r->opt->tasks.no_status && (!r->opt->quiet || run_options_is_attached(r->opt)))
 		console_add_status(&r->console);
 	ret = run_markers_init(&r->markers, r->opt, &r->console, &e);
@@ -749,7 +760,7 @@ int run_main(struct run *r, int argc, char **argv)
 	ret = ret ? ret : run_guest(r, argc, argv, &e);
 	if (ret) {
 		reporter_printf(r->opt->reporter, "kvmprof: %s\n", e.text);
-		status = 1;
+		status = r->launched.timed_out ? RUN_STATUS_TIMEOUT : 1;
 	} else {
 		status = run_judge(r);
 		if ((tell_snapshot(r) < 0 || tell_console(r) < 0) && !status)

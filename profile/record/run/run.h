@@ -15,6 +15,7 @@
 #include "profile/record/run/exec.h"
 #include "profile/record/run/host_side.h"
 #include "profile/record/run/keep.h"
+#include "profile/record/run/launched.h"
 #include "profile/record/run/markers.h"
 #include "profile/record/run/panic.h"
 #include "profile/record/run/prepare.h"
@@ -56,6 +57,7 @@ struct run {
 	struct run_modules modules;
 	struct run_snapshot snapshot;
 	struct buf cmdline, tuned;
+	struct run_launched launched; /* a VMM that the run starts or waits for */
 	struct attach_domain *domain; /* the libvirt domain that is attached to; NULL: none */
 	/* The machine on this host. */
 	struct kvm_host host;

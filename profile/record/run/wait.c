@@ -214,11 +214,14 @@ static void wait_for_end(struct run *r)
 	struct pollfd fds[] = {
 		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
 		/* Only a terminal is read: a script's stdin is left to the script. */
-		{ .fd = isatty(STDIN_FILENO) && !r->opt->quiet ? STDIN_FILENO : -1,
+		{ .fd = isatty(STDIN_FILENO) && !r->opt->quiet && !run_options_is_attached(r->opt)
+				? STDIN_FILENO
+				: -1,
 		  .events = POLLIN },
 		{ .fd = r->markers.wake_fd, .events = POLLIN },
 		{ .fd = r->domain ? libvirt_watch_fd(r->domain->watch) : -1, .events = POLLIN },
 		{ .fd = r->signals.fd, .events = POLLIN },
+		{ .fd = r->launched.launch.out, .events = POLLIN },
 	};
 
 	const struct run_machine machine = {
@@ -242,10 +245,19 @@ static void wait_for_end(struct run *r)
 			boot_again(r);
 		if (run_markers_snapshot_due(&r->markers, r->vm))
 			run_snapshot_take(&r->snapshot, &machine);
+		if (now >= run_launched_until(r)) {
+			r->launched.timed_out = true;
+			vm_end(r->vm, VM_END_DURATION);
+			return;
+		}
 		if (now >= deadline)
 			return;
 		wait_for_any(fds, sizeof(fds) / sizeof(fds[0]),
 			     deadline - now < CONSOLE_FLUSH_NS ? deadline - now : CONSOLE_FLUSH_NS);
+		if (fds[5].revents) {
+			run_launched_read(&r->launched, &r->console);
+			fds[5].fd = r->launched.launch.out;
+		}
 		console_flush(&r->console);
 		draw_status(r, clock_mono_ns());
 		if (r->tick)

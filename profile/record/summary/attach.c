@@ -5,6 +5,7 @@
 #include "vmm/exact/exact.h"
 #include "vmm/attach/attach_facts.h"
 #include "vmm/attach/foreign.h"
+#include "vmm/end.h"
 
 static void write_gdb(const struct facts_out *o, const struct attach_facts *f)
 {
@@ -86,6 +87,21 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 		   "{samples_by_ptrace} by ptrace, {samples_of_sleeping} of threads that slept"));
 }
 
+/* The time from the VMM's start to the end of the samples, in parts that add up to it. */
+static void write_start(const struct facts_out *o, const struct attach_facts *f, uint64_t end_ns)
+{
+	const uint64_t began = f->exec_ns ? f->exec_ns : f->vm_ns;
+	const uint64_t end = end_ns > f->go_ns ? end_ns : f->go_ns;
+
+	FACTS_OBJECT(o, "start", NUM("vmm_ns", f->vm_ns - began),
+		     NUM("kvm_ns", f->run_ns - f->vm_ns), NUM("held_ns", f->go_ns - f->run_ns),
+		     NUM("guest_ns", end - f->go_ns), NUM("elapsed_ns", end - began),
+		     LINE(true,
+			  "from the start: VMM {vmm_ns:1/1e6} ms, KVM set-up {kvm_ns:1/1e6} ms, "
+			  "held by kvmprof in front of its first KVM_RUN for {held_ns:1/1e6} ms, "
+			  "guest {guest_ns:1/1e6} ms"));
+}
+
 static double percent(uint64_t part, uint64_t of)
 {
 	return of ? 100 * (double)part / (double)of : 0;
@@ -131,6 +147,8 @@ void summary_attach(const struct facts_out *o, const struct vm *vm)
 	facts_object(o, "attach");
 	if (f.pid) {
 		write_process(o, &f);
+		if (f.run_ns)
+			write_start(o, &f, vm_result(vm)->end_ns);
 		write_bpf(o, &f);
 	} else {
 		write_gdb(o, &f);

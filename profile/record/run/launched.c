@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/run/launched.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/proc.h"
+#include "profile/record/run/run.h"
+#include "vmm/attach/attach.h"
+#include "vmm/attach/attach_facts.h"
+#include "vmm/attach/foreign.h"
+#include "vmm/attach/machines.h"
+#include "vmm/attach/process.h"
+#include "vmm/vm.h"
+#include "vmm/end.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Interval at which new processes are looked at: a small VMM runs its guest 10 ms after its start. */
+#define WAIT_MS 1
+/* A new process is looked at for so many intervals: execve(2) comes some time after fork(2). */
+#define NEW_LOOKS 500u
+#define MAX_NEW 256u
+/* The end of the last vCPU's thread is seen before that of the process. */
+#define END_MS 2000u
+
+void run_launched_init(struct run_launched *l)
+{
+	*l = (struct run_launched){ .launch = { .link = -1, .out = -1 } };
+}
+
+static uint64_t after(uint64_t from, double seconds)
+{
+	return seconds > 0 ? from + (uint64_t)(seconds * 1e9) : UINT64_MAX;
+}
+
+uint64_t run_launched_until(const struct run *r)
+{
+	return after(r->start_ns, r->opt->launch.timeout_s);
+}
+
+/* -- --wait ---------------------------------------------------------------------------------------- */
+
+/* Returns whether the command line is that of a program of this name, or of a machine that is called so. */
+static bool is_called(const char *command, size_t len, const char *wanted)
+{
+	const char *slash = strrchr(command, '/');
+	char name[MACHINES_NAME_MAX];
+
+	if (!strcmp(slash ? slash + 1 : command, wanted))
+		return true;
+	machines_name(name, sizeof(name), command, len);
+	return !strcmp(name, wanted);
+}
+
+static bool is_wanted(pid_t pid, const char *wanted)
+{
+	char path[64], command[4096];
+	cleanup_close int fd = -1;
+	ssize_t n;
+
+	if (pid <= 0 || pid == getpid())
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, command, sizeof(command) - 1);
+	if (n <= 0)
+		return false;
+	command[n] = 0;
+	return !strstr(command, "kvmprof") && is_called(command, (size_t)n, wanted);
+}
+
+/* Returns a process that is called so, or 0. */
+static pid_t find_called(const char *wanted)
+{
+	cleanup_closedir DIR *d = opendir("/proc");
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		const pid_t pid = atoi(entry->d_name);
+
+		if (is_wanted(pid, wanted))
+			return pid;
+	}
+	return 0;
+}
+
+/* Processes that were started lately. */
+struct newcomers {
+	pid_t last; /* the number that the kernel has given last */
+	struct {
+		pid_t pid;
+		unsigned int looks; /* left */
+	} at[MAX_NEW];
+	unsigned int next;
+};
+
+/* Returns the number of the process that was started last (proc(5), /proc/loadavg), or 0. */
+static pid_t last_process(void)
+{
+	cleanup_fclose FILE *f = fopen("/proc/loadavg", "re");
+	int last = 0;
+
+	return f && fscanf(f, "%*s %*s %*s %*s %d", &last) == 1 ? last : 0;
+}
+
+/* Returns a new process that is called so, or 0. After a jump of the numbers all are looked at. */
+static pid_t find_new(struct newcomers *n, const char *wanted)
+{
+	const pid_t last = last_process();
+
+	if (last < n->last || last - n->last > (pid_t)MAX_NEW) {
+		n->last = last;
+		return find_called(wanted);
+	}
+	while (n->last < last) {
+		n->at[n->next].pid = ++n->last;
+		n->at[n->next].looks = NEW_LOOKS;
+		n->next = (n->next + 1) % MAX_NEW;
+	}
+	for (unsigned int i = 0; i < MAX_NEW; i++) {
+		if (!n->at[i].looks)
+			continue;
+		n->at[i].looks--;
+		if (is_wanted(n->at[i].pid, wanted))
+			return n->at[i].pid;
+	}
+	return 0;
+}
+
+static int wait_for(struct run *r, pid_t *pid, struct err *e)
+{
+	const char *wanted = r->opt->launch.wait_for;
+	struct pollfd signals = { .fd = r->signals.fd, .events = POLLIN };
+	struct newcomers *n = calloc(1, sizeof(*n));
+	int ret = n ? 0 : err_nomem(e);
+
+	while (!ret && !(*pid = find_new(n, wanted))) {
+		if (poll(&signals, 1, WAIT_MS) > 0 && run_is_to_end(r))
+			ret = err_set(e, EINTR, "interrupted before there was a VMM called %.60s",
+				      wanted);
+		else if (clock_mono_ns() >= run_launched_until(r))
+			ret = err_set(e, ETIMEDOUT,
+				      "--timeout: no VMM called %.60s was started in %g s", wanted,
+				      r->opt->launch.timeout_s);
+	}
+	free(n);
+	return ret;
+}
+
+/* A process that has vCPUs already may be in the middle of anything: it is attached to as any other. */
+static bool has_vcpus(pid_t pid)
+{
+	cleanup_free struct process *p = calloc(1, sizeof(*p));
+	struct err ignored = { 0 };
+
+	return p && process_look(p, pid, &ignored) == 0;
+}
+
+/* -- the whole ------------------------------------------------------------------------------------- */
+
+int run_launched_begin(struct run *r, struct attach_config *cfg, struct err *e)
+{
+	const struct run_launch_options *o = &r->opt->launch;
+	const enum launch_output output =
+		r->json || run_options_to_stdout(r->opt) ? LAUNCH_TO_STDERR : LAUNCH_INHERIT;
+	int ret;
+
+	if (!o->argv && !o->wait_for)
+		return 0;
+	cfg->until_ns = run_launched_until(r);
+	if (o->wait_for) {
+		ret = wait_for(r, &cfg->pid, e);
+		cfg->follows = !ret && !has_vcpus(cfg->pid);
+		return ret;
+	}
+	ret = launch_start(&r->launched.launch, o->argv, o->until ? LAUNCH_READ : output, e);
+	r->launched.started = !ret;
+	cfg->pid = r->launched.launch.child;
+	cfg->follows = true;
+	return ret;
+}
+
+void run_launched_fail(struct run *r, struct err *e)
+{
+	struct run_launched *l = &r->launched;
+
+	l->timed_out |= e->code == ETIMEDOUT && clock_mono_ns() >= run_launched_until(r);
+	if (!l->started)
+		return;
+	l->ended = true;
+	if (launch_failed(&l->launch, r->opt->launch.argv[0], e))
+		return;
+	launch_end(&l->launch, 0);
+}
+
+void run_launched_read(struct run_launched *l, struct console *c)
+{
+	uint8_t bytes[4096];
+	ssize_t n;
+
+	while (l->launch.out >= 0 && (n = read(l->launch.out, bytes, sizeof(bytes))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			console_put(c, bytes[i]);
+	}
+	if (l->launch.out >= 0)
+		close(l->launch.out);
+	l->launch.out = -1;
+}
+
+void run_launched_end(struct run *r)
+{
+	struct run_launched *l = &r->launched;
+	struct attach_facts facts;
+	int status;
+
+	if (!l->started || l->ended)
+		return;
+	l->ended = true;
+	foreign_facts(r->vm, &facts);
+	if (vm_result(r->vm)->reason != VM_END_GONE) {
+		launch_end(&l->launch, facts.pid);
+	} else if (launch_wait(&l->launch, facts.pid, END_MS, &status)) {
+		l->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+	run_launched_read(l, &r->console);
+}
+
+int run_launched_status(const struct run *r)
+{
+	return r->launched.timed_out ? RUN_STATUS_TIMEOUT : r->launched.status;
+}
+
+void run_launched_close(struct run_launched *l)
+{
+	launch_close(&l->launch);
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 300 s
+# tests: not svm, threads
+"""`kvmprof attach -- VMM` profiles tests/e2e/microvmm.c from its first KVM_RUN, directly and through what starts it.
+
+    attach_launch.py KVMPROF SCRATCH"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+
+import e2e
+import microvm
+from e2e import check, say
+
+END_S = 60
+VMM = ["./microvmm", "--kernel", microvm.DEMO, "--append", "seconds=600", "--names", "cloud-hypervisor", "--filter", "cloud-hypervisor"]
+# What stands in front of the VMM, each as a jailer does it: exec, fork, another pid name space.
+SHAPES = {
+    "directly": VMM,
+    "exec": ["sh", "-c", "exec " + shlex.join(VMM)],
+    "fork": ["sh", "-c", shlex.join(VMM) + "; exit 7"],
+    "twice": ["sh", "-c", "(" + shlex.join(VMM) + "; true); exit 7"],
+    "several vCPUs": VMM + ["--vcpus", "3"],
+    "copies of descriptors": VMM + ["--dups", "1"],
+    "memfd": VMM + ["--memory", "memfd"],
+    "userfaultfd": VMM + ["--memory", "uffd"],
+    "no filter": VMM[:-1] + ["none"],
+}
+
+
+class Attach:
+    """Standard input stays open, as the VMM ends with it."""
+
+    def __init__(self, *argv, out="at.data"):
+        self.out = out
+        subprocess.run(["rm", "-rf", out], check=True)
+        self.process = subprocess.Popen([e2e.KVMPROF, "attach", "--image", microvm.DEMO, "--no-buildid-cache", "-o", out,
+                                         *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True)
+
+    def end(self, close=False):
+        try:
+            if close:
+                return self.process.communicate(timeout=END_S)
+            self.process.wait(END_S)
+            return self.process.stdout.read(), self.process.stderr.read()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            check(False, "no end: " + self.process.stderr.read())
+            return "", ""
+
+
+def vmms():
+    """PIDs of this test's VMM."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink("/proc/%s/exe" % pid) == os.path.realpath("microvmm"):
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def first_sample(out):
+    """Its time in ns."""
+    text = subprocess.run([e2e.KVMPROF, "script", "-i", out], stdout=subprocess.PIPE, check=True, text=True).stdout
+    line = next(x for x in text.splitlines() if "wall:" in x)
+    seconds, fraction = line.split("] ")[1].split(":")[0].split(".")
+    return int(seconds) * 1000000000 + int(fraction.ljust(9, "0"))
+
+
+def shape(name, argv):
+    at = Attach("--json", "--duration", "1", "--", *argv)
+    out, err = at.end()
+    if not check(at.process.returncode == 0, "%s: status %s: %s" % (name, at.process.returncode, err)):
+        return
+    facts = json.loads(out.splitlines()[-1])
+    start = facts["attach"]["start"]
+    parts = [start[x] for x in ("vmm_ns", "kvm_ns", "held_ns", "guest_ns")]
+    period = facts["events"][0]["period"]
+    late = first_sample(at.out) - facts["first_entry_ns"]
+    say("%s: VMM %.1f ms, KVM set-up %.1f ms, held %.1f ms; first sample after %.2f ms, period %.2f ms; %d samples"
+        % (name, *(x / 1e6 for x in parts[:3]), late / 1e6, period / 1e6, facts["samples"]))
+    check(abs(sum(parts) - start["elapsed_ns"]) <= start["elapsed_ns"] / 100, "%s: parts %s" % (name, start))
+    check(0 <= late, "%s: a sample before the first KVM_RUN" % name)
+    check(facts["samples"] > 0 and facts["attach"]["memory_from"] == "kvm", "%s: %s" % (name, facts["attach"]))
+    check("demo: start" in err, "%s: the console does not pass through: %s" % (name, err))
+    check(not vmms(), "%s: the VMM was not ended" % name)
+
+
+def statuses():
+    at = Attach("--", *VMM)
+    until = time.monotonic() + END_S
+    while not vmms() and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(1)
+    err = at.end(close=True)[1]      # the end of its standard input is the VMM's
+    check(at.process.returncode == 0 and "the machine has ended" in err, "an end by itself: %s" % err)
+    at = Attach("--", *VMM)
+    time.sleep(2)
+    for pid in vmms():
+        os.kill(pid, signal.SIGTERM)
+    err = at.end()[1]
+    check(at.process.returncode == 128 + signal.SIGTERM, "a signal: status %s: %s" % (at.process.returncode, err))
+    for argv, status, words in ((["--", "./nothing"], 1, "cannot execute ./nothing"),
+                                (["--", "true"], 1, "has ended before"),
+                                (["--timeout", "1", "--", "sleep", "60"], 124, "--timeout"),
+                                (["--timeout", "1", "--wait", "no-such-vmm"], 124, "no VMM called no-such-vmm"),
+                                (["--until", "console:x", "--pid", "1"], 2, "--until is for"),
+                                (["--timeout", "1", "--pid", "1"], 2, "--timeout is for"),
+                                (["--until", "x", "--", "true"], 2, "console:REGEX")):
+        at = Attach(*argv)
+        err = at.end()[1]
+        check(at.process.returncode == status and words in err, "%s: status %s: %s" % (argv, at.process.returncode, err))
+
+
+def until():
+    at = Attach("--until", "console:^demo: start", "--timeout", "50", "--", "sh", "-c", shlex.join(VMM) + " 2>&1")
+    out, err = at.end()
+    check(at.process.returncode == 0 and "stop marker reached" in err, "until: %s" % err)
+    check("demo: start" in out, "until: the output is not passed on: %s" % out)
+    check(not vmms(), "until: the VMM was not ended")
+
+
+def waited_for():
+    at = Attach("--json", "--duration", "1", "--timeout", "50", "--wait", "vm-of-others")
+    time.sleep(1)
+    with microvm.MicroVM(name="vm-of-others") as vm:
+        out, err = at.end()
+        check(at.process.returncode == 0, "wait: %s" % err)
+        start = json.loads(out)["attach"].get("start", {})
+        check(start.get("guest_ns", 0) > 0, "wait: not from the first KVM_RUN: %s" % start)
+        check(vm.goes_on(), "wait: the VMM does not go on")
+
+
+e2e.need_kvm()
+microvm.build()
+for shape_name, command in SHAPES.items():
+    shape(shape_name, command)
+statuses()
+until()
+waited_for()
+e2e.finish("a VMM that kvmprof starts, in %d shapes; statuses, --until, --wait" % len(SHAPES))

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * follow: a VMM from its execve(2) to its first KVM_RUN, through jailers, forks and further execs.
+ *
+ * All threads of the process and of its children are traced, and run freely, until one of these processes has a descriptor of
+ * a vCPU. From then on each thread but the first of that process stops at its system calls, until one enters KVM_RUN. It is
+ * held there: no guest has run yet. Processes that have no vCPU are released then. Threads of the VMM stay traced, as a stop could break off what
+ * they wait in; their signals are passed on.
+ *
+ * A thread that sleeps is interrupted only in system calls that the kernel begins anew by itself: see is_interruptible().
+ * Sources: ptrace(2); kernel/signal.c. All functions are called by the tracer's thread.
+ */
+#ifndef KVMPROF_VMM_ATTACH_FOLLOW_H
+#define KVMPROF_VMM_ATTACH_FOLLOW_H
+
+#include "base/err.h"
+#include "vmm/attach/process.h"
+#include "vmm/attach/tracer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define FOLLOW_MAX_PROCESSES 64u
+
+struct follow_thread {
+	struct tracee t;
+	pid_t process;
+	bool calls;  /* it stops at its system calls */
+	bool at_run; /* held at a KVM_RUN */
+};
+
+struct follow_process {
+	pid_t pid;
+	bool has_vm, has_vcpu; /* descriptors of KVM */
+};
+
+struct follow {
+	struct follow_thread *thread; /* owned */
+	size_t n, cap;
+	struct follow_process process[FOLLOW_MAX_PROCESSES];
+	unsigned int nprocesses;
+	pid_t pid; /* the process whose thread is held at a KVM_RUN; 0: there is none yet */
+	/* CLOCK_MONOTONIC; 0: not yet. */
+	uint64_t exec_ns; /* the first execve(2) */
+	uint64_t vm_ns;	  /* a process was seen to have a virtual machine */
+	uint64_t run_ns;  /* the first KVM_RUN */
+	uint64_t looked_ns;
+	bool settled;		       /* follow_settle() */
+	pid_t taken[ATTACH_MAX_VCPUS]; /* threads that follow_take() has handed over */
+	unsigned int ntaken;
+};
+
+/* Traces all threads of the process, and follows it. For follow_end(), also after an error. */
+int follow_begin(struct follow *f, pid_t pid, struct err *e);
+/*
+ * Handles what has happened to the threads. Returns 1 if one is held at KVM_RUN, 0 if none is yet, and -ECHILD with
+ * an error if all have ended.
+ */
+int follow_step(struct follow *f, struct err *e);
+/* Handles what has happened to threads that are not vCPUs, once follow_step() has returned 1. */
+void follow_attend(struct follow *f);
+/* Returns how many threads are held at KVM_RUN. */
+unsigned int follow_held(const struct follow *f);
+/* Lets threads run through their system calls from now on. */
+void follow_settle(struct follow *f);
+/*
+ * Hands over a thread that is held at KVM_RUN: *out holds it, and it is not followed any more. Returns false if there is none.
+ */
+bool follow_take(struct follow *f, struct tracee *out);
+/* Stops all threads and detaches from them: this process is about to be stopped, and signals would wait for it. */
+void follow_rest(struct follow *f);
+/* Detaches from all threads. Those that sleep are left to the end of this thread, at which the kernel detaches. */
+void follow_end(struct follow *f);
+
+#endif
