@@ -36,9 +36,8 @@
 	 (uint64_t)USER_STEP) /* other addresses without a DSO begin after all DSOs */
 #define USER_FREE (NOWHERE_USER + USER_STEP) /* ... or from here on */
 #define USER_END 0x800000000000u	     /* up to here */
-#define UNNAMED_GAP \
 /* no symbol without a size reaches this far beyond its page; perf lets it reach two */
-0x4000u
+#define UNNAMED_GAP 0x4000u
 #define MODULE_GAP (2 * SYMTAB_MAX_GAP)
 #define MODULE_MOST 0x4000000u
 #define FENCE "[unknown]" /* the name of gaps between the kernel's functions */
@@ -48,11 +47,7 @@
 
 #define NO_DSO UINT32_MAX
 
-	enum place {
-		PLACE_KERNEL,
-		PLACE_MODULE,
-		PLACE_USER
-	};
+enum place { PLACE_KERNEL, PLACE_MODULE, PLACE_USER };
 
 struct import_dso {
 	const char *name;
