@@ -49,6 +49,7 @@ struct pipeline {
 	pthread_t thread;
 	atomic_bool stop;
 	atomic_uint max_stack;
+	_Atomic uint64_t named_ns; /* when names were first known; 0: not yet */
 	_Atomic(struct pipeline_job *) job, running;
 	struct fault fault; /* guards the consumer thread */
 	struct pipeline_stats stats;
@@ -524,6 +525,8 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 			return;
 		ret = guest_give_up(p->guest, &p->err);
 	}
+	if (!atomic_load(&p->named_ns))
+		atomic_store(&p->named_ns, vm_now_ns(p->vm));
 	pipeline_fail(p, ret);
 	held_release(&p->held, guest_was_retried(p->guest) ? process_doubtful : process_held, p);
 	if (s->reason != SAMPLE_LOOK)
@@ -883,6 +886,11 @@ bool pipeline_crashed(struct pipeline *p, struct err *why)
 	fault_describe(&p->fault, text, sizeof(text));
 	err_set(why, EFAULT, "%s", text);
 	return true;
+}
+
+uint64_t pipeline_named_ns(const struct pipeline *p)
+{
+	return atomic_load(&p->named_ns);
 }
 
 const struct panic_watch *pipeline_panic(const struct pipeline *p)

@@ -197,6 +197,9 @@ struct guest *pipeline_guest(struct pipeline *p);
  */
 bool pipeline_crashed(struct pipeline *p, struct err *why);
 
+/* Returns when the kernel and its names were first known (CLOCK_MONOTONIC), or 0 if they are not. Any thread. */
+uint64_t pipeline_named_ns(const struct pipeline *p);
+
 /*
  * Returns the watch that knows whether the guest's kernel is in a panic. Valid until
  * pipeline_destroy(). Any thread.

@@ -259,6 +259,17 @@ uint64_t run_markers_collect_ns(const struct run_markers *m, const struct vm *vm
 	return m->collect_ns ? m->collect_ns : vm_first_entry_ns(vm);
 }
 
+/* Returns when --duration begins to count. from: the first sample; 0: there is none yet. */
+static uint64_t duration_from(const struct run_markers *m, uint64_t from, uint64_t now)
+{
+	const uint64_t latest = from + MARKERS_NAMES_NS;
+	const uint64_t named = m->named_ns ? m->named_ns : now;
+
+	if (!from || !m->counts_names || named < from)
+		return from;
+	return named < latest ? named : latest;
+}
+
 uint64_t run_markers_look(struct run_markers *m, struct vm *vm, uint64_t now)
 {
 	static const char name[] = "delay";
@@ -282,7 +293,7 @@ uint64_t run_markers_look(struct run_markers *m, struct vm *vm, uint64_t now)
 		m->collect_ns = now;
 		markers_add(&m->list, MARKER_DELAY, name, strlen(name), now, 0);
 	}
-	count = run_markers_collect_ns(m, vm);
+	count = duration_from(m, run_markers_collect_ns(m, vm), now);
 	due = count && m->opt->duration_s > 0 ? count + (uint64_t)(m->opt->duration_s * 1e9)
 					      : UINT64_MAX;
 	if (now >= due)

@@ -20,6 +20,8 @@ struct vm;
 struct vm_config;
 
 /* All zero except that wake_fd is -1: nothing. */
+#define MARKERS_NAMES_NS UINT64_C(2000000000)
+
 struct run_markers {
 	const struct run_options *opt;
 	struct markers list;
@@ -39,6 +41,11 @@ struct run_markers {
 	bool stopped;		  /* a stop marker was found */
 	bool snapshot_due;	  /* --snapshot-on was found */
 	unsigned int snapshot_at; /* 1 + index of the breakpoint of --snapshot-at; 0: none */
+	/*
+	 * attach: --duration counts from when names are known, and from MARKERS_NAMES_NS after the first sample at the latest.
+	 */
+	bool counts_names;
+	uint64_t named_ns; /* when they were; 0: not yet */
 };
 
 /* Returns whether this run's profile may contain markers. */

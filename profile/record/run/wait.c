@@ -209,6 +209,14 @@ static void boot_again(struct run *r)
 	vm_end(r->vm, VM_END_ERROR);
 }
 
+static uint64_t look_at_markers(struct run *r, uint64_t now)
+{
+	r->markers.counts_names = run_options_is_attached(r->opt) && !r->opt->gdb;
+	if (r->markers.counts_names)
+		r->markers.named_ns = pipeline_named_ns(r->pipeline);
+	return run_markers_look(&r->markers, r->vm, now);
+}
+
 static void wait_for_end(struct run *r)
 {
 	struct pollfd fds[] = {
@@ -237,7 +245,7 @@ static void wait_for_end(struct run *r)
 
 		/* The moments of an exact machine are those of its samples (prepare.c). */
 		if (r->opt->engine == RUN_ENGINE_KVM)
-			deadline = run_markers_look(&r->markers, r->vm, now);
+			deadline = look_at_markers(r, now);
 		if (r->opt->engine == RUN_ENGINE_KVM)
 			run_panic_look(r, now);
 		run_panic_tell(r);
