@@ -30,6 +30,7 @@ struct stat_thread_files {
 void stat_thread_open(struct stat_thread_files *f, int tid);
 /* Reads the current values from the open files. */
 void stat_thread_read_files(struct stat_thread *t, const struct stat_thread_files *f);
+/* Closes the descriptors; -1 is allowed. */
 void stat_thread_close(struct stat_thread_files *f);
 
 /* Opens, reads and closes the files of a thread of this process. */

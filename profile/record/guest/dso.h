@@ -87,11 +87,12 @@ struct guest_dso *guest_dso_known(const struct guest_dsos *d, const struct linux
  */
 bool guest_dso_pages(const struct guest_dsos *d, const struct guest_dso *o, uint64_t file,
 		     struct linux_file *out);
+/* The file of the host that guest_dso_on_host() opens. */
+enum guest_dso_host { GUEST_DSO_PROGRAM, GUEST_DSO_DEBUG };
 /*
  * Opens the same file (or its debug file) on the host, found by its build id only. Returns false if
  * there is none. The caller closes *out with userfile_close().
  */
-enum guest_dso_host { GUEST_DSO_PROGRAM, GUEST_DSO_DEBUG };
 bool guest_dso_on_host(struct guest_dsos *d, const struct guest_dso *o, enum guest_dso_host what,
 		       struct userfile *out);
 /* Frees o->elf, after the sink was given it. */

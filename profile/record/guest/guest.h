@@ -8,7 +8,8 @@
  *
  * All functions are called by the consumer thread only, or after it has ended by the main thread;
  * no vCPU is stopped for them. Functions that return int return 0, -ENOMEM or the error of the
- * sink, with the reason in *e.
+ * sink, with the reason in *e; the two that create a guest may also return the error of a file or a
+ * library.
  */
 #ifndef KVMPROF_PROFILE_RECORD_GUEST_GUEST_H
 #define KVMPROF_PROFILE_RECORD_GUEST_GUEST_H

@@ -136,12 +136,12 @@ int target_move(struct target *t, uint64_t slide, uint64_t pa_slide, struct err 
  */
 void target_drop_names(struct target *t);
 
+struct livekernel;
 /*
  * Takes symbols, tables and types that were read from guest memory, at run-time addresses, in place
  * of the image's. What *l owns is moved to *t; the caller still destroys l. Init text, which is
  * freed soon, is copied from m.
  */
-struct livekernel;
 void target_take_live(struct target *t, struct livekernel *l, const struct memory *m);
 
 /*

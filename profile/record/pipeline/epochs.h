@@ -55,8 +55,8 @@ bool epochs_have_room(const struct epochs *x);
 /*
  * Finishes *g with guest_finish() and replaces it by a new guest for the next kernel, of which
  * nothing is known yet. *x then owns the old guest; the caller owns the new one in *g, which it
- * frees with guest_destroy() before epochs_deinit(). Requires epochs_have_room(). Returns 0,
- * -ENOMEM, or the error that the sink returned; *g is unchanged on failure.
+ * frees with guest_destroy() before epochs_deinit(). Requires epochs_have_room(). Returns 0, or an
+ * error of guest_finish() or guest_create_later(); *g is unchanged on failure.
  */
 int epochs_next(struct epochs *x, struct guest **g, struct err *e);
 

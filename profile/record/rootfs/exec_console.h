@@ -64,7 +64,7 @@ void exec_console_put(void *exec_console, uint8_t byte);
  * write meanwhile.
  */
 void exec_console_held(const struct exec_console *c, struct buf *out);
-/* Passes on the bytes that are held back, because they were no complete message. */
+/* Passes on the bytes that are held back, unless they are the beginning of a message. */
 void exec_console_end(struct exec_console *c);
 
 #endif

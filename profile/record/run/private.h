@@ -63,6 +63,7 @@ enum control_unit {
 	CONTROL_NS,
 	CONTROL_HZ, /* the kernel adjusts the period to this many samples per second */
 };
+/* Returns the unit of the period of the machine's event with this index. */
 enum control_unit run_control_unit(const struct run_control *c, unsigned int event);
 /* Returns a static string. */
 const char *run_control_unit_name(enum control_unit unit);

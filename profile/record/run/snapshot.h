@@ -44,6 +44,7 @@ int run_snapshot_open(struct run_snapshot *n, const struct run_options *o, struc
 /* Opens the files that --snapshot-save will contain. */
 int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o,
 		      const struct run_source *s, struct err *e);
+/* Initializes *s to "neither". It cannot fail. */
 void run_snapshot_init(struct run_snapshot *s);
 /* Frees what *s owns, after the source of the run. */
 void run_snapshot_deinit(struct run_snapshot *s);

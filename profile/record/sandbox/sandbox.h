@@ -90,7 +90,7 @@ struct sandbox_plan {
 };
 
 /*
- * Adds a path. NULL, and a path that does not exist at sandbox_begin(), are ignored. Beyond
+ * Adds a path. NULL, "", and a path that does not exist at sandbox_begin(), are ignored. Beyond
  * SANDBOX_MAX_PATHS it is not added, and cannot be accessed.
  */
 void sandbox_plan_add(struct sandbox_plan *p, const char *path, enum sandbox_access access);
