@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Functions in assembly that have a symbol with a type and a size. */
+/* Macros for functions in assembly, whose symbols have a type and a size. */
 #ifndef GUEST_FUNCTION_H
 #define GUEST_FUNCTION_H
 
@@ -13,7 +13,7 @@
 	.size	\name, . - \name
 	.endm
 
-	/* A frame, and the registers that a C function leaves alone. */
+	/* Save and restore a frame and the registers that a C function must preserve. */
 	.macro save_registers
 	pushq	%rbp
 	movq	%rsp, %rbp

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The beginning of an init that is linked with a C library: its file systems and its console. */
+/*
+ * The beginning of an init that is linked with a C library: mounts file systems and opens the
+ * console.
+ */
 #ifndef GUEST_LINUX_INIT_H
 #define GUEST_LINUX_INIT_H
 

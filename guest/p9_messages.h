@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests of 9P2000.L, from its description; a reply's number is one more. For those who ask. */
+/*
+ * Types of 9P2000.L requests, from its description; a reply's type is one more. Used by clients in
+ * guests.
+ */
 #ifndef GUEST_P9_MESSAGES_H
 #define GUEST_P9_MESSAGES_H
 

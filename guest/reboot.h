@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The end of the machine, for programs in here that are its init.
- */
+/* Ends the machine, for programs that are its init. */
 #ifndef GUEST_REBOOT_H
 #define GUEST_REBOOT_H
 
@@ -14,10 +12,9 @@
 #define REBOOT_POWER_OFF 0x4321fedc
 
 /*
- * A kernel without a way to power off turns POWER_OFF into a halt: the CPU
- * stands still with interrupts off and the virtual machine stays for ever.
- * Without ACPI, which is that way on a PC, restart instead: to the VMM a reset
- * is the end as well.
+ * Powers the machine off. A kernel without a way to power off turns POWER_OFF into a halt: the CPU
+ * stops with interrupts off and the virtual machine stays forever. On a PC without ACPI, which
+ * provides that way, it restarts instead, because a reset also ends the VMM's run.
  */
 static inline void __attribute__((noreturn)) end_machine(void)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * System calls of x86-64 Linux, for the programs in here that have no libc.
- */
+/* System calls of x86-64 Linux for programs without libc. */
 #ifndef GUEST_SYSCALL_H
 #define GUEST_SYSCALL_H
 

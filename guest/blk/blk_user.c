@@ -2,8 +2,8 @@
 /*
  * Ring 3: the driver of a split virtqueue (VIRTIO 1.2, 2.7), and the workload.
  *
- * As guest/demo/user.c: nothing outside of this file, no data. Each request is a chain of
- * three descriptors that stay what they are; chain i has buffer i.
+ * As guest/demo/user.c, it refers to nothing outside of this file and has no data. Each request is
+ * a chain of three descriptors that do not change; chain i has buffer i.
  */
 #include "blk.h"
 
@@ -98,7 +98,7 @@ static inline void submit(struct blk_box *box, u32 i)
 	AVAIL->ring[box->next_avail++ % BLK_QUEUE] = (u16)(3 * i);
 }
 
-/* Show the device what was submitted since `old`, and ring if it wants to hear of it. */
+/* Publishes the requests submitted since `old`, and notifies the device if it needs that. */
 demo_function void kick(struct blk_box *box, u16 old);
 demo_function void kick(struct blk_box *box, u16 old)
 {
@@ -144,7 +144,7 @@ demo_function u64 sum_of(const struct blk_box *box, u32 i)
 	return sum;
 }
 
-/* 0: the device gives no answer any more. */
+/* Waits for an answer. Returns 0 if the device does not answer any more. */
 demo_function int wait(struct blk_box *box);
 demo_function int wait(struct blk_box *box)
 {
@@ -189,7 +189,7 @@ demo_function void user_main(u64 address, u64 unused)
 		while (USED->index != box->next_used) {
 			u32 i = USED->ring[box->next_used++ % BLK_QUEUE].id / 3;
 
-			if (i >= box->depth) { /* no chain of ours */
+			if (i >= box->depth) { /* not one of our chains */
 				box->bad++;
 				continue;
 			}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ring 0: find a virtio disk, as a function of PCI bus 0 (VIRTIO 1.2, 4.1; by ECAM) or as
- * a page of registers (4.2), agree on features, and give it its queue.
+ * Ring 0: finds a virtio disk, as a function of PCI bus 0 (VIRTIO 1.2, 4.1; by ECAM) or as a page
+ * of registers (4.2), agrees on features, and sets up its queue.
  *
- * Where things lie is kvmprof's layout and that of QEMU's microvm, which are the same here.
+ * The addresses are those of kvmprof and of QEMU's microvm, which are the same here.
  */
 #include "blk.h"
 
@@ -22,7 +22,7 @@
 #define CAP_NOTIFY 2u
 #define CAP_DEVICE 4u
 #define MSIX_ENABLE 0x8000u
-/* Where BARs are put that nobody has placed. */
+/* Space for BARs that have no address yet. */
 #define BAR_SPACE 0xc1000000u
 #define BAR_STEP 0x100000u
 
@@ -110,7 +110,10 @@ static u64 bar_address(u64 function, u32 index)
 	return read32(at) & ~15u;
 }
 
-/* The structure of that type: its address; *cap is where the capability lies. */
+/*
+ * Returns the address of the structure of this type, and stores the offset of its capability in
+ * *cap.
+ */
 static u64 structure(u64 function, u32 type, u64 *cap)
 {
 	u32 at = read8(function + PCI_CAPABILITIES);
@@ -124,7 +127,7 @@ static u64 structure(u64 function, u32 type, u64 *cap)
 	return 0;
 }
 
-/* Vector 0 of its MSI-X to this CPU. */
+/* Directs vector 0 of its MSI-X to this CPU. */
 static int msix_setup(u64 function)
 {
 	u32 at = read8(function + PCI_CAPABILITIES), table;
@@ -257,7 +260,7 @@ const char *device_setup(struct blk_box *box, const char *line)
 	box->irq = option_number(line, "irq=", 0) != 0;
 	if (!option_is(line, "transport=", "mmio") && pci_setup(box, unwanted))
 		return "pci";
-	/* The registers' interrupts would take the I/O APIC. */
+	/* Interrupts of the registers would need the I/O APIC. */
 	if (!option_is(line, "transport=", "pci") && !box->irq && mmio_setup(box, unwanted))
 		return "mmio";
 	return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The disk's interrupt: counted, and acknowledged at the local APIC, which is mapped to itself. */
+/*
+ * Handles the disk's interrupt: counts it and acknowledges it at the local APIC, which is mapped
+ * one to one.
+ */
 
 #define LAPIC_EOI 0xfee000b0
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The disk guest: how many reads of its first virtio disk a second, of blocks in order and
- * at random, some at a time. The image is made by tests/bench/bench_disk.py: each sector
- * begins with its number, which the guest looks at in every sector that it reads; a first
- * pass reads the whole disk once and adds up all words of 64 bits.
+ * The disk guest measures how many reads of its first virtio disk it gets per second, of blocks in
+ * order and at random, with several in flight. tests/bench/bench_disk.py makes the image: each
+ * sector begins with its number, which the guest checks in every sector that it reads. A first pass
+ * reads the whole disk once and adds up all words of 64 bits.
  *
  *   blk: pci 131072 sectors, event_idx 1, irq 0
  *   blk: sum <decimal>
@@ -12,8 +12,7 @@
  *   blk: done
  *
  * or "blk: failed: ...". Command line: ms=N for each workload (500); transport=pci|mmio;
- * event_idx=0; irq=1 (PCI: MSI-X; the answer is polled for all the same); tsc_khz=N;
- * only=NAME.
+ * event_idx=0; irq=1 (PCI: MSI-X; the answer is still polled for); tsc_khz=N; only=NAME.
  */
 #include "blk.h"
 
@@ -123,7 +122,7 @@ demo_function void demo_main(u64 boot_params)
 	tables_init();
 	map_for_user();
 	timer_init();
-	outb(PIC1_MASK, 0xff); /* no ticks: nothing but the disk */
+	outb(PIC1_MASK, 0xff); /* no ticks, so that only the disk interrupts */
 	outb(PIC2_MASK, 0xff);
 	khz = option_number(command_line, "tsc_khz=", 0);
 	if (!khz)

@@ -22,7 +22,7 @@ void console_init(void)
 
 static void put_char(char c)
 {
-	/* Bounded: a machine without a UART shall not stop the demo. */
+	/* Bounded, because a machine without a UART must not stop the demo. */
 	for (int i = 0; i < 10000 && !(inb(COM1_LSR) & LSR_THRE); i++)
 		;
 	outb(COM1, (u8)c);

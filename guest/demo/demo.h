@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The demo kernel: a guest whose profile is known beforehand. See main.c.
- */
+/* The demo kernel: a guest whose profile is known in advance. See main.c. */
 #ifndef DEMO_H
 #define DEMO_H
 
@@ -20,12 +18,12 @@ typedef unsigned long u64;
 #endif
 
 /*
- * A function that is to be found in stacks under its own name: never inlined,
- * cloned (foo.constprop.0) or folded into another with the same body.
+ * A function that must appear in stacks under its own name: it is never inlined, cloned
+ * (foo.constprop.0) or merged with another one that has the same body.
  */
 #define demo_function __attribute__((noinline)) DEMO_NOIPA
 
-/* Keeps a call from being the last thing a function does, whatever the flags. */
+/* Keeps a call from becoming a tail call, whatever the compiler flags are. */
 #define demo_keep(value) __asm__ volatile("" : "+r"(value))
 
 static inline u64 rdtsc(void)
@@ -37,19 +35,18 @@ static inline u64 rdtsc(void)
 }
 
 /*
- * -fno-omit-frame-pointer is no promise for leaf functions: gcc leaves out a
- * frame that nothing uses, and with it the caller disappears from the stack.
+ * Keeps the frame of a leaf function. -fno-omit-frame-pointer does not guarantee it: gcc omits a
+ * frame that nothing uses, and then the caller is missing in the stack.
  */
 #define demo_frame() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
-/* Set in a budget: the rest of it is turns of a loop, not TSC cycles. */
+/* Set in a budget if the other bits are a number of loop turns instead of TSC cycles. */
 #define BUDGET_TURNS (1ul << 63)
 
 /*
- * The body of each leaf: burns `budget` TSC cycles, or does so many turns of a
- * loop, and returns how many cycles it really were. Only differences of TSC
- * values of one privilege level are formed: some hypervisors show ring 0 and
- * ring 3 different offsets.
+ * The body of each leaf: spends `budget` TSC cycles, or runs that many turns of a loop, and returns
+ * the cycles that really passed. Only TSC values of one privilege level are subtracted, because
+ * some hypervisors show different offsets to ring 0 and ring 3.
  */
 static inline __attribute__((always_inline)) u64 spin(u64 budget)
 {
@@ -105,7 +102,10 @@ static inline struct cpuid_regs cpuid(u32 leaf)
 	return r;
 }
 
-/* work.c: each runs its call tree once, for budget cycles in the leaf */
+/*
+ * work.c: each function runs its call tree once, spends `budget` cycles in the leaf, and returns
+ * the cycles measured there.
+ */
 u64 flat_spin(u64 budget);
 u64 tree_enter_left(u64 budget);
 u64 tree_enter_right(u64 budget);
@@ -114,41 +114,53 @@ u64 share_from_b(u64 budget);
 u64 deep_01(u64 budget);
 u64 recurse_enter(u64 budget);
 u64 irqoff_outer(u64 budget);
-extern u64 irqoff_saw_if; /* RFLAGS.IF as its leaf found it, once set for ever */
+extern u64 irqoff_saw_if; /* RFLAGS.IF as seen by irqoff_leaf(); stays set once it was set */
 u64 idle_wait(u64 budget);
 void ports_write(u64 count);
 void crash_outer(int divide);
 
-/* All of the first GiB of memory is here, for ring 0. */
+/* The virtual address at which ring 0 has the first GiB of memory. */
 #define KERNEL_MAP 0xffffffff80000000ul
 
-/* user.c, and its way in (start.S) */
-enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G, USER_PHASES, USER_GAPS, USER_SELFCHECK,
-       USER_WHERE };
+/* user.c, and the entry to it (start.S) */
+enum {
+	USER_LONG,
+	USER_SHORT,
+	USER_PAGES,
+	USER_PAGES_NO_1G,
+	USER_PHASES,
+	USER_GAPS,
+	USER_SELFCHECK,
+	USER_WHERE
+};
 
 #define NR_PHASES 8u
 
-/* What ring 3 is told by modes.c, and tells it: at the low end of user_stack. */
+/* Data exchanged between modes.c and ring 3, at the low end of user_stack. */
 union user_box {
 	struct {
 		u64 end, step; /* TSC cycles; a phase lasts a step */
 		u64 spent[NR_PHASES];
 	} phases;
-	/* Gaps longer than `gap` cycles are no time of its own: they are added to `stolen`. */
+	/* Gaps longer than `gap` cycles are added to `stolen` instead of ring 3's own time. */
 	struct {
 		u64 gap, stolen;
 	} where;
-	/* tests/bench/bench_cost.c reads and writes it from outside, while the guest runs. */
+	/*
+	 * tests/bench/bench_cost.c reads and writes these members from outside, while the guest
+	 * runs.
+	 */
 	struct {
 		volatile u64 magic;
-		volatile u64 kind;	/* host: what is going on now */
-		volatile u64 stop;	/* host: not 0: enough */
-		volatile u64 threshold; /* host: longer gaps are noted, cycles */
+		volatile u64 kind; /* written by the host: the current measurement */
+		volatile u64 stop; /* written by the host: nonzero ends the run */
+		/* Written by the host: longer gaps are recorded, in cycles. */
+		volatile u64 threshold;
 		volatile u64 tsc, iterations;
-		volatile u64 n; /* gaps noted so far */
+		volatile u64 n; /* number of gaps recorded so far */
 		volatile struct {
 			u32 kind, cycles;
-		} gap[512]; /* the last ones, n modulo 512 */
+		} gap[512]; /* the last gaps, at index n modulo 512 */
 	} gaps;
 };
 #define GAPS_MAGIC 0x7370616770666d76ul
@@ -162,7 +174,7 @@ static inline union user_box *user_box(void)
 void user_main(u64 which, u64 budget);
 u64 enter_user(u64 which, u64 budget);
 
-/* modes.c: other things to do than the shares of main.c; 0: the command line asks for none */
+/* modes.c: runs the mode that the command line selects. Returns 0 if it selects none. */
 int mode_run(const char *line, u64 khz, u64 seconds);
 
 /* where.c */
@@ -178,17 +190,17 @@ void nested_run(u64 khz, u64 seconds);
 #define CMD_LINE_MAX 2048
 extern char command_line[CMD_LINE_MAX];
 void command_line_copy(u64 boot_params);
-/* The value of a parameter ("name="), or NULL */
+/* Returns the value of a parameter ("name="), which points into `line`, or NULL. */
 const char *option_find(const char *line, const char *name);
 u64 option_number(const char *line, const char *name, u64 fallback);
 int option_is(const char *line, const char *name, const char *value);
 
 /* machine.c */
-/* The timer interrupts so often, and these are counted. */
+/* The frequency of the timer, whose interrupts are counted. */
 #define IRQ0_HZ 20u
 extern volatile u64 irq0_count;
 void tables_init(void);
-/* An interrupt gate; entry is code of ring 0, dpl 3 lets ring 3 use it by `int`. */
+/* Sets an interrupt gate. `entry` is code of ring 0; dpl 3 lets ring 3 use it with `int`. */
 void gate_set(unsigned int vector, const u8 *entry, u64 dpl);
 void timer_init(void);
 u32 tsc_khz_find(const char **source);

@@ -15,7 +15,6 @@
 #define VECTOR_SPURIOUS 0x27
 #define VECTOR_INT80 0x80
 
-
 #define KERNEL_CS 0x10
 #define TSS_SELECTOR 0x40
 #define STACK_SIZE 16384
@@ -73,8 +72,10 @@ void tables_init(void)
 	__asm__ volatile("lidt %0" : : "m"(pointer));
 }
 
-/* IRQ 0 alone, at vector 0x20, slowly: enough to have interrupts in the
- * picture, too few to change the shares. */
+/*
+ * Sets up IRQ 0 only, at vector 0x20 and with a low frequency: enough to have interrupts, too few
+ * to change the shares.
+ */
 void timer_init(void)
 {
 	demo_frame();
@@ -95,7 +96,7 @@ void timer_init(void)
 	__asm__ volatile("sti");
 }
 
-/* By 25 ms of PIT channel 2; 0 if there is no such thing */
+/* Measures the frequency with 25 ms of PIT channel 2. Returns 0 if there is none. */
 static u32 tsc_khz_from_pit(void)
 {
 	const u32 count = PIT_HZ / 40;
@@ -111,17 +112,17 @@ static u32 tsc_khz_from_pit(void)
 	start = rdtsc();
 	while (!(inb(PORT_B) & 0x20)) {
 		polls++;
-		/* 25 ms at 40 GHz: no channel 2 behind these ports */
+		/* 25 ms at 40 GHz have passed: no channel 2 behind these ports */
 		if (rdtsc() - start > 1000000000)
 			return 0;
 	}
 	end = rdtsc();
 	outb(PORT_B, port_b & ~1u);
-	/* Done at once is what an absent port's 0xff looks like. */
+	/* An absent port reads as 0xff, which looks like an immediate end. */
 	return polls < 10 ? 0 : (u32)((end - start) / 25);
 }
 
-/* 0 if nothing here knows; *source says where the answer is from. */
+/* Returns the TSC frequency, and stores its source; 0 if it is unknown. */
 u32 tsc_khz_find(const char **source)
 {
 	struct cpuid_regs r;
@@ -151,7 +152,7 @@ u32 tsc_khz_find(const char **source)
 	}
 	*source = "pit";
 	khz = tsc_khz_from_pit();
-	/* On a busy host the end is noticed late, never early: the least counts. */
+	/* A busy host notices the end late, never early: the smallest result counts. */
 	for (int i = 0; khz && i < 3; i++) {
 		again = tsc_khz_from_pit();
 		if (again && again < khz)
@@ -164,7 +165,7 @@ struct fault_frame {
 	u64 vector, error, rip, cs, rflags, rsp, ss;
 };
 
-/* Called by exception_common. Nothing here expects an exception. */
+/* Called by exception_common. No exception is expected. */
 void fault(const struct fault_frame *frame);
 void fault(const struct fault_frame *frame)
 {

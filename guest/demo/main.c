@@ -48,7 +48,7 @@ struct job {
 	const char *stack;
 	u64 left;  /* cycles still to be spent */
 	u64 spent; /* cycles measured in the leaf */
-	u64 slow;  /* so many permille more work */
+	u64 slow;  /* permille of additional work */
 };
 
 static struct job jobs[] = {
@@ -99,7 +99,7 @@ static u64 random_next(void)
 	return random_state;
 }
 
-/* Is name, of len characters, the innermost function of this stack? */
+/* Returns whether `name`, of len characters, is the innermost function of this stack. */
 static int is_leaf(const char *stack, const char *name, u64 len)
 {
 	const char *leaf = stack;
@@ -113,7 +113,10 @@ static int is_leaf(const char *stack, const char *name, u64 len)
 	return !leaf[len];
 }
 
-/* slow=FUNCTION:PERMILLE. 0 is fine, and costs what others do: for what they are compared with. */
+/*
+ * Applies slow=FUNCTION:PERMILLE. PERMILLE 0 is allowed; such a run is the baseline for
+ * comparisons.
+ */
 static void slow_apply(const char *line)
 {
 	const char *name = option_find(line, "slow=");
@@ -133,13 +136,15 @@ static void slow_apply(const char *line)
 		jobs[i].left += jobs[i].left / 1000 * permille;
 		found = 1;
 	}
-	/* When it is right nothing is printed: the rest of the run shall be as it was. */
+	/* Nothing is printed if it is valid, so that the rest of the run stays the same. */
 	if (!found)
 		put_string("demo: slow=FUNCTION:PERMILLE names no leaf\n");
 }
 
-/* Each job as often as its share: choosing one by a random index must not
- * cost more than a few instructions. */
+/*
+ * Contains each job as often as its share, so that choosing one by a random index costs only a few
+ * instructions.
+ */
 static u8 lots[200];
 static u32 nr_lots;
 
@@ -148,12 +153,12 @@ static void lots_fill(void)
 	for (u32 i = 0; i < IDLE_JOB; i++)
 		for (u32 n = jobs[i].percent; n > 0; n--)
 			lots[nr_lots++] = (u8)i;
-	/* Half of the time, so as many lots as all the others have */
+	/* Half of the time, so as many lots as all others together. */
 	for (u32 n = jobs[IDLE_JOB].left ? nr_lots : 0; n > 0; n--)
 		lots[nr_lots++] = IDLE_JOB;
 }
 
-/* A job at random that has something left to do; NULL at the end */
+/* Returns a random job that has time left; NULL at the end. */
 static struct job *job_pick(void)
 {
 	u32 first, i;
@@ -169,10 +174,9 @@ static struct job *job_pick(void)
 }
 
 /*
- * How long a slice is on average. What a round costs outside its leaf shall be
- * less than 1/2000 of it. Measured here is about half of that cost (entering
- * and leaving the trees, but not the accounting); on a KVM that interprets
- * ring 0 it is 1000 times that of other machines.
+ * Returns the average length of a slice. The cost of a round outside of its leaf must be less than
+ * 1/2000 of it. About half of that cost is measured here (entering and leaving the trees, without
+ * the accounting); on a KVM that interprets ring 0 it is 1000 times that of other machines.
  */
 static u64 slice_find(u64 total, u64 cycles_per_ms)
 {
@@ -189,7 +193,7 @@ static u64 slice_find(u64 total, u64 cycles_per_ms)
 		cost = (rdtsc() - start) / IDLE_JOB;
 	}
 	slice = cost * 4000;
-	/* At least 150 slices, or the order has no chance to look random. */
+	/* At least 150 slices, so that the order looks random. */
 	if (slice > total / 150)
 		slice = total / 150;
 	if (slice < 12 * cycles_per_ms)
@@ -207,7 +211,7 @@ static void truth_print(u64 total)
 		put_string("truth ");
 		put_percent(jobs[i].spent, total);
 		put_string(" ");
-		/* What the leaf itself saw, not what we meant. */
+		/* Measured by the leaf itself. */
 		if (jobs[i].run == irqoff_outer && irqoff_saw_if)
 			put_string("irqs-were-on");
 		else
@@ -244,7 +248,7 @@ static u32 banner_print(const char *line, u64 seconds, u64 work)
 	return khz;
 }
 
-/* Until all that is left has been spent; returns how many slices that took. */
+/* Spends all remaining time. Returns the number of slices. */
 static u64 spend_time(u64 slice, u64 crash_after)
 {
 	u64 start = rdtsc(), rounds = 0;
@@ -253,7 +257,7 @@ static u64 spend_time(u64 slice, u64 crash_after)
 	while ((job = job_pick())) {
 		u64 budget = slice / 2 + random_next() % slice, spent;
 
-		/* No crumbs at the end */
+		/* Avoids a tiny last slice. */
 		if (job->left < budget + slice / 4)
 			budget = job->left;
 		spent = job->run(budget);
@@ -270,8 +274,8 @@ static u64 spend_time(u64 slice, u64 crash_after)
 }
 
 /*
- * Short rounds with all leaves in each: when the machine gets slower for a while, all
- * get slower alike, and shares stay what they are. Each round begins elsewhere.
+ * Works in short rounds with all leaves in each: when the machine gets slower for a while, all
+ * leaves get slower alike, and the shares stay the same. Each round begins with another leaf.
  */
 static u64 do_work(u64 work)
 {
@@ -284,7 +288,7 @@ static u64 do_work(u64 work)
 			struct job *job = &jobs[i];
 			u64 turns = job->percent * TURNS_PER_PERCENT, extra = turns * job->slow;
 
-			/* Parts of a turn add up over the rounds. */
+			/* Fractions of a turn add up over the rounds. */
 			turns += extra * (rounds + 1) / 1000 - extra * rounds / 1000;
 			job->spent += job->run(turns | BUDGET_TURNS);
 			i = i + 1 < IDLE_JOB ? i + 1 : 0;

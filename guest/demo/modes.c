@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the demo kernel can do instead of its shares:
+ * The modes of the demo kernel other than its shares:
  *
  *   mode=lockstep period_ns=N  ring 3 goes through eight functions, an eighth of N each,
  *                              for seconds=N; then "phase <i> <TSC cycles>" for each
  *   mode=gaps                  ring 3 notes when it does not run, 20 calls deep, until the
- *                              host says stop: tests/bench/bench_cost.c
- *   mode=selfcheck [spoil=N]   keeps known values in all registers for seconds=N and looks whether
- *                              they are still there: selfcheck.h
- *   mode=pvclock               what KVM tells of time, over seconds=N: pvclock.c
+ *                              host ends it: tests/bench/bench_cost.c
+ *   mode=selfcheck [spoil=N]   keeps known values in all registers for seconds=N and checks
+ *                              whether they are still there: selfcheck.h
+ *   mode=pvclock               prints the times that KVM reports, over seconds=N: pvclock.c
  *   mode=nested                runs a guest of its own half of the time: nested.c
  *   mode=serial                writes lines to the console, with some work in between
  *   mode=flood [bytes=N]       writes N bytes to the console as fast as it can, or for seconds=N:
  *                              "flood: start", lines of 64 bytes with their number, then
  *                              "flood: end"
  *   mode=where                 known shares of its time in ring 3, at a port, halted: where.c
- *   mode=ticks                 takes no interrupts for ten periods of the timer, then says
+ *   mode=ticks                 takes no interrupts for ten periods of the timer, then prints
  *                              "late ticks <N>": how many come within two periods
  *
- * The first two are about time below what an interpreted ring 0 can tell, so ring 3
- * does them.
+ * The first two measure times that are too short for an interpreted ring 0, so they run in ring 3.
  */
 #include "demo.h"
 #include "selfcheck.h"
 
-/* demo.lds and start.S: where the user's pages are, and are seen */
+/* demo.lds and start.S: the virtual and physical address of the user's pages */
 #define USER_VA 0x400000ul
 #define USER_PA 0x1200000ul
 
@@ -91,7 +90,7 @@ static void flood_number(char *line, u64 n)
 		line[13 - i] = "0123456789abcdef"[n >> 4 * i & 15];
 }
 
-/* A string instruction: one exit for many bytes, where KVM has it so. */
+/* Writes with a string instruction: one exit for many bytes, if KVM does that. */
 static void flood_write(const char *p, u64 n)
 {
 	demo_frame();
@@ -121,7 +120,7 @@ static void run_ticks(u64 khz)
 {
 	u64 period = khz * 1000 / IRQ0_HZ, before;
 
-	/* In the middle between two ticks. */
+	/* Waits until the middle between two ticks. */
 	for (before = irq0_count; irq0_count == before;)
 		;
 	flat_spin(period / 2);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mode=nested: the demo as a hypervisor. For seconds=N it spins, and runs a guest of its own that
- * spins as long, in turn; then
+ * mode=nested: the demo as a hypervisor. For seconds=N it alternates between spinning itself and
+ * running a guest of its own that spins as long; then it prints
  *
  *   nested: <TSC cycles in its guest> of <TSC cycles in all>
  *
- * or "nested: none" where the processor offers no SVM. The guest has the same page tables, so that
- * its code has a name here, which samples of it must not have. AMD64 APM vol. 2, ch. 15, app. B.
+ * or "nested: none" if the processor has no SVM. The guest has the same page tables, so its code
+ * has a name here, which its samples must not get. AMD64 APM vol. 2, ch. 15, app. B.
  */
 #include "demo.h"
 
@@ -28,7 +28,7 @@ struct segment {
 
 static struct vmcb {
 	u8 pad0[0x10];
-	u32 intercepts; /* of VMRUN, which has to be, and VMMCALL */
+	u32 intercepts; /* VMRUN, which is required, and VMMCALL */
 	u8 pad1[0x58 - 0x14];
 	u32 asid;
 	u8 pad2[0x70 - 0x5c];
@@ -95,7 +95,7 @@ static void vmcb_fill(void)
 	vmcb.pat = 0x0007040600070406;
 }
 
-/* From its beginning, as its registers are lost. */
+/* Runs the guest from its beginning, because its registers are lost. */
 static void guest_run(void)
 {
 	vmcb.rip = (u64)nested_guest;
@@ -106,8 +106,8 @@ static void guest_run(void)
 			 "popq %%rbp"
 			 :
 			 : "a"((u64)&vmcb - KERNEL_MAP)
-			 : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-			   "r14", "r15", "memory", "cc");
+			 : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+			   "r13", "r14", "r15", "memory", "cc");
 }
 
 void nested_run(u64 khz, u64 seconds)

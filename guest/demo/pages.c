@@ -2,7 +2,7 @@
 /* mode=pages: see pages.h. */
 #include "pages.h"
 
-/* What job_run() of pages_user.c does. */
+/* The jobs of job_run() in pages_user.c. */
 static const struct job {
 	u8 code, data; /* PAGES_KIND_* */
 	u8 write, stack;
@@ -24,7 +24,7 @@ static void line(const char *what, const char *name, u64 part, u64 whole)
 	put_string("\n");
 }
 
-/* CPUID.80000001H:EDX[26], if there is that leaf */
+/* Reads CPUID.80000001H:EDX[26], if that leaf exists. */
 static int has_1g(void)
 {
 	return cpuid(0x80000000).a >= 0x80000001 && (cpuid(0x80000001).d >> 26 & 1);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The ring-3 part of mode=pages. As user.c: nothing outside of the user's part, no data.
+ * The ring-3 part of mode=pages. As user.c, it refers to nothing outside of the user's part and has
+ * no data.
  */
 #include "pages.h"
 
-/* Accesses between two looks at the clock: so many that the looks don't count. */
+/* Number of accesses between two clock reads: so many that the reads have no effect. */
 #define BLOCK 512
 #define BLOCKS 64
 
@@ -56,19 +57,19 @@ demo_function u64 pages_write(volatile u64 *at, u64 budget)
 	return spent;
 }
 
-/* The same function at its address in a page of another size. */
+/* Returns the address of the same function in a page of another size. */
 static leaf_fn alias(leaf_fn f, u64 map)
 {
 	return (leaf_fn)((u64)f - PAGES_USER_VA + PAGES_USER_PA + map);
 }
 
-/* One of a few pages, so that there is more than one to count. */
+/* Returns one of a few pages, so that there is more than one to count. */
 static volatile u64 *place(u64 area, u64 random)
 {
 	return (volatile u64 *)(area + (random >> 40 & 7) * 4096 + (random >> 50 & 63) * 64);
 }
 
-/* pages.c has the table of what these are. */
+/* pages.c has the table of these jobs. */
 static u64 job_run(u32 job, u64 random, u64 budget, u64 map_1g)
 {
 	volatile u64 on_stack[8];
@@ -81,7 +82,8 @@ static u64 job_run(u32 job, u64 random, u64 budget, u64 map_1g)
 	case 2:
 		return alias(pages_read, PAGES_2M)(place(PAGES_DATA_2M, random), budget);
 	case 3:
-		return alias(pages_read, PAGES_2M)(place(map_1g + PAGES_DATA_1G_PA, random), budget);
+		return alias(pages_read, PAGES_2M)(place(map_1g + PAGES_DATA_1G_PA, random),
+						   budget);
 	case 4:
 		return alias(pages_write, map_1g)(place(map_1g + PAGES_DATA_1G_PA, random), budget);
 	case 5:
@@ -91,12 +93,18 @@ static u64 job_run(u32 job, u64 random, u64 budget, u64 map_1g)
 	}
 }
 
-/* In percent of the slices: 20, 15, 20, 10, 15, 10, 10. */
+/* Chooses a job with these percentages of the slices: 20, 15, 20, 10, 15, 10, 10. */
 static u32 job_pick(u64 random)
 {
 	u64 lot = (random >> 20) % 100;
 
-	return lot < 20 ? 0 : lot < 35 ? 1 : lot < 55 ? 2 : lot < 65 ? 3 : lot < 80 ? 4 : lot < 90 ? 5 : 6;
+	return lot < 20	  ? 0
+	       : lot < 35 ? 1
+	       : lot < 55 ? 2
+	       : lot < 65 ? 3
+	       : lot < 80 ? 4
+	       : lot < 90 ? 5
+			  : 6;
 }
 
 demo_function u64 pages_user(u64 budget, u64 map_1g)

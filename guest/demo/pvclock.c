@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mode=pvclock: what KVM tells its guests of time (Documentation/virt/kvm/x86/cpuid.rst,
- * msr.rst). For seconds=N ring 3 spins in eight slices; around them are printed
+ * mode=pvclock: the times that KVM reports to its guests (Documentation/virt/kvm/x86/cpuid.rst,
+ * msr.rst). For seconds=N ring 3 spins in eight slices; around them it prints
  *
  *   pvclock: features <CPUID 0x40000001 EAX>
  *   pvclock: now <ns since 1970 by kvm-clock> tsc <ns by the TSC> steal <ns stolen, or ->
  *
- * The first line's "tsc" is 0; kvm-clock runs with the host's clock, the TSC by its frequency.
+ * The first line's "tsc" is 0; kvm-clock runs with the host's clock, the TSC with its own
+ * frequency.
  */
 #include "demo.h"
 
@@ -23,7 +24,7 @@ struct wall_clock {
 	volatile u32 version, seconds, ns;
 };
 
-/* The host writes it; version is odd meanwhile. */
+/* Written by the host; version is odd meanwhile. */
 static struct {
 	volatile u32 version, pad;
 	volatile u64 tsc, system_ns;
@@ -48,8 +49,10 @@ static u64 system_ns(void)
 	do {
 		version = system_time.version;
 		delta = rdtsc() - system_time.tsc;
-		delta = system_time.shift < 0 ? delta >> -system_time.shift : delta << system_time.shift;
-		ns = system_time.system_ns + (u64)((unsigned __int128)delta * system_time.mul >> 32);
+		delta = system_time.shift < 0 ? delta >> -system_time.shift
+					      : delta << system_time.shift;
+		ns = system_time.system_ns +
+		     (u64)((unsigned __int128)delta * system_time.mul >> 32);
 	} while ((version & 1) || version != system_time.version);
 	return ns;
 }

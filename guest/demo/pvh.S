@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The demo kernel's second entry, for VMMs that know nothing of Linux's protocol: PVH.
+ * The demo kernel's second entry, PVH, for VMMs that do not know Linux's boot protocol.
  *
- * Entered in 32-bit protected mode, flat segments, paging off, %ebx = struct
- * hvm_start_info (Xen's public/arch-x86/hvm/start_info.h; the note is
- * XEN_ELFNOTE_PHYS32_ENTRY of public/elfnote.h). Goes on to long mode and to startup,
- * with boot_params that hold nothing but the command line.
+ * It is entered in 32-bit protected mode, flat segments, paging off, %ebx = struct hvm_start_info
+ * (Xen's public/arch-x86/hvm/start_info.h; the note is XEN_ELFNOTE_PHYS32_ENTRY of
+ * public/elfnote.h). It continues in long mode at startup, with boot_params that have only the
+ * command line.
  */
 
 #define KERNEL_MAP	0xffffffff80000000

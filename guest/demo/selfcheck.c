@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* mode=selfcheck: ring 0's part, and what came out. See selfcheck.h. */
+/* mode=selfcheck: ring 0's part, and the results. See selfcheck.h. */
 #include "selfcheck.h"
 
 #define MSR_FS_BASE 0xc0000100u
@@ -9,7 +9,7 @@
 #define CR0_MP (1ul << 1)
 #define CR4_OSFXSR (1ul << 9)
 #define CR4_OSXMMEXCPT (1ul << 10)
-#define TURN_MS 2u /* about: what the other side samples at lies in a turn nearly always */
+#define TURN_MS 2u /* about; samples nearly always hit a turn */
 #define VISIT_MS 50u
 
 extern u8 _text[], _etext[], boot_pml4[], page_tables_end[];
@@ -41,7 +41,7 @@ demo_function void selfcheck_kernel_turn(struct selfcheck *s)
 	selfcheck_differ(s, SELFCHECK_AT_MSR, (u64)user_box(), rdmsr(MSR_FS_BASE));
 }
 
-/* So many spins that a turn lasts about TURN_MS. */
+/* Computes the number of spins that makes a turn last about TURN_MS. */
 static void find_spins(struct selfcheck *s, u64 cycles)
 {
 	u64 start;
@@ -55,7 +55,7 @@ static void find_spins(struct selfcheck *s, u64 cycles)
 	} while (rdtsc() - start < cycles && s->spins < 1ul << 32);
 }
 
-/* Text and page tables: what nobody changes. */
+/* Sums text and page tables, which nothing changes. */
 static u64 checksum(const u8 *from, const u8 *to, u64 *bytes)
 {
 	u64 sum = 0;
@@ -86,7 +86,7 @@ static void result(const char *ring, const struct selfcheck *s)
 	put_string("\n");
 }
 
-/* As find_spins() in ring 3, where registers count from 0 again. */
+/* Like find_spins(), for ring 3, where registers start from 0 again. */
 static void user_begin(struct selfcheck *u, u64 khz)
 {
 	for (u64 *p = (u64 *)u; p < (u64 *)(u + 1); p++)

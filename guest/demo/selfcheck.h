@@ -1,45 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mode=selfcheck: the guest looks for differences in its own state.
+ * mode=selfcheck: the guest searches for changes of its own state.
  *
- * A turn puts known values into all general registers and flags, spins with them, and
- * compares; ring 3 does so with FPU and SSE registers, MXCSR and the FS base too, ring 0
- * with CR2 and the MSRs of segment bases. Whoever looks at the guest from outside must
- * leave no trace in any of them.
+ * A turn sets all general registers and flags to known values, spins with them, and compares them.
+ * Ring 3 does the same with FPU and SSE registers, MXCSR and the FS base, ring 0 with CR2 and the
+ * MSRs of segment bases. A program that observes the guest from outside must not change any of
+ * them.
  *
- *	selfcheck ring3 turns <n> differences <n>
- *	selfcheck ring0 turns <n> differences <n>
- *	selfcheck memory bytes <n> differences <n>
+ * 	selfcheck ring3 turns <n> differences <n>
+ * 	selfcheck ring0 turns <n> differences <n>
+ * 	selfcheck memory bytes <n> differences <n>
  */
 #ifndef SELFCHECK_H
 #define SELFCHECK_H
 
 #include "demo.h"
 
-/* In the order of the instruction encoding; rcx counts, rsp is what it happens to be. */
+/* In the order of the instruction encoding; rcx is the counter, and rsp has its current value. */
 #define SELFCHECK_GPRS 16u
 #define SELFCHECK_RCX 1u
 #define SELFCHECK_RSP 4u
 /* CF, PF, AF, ZF, SF, DF, OF */
 #define SELFCHECK_FLAGS 0xcd5ul
-/* FXSAVE (SDM vol. 1, 10.5.1): up to the end of XMM15, without the last instruction's and operand's addresses */
+/*
+ * FXSAVE (SDM vol. 1, 10.5.1): up to the end of XMM15, without the addresses of the last
+ * instruction and operand.
+ */
 #define SELFCHECK_FX_LEN 416u
 #define SELFCHECK_FX_MXCSR 24u
 #define SELFCHECK_FX_ST 32u
 #define SELFCHECK_FX_XMM 160u
 
 struct selfcheck {
-	u64 put[SELFCHECK_GPRS], got[SELFCHECK_GPRS]; /* offsets 0 and 128: the code below */
+	u64 put[SELFCHECK_GPRS], got[SELFCHECK_GPRS]; /* at offsets 0 and 128 for the code below */
 	u64 put_flags, got_flags;		      /* 256, 264 */
 	u64 fx_put[64] __attribute__((aligned(64)));
 	u64 fx_got[64] __attribute__((aligned(64)));
-	u64 end;   /* TSC cycles that a visit of ring 3 may take */
-	u64 spins; /* for each turn */
-	u64 spoil; /* not 0: the expectation of one turn is wrong, to see that it is seen */
+	u64 end;   /* TSC cycles that one visit to ring 3 may take */
+	u64 spins; /* number of spins in each turn */
+	u64 spoil; /* nonzero: a turn with a wrong expected value, to test the detection */
 	u64 turns, differences, with_fx;
-	u64 where, put_value, got_value; /* of the first difference; what: SELFCHECK_AT_* */
+	u64 where, put_value, got_value; /* the first difference; where: SELFCHECK_AT_* */
 };
-enum { SELFCHECK_AT_FLAGS = 16, SELFCHECK_AT_FS, SELFCHECK_AT_CR2, SELFCHECK_AT_MSR, SELFCHECK_AT_FX = 32 };
+enum {
+	SELFCHECK_AT_FLAGS = 16,
+	SELFCHECK_AT_FS,
+	SELFCHECK_AT_CR2,
+	SELFCHECK_AT_MSR,
+	SELFCHECK_AT_FX = 32
+};
 
 static inline __attribute__((always_inline)) void selfcheck_differ(struct selfcheck *s, u64 where,
 								   u64 put, u64 got)
@@ -53,38 +62,42 @@ static inline __attribute__((always_inline)) void selfcheck_differ(struct selfch
 	}
 }
 
-/* All registers are taken, so the way back is on the stack. */
+/*
+ * Spins with the values of *s in all registers, and stores the values afterwards. The return state
+ * is on the stack because all registers are used.
+ */
 static inline __attribute__((always_inline)) void selfcheck_spin(struct selfcheck *s)
 {
-	__asm__ volatile("push %%rbp\n\tpush %%rbx\n\tpush %%r12\n\tpush %%r13\n\tpush %%r14\n\t"
-			 "push %%r15\n\tpush %%rdi\n\t"
-			 "movq %%rsp, 32(%%rdi)\n\t"
-			 "pushq 256(%%rdi)\n\t"
-			 "movq 0(%%rdi), %%rax\n\tmovq 8(%%rdi), %%rcx\n\tmovq 16(%%rdi), %%rdx\n\t"
-			 "movq 24(%%rdi), %%rbx\n\tmovq 40(%%rdi), %%rbp\n\tmovq 48(%%rdi), %%rsi\n\t"
-			 "movq 64(%%rdi), %%r8\n\tmovq 72(%%rdi), %%r9\n\tmovq 80(%%rdi), %%r10\n\t"
-			 "movq 88(%%rdi), %%r11\n\tmovq 96(%%rdi), %%r12\n\tmovq 104(%%rdi), %%r13\n\t"
-			 "movq 112(%%rdi), %%r14\n\tmovq 120(%%rdi), %%r15\n\tmovq 56(%%rdi), %%rdi\n\t"
-			 "popfq\n"
-			 /* Nothing here changes flags. */
-			 "1:\tleaq -1(%%rcx), %%rcx\n\tjrcxz 2f\n\tjmp 1b\n"
-			 "2:\tpushfq\n\tpush %%rdi\n\t"
-			 "movq 16(%%rsp), %%rdi\n\t"
-			 "movq %%rax, 128(%%rdi)\n\tmovq %%rcx, 136(%%rdi)\n\tmovq %%rdx, 144(%%rdi)\n\t"
-			 "movq %%rbx, 152(%%rdi)\n\tmovq %%rbp, 168(%%rdi)\n\tmovq %%rsi, 176(%%rdi)\n\t"
-			 "movq %%r8, 192(%%rdi)\n\tmovq %%r9, 200(%%rdi)\n\tmovq %%r10, 208(%%rdi)\n\t"
-			 "movq %%r11, 216(%%rdi)\n\tmovq %%r12, 224(%%rdi)\n\tmovq %%r13, 232(%%rdi)\n\t"
-			 "movq %%r14, 240(%%rdi)\n\tmovq %%r15, 248(%%rdi)\n\t"
-			 "popq 184(%%rdi)\n\tpopq 264(%%rdi)\n\tmovq %%rsp, 160(%%rdi)\n\t"
-			 "cld\n\t"
-			 "pop %%rdi\n\tpop %%r15\n\tpop %%r14\n\tpop %%r13\n\tpop %%r12\n\tpop %%rbx\n\t"
-			 "pop %%rbp"
-			 : "+D"(s)
-			 :
-			 : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
+	__asm__ volatile(
+		"push %%rbp\n\tpush %%rbx\n\tpush %%r12\n\tpush %%r13\n\tpush %%r14\n\t"
+		"push %%r15\n\tpush %%rdi\n\t"
+		"movq %%rsp, 32(%%rdi)\n\t"
+		"pushq 256(%%rdi)\n\t"
+		"movq 0(%%rdi), %%rax\n\tmovq 8(%%rdi), %%rcx\n\tmovq 16(%%rdi), %%rdx\n\t"
+		"movq 24(%%rdi), %%rbx\n\tmovq 40(%%rdi), %%rbp\n\tmovq 48(%%rdi), %%rsi\n\t"
+		"movq 64(%%rdi), %%r8\n\tmovq 72(%%rdi), %%r9\n\tmovq 80(%%rdi), %%r10\n\t"
+		"movq 88(%%rdi), %%r11\n\tmovq 96(%%rdi), %%r12\n\tmovq 104(%%rdi), %%r13\n\t"
+		"movq 112(%%rdi), %%r14\n\tmovq 120(%%rdi), %%r15\n\tmovq 56(%%rdi), %%rdi\n\t"
+		"popfq\n"
+		/* Nothing here changes flags. */
+		"1:\tleaq -1(%%rcx), %%rcx\n\tjrcxz 2f\n\tjmp 1b\n"
+		"2:\tpushfq\n\tpush %%rdi\n\t"
+		"movq 16(%%rsp), %%rdi\n\t"
+		"movq %%rax, 128(%%rdi)\n\tmovq %%rcx, 136(%%rdi)\n\tmovq %%rdx, 144(%%rdi)\n\t"
+		"movq %%rbx, 152(%%rdi)\n\tmovq %%rbp, 168(%%rdi)\n\tmovq %%rsi, 176(%%rdi)\n\t"
+		"movq %%r8, 192(%%rdi)\n\tmovq %%r9, 200(%%rdi)\n\tmovq %%r10, 208(%%rdi)\n\t"
+		"movq %%r11, 216(%%rdi)\n\tmovq %%r12, 224(%%rdi)\n\tmovq %%r13, 232(%%rdi)\n\t"
+		"movq %%r14, 240(%%rdi)\n\tmovq %%r15, 248(%%rdi)\n\t"
+		"popq 184(%%rdi)\n\tpopq 264(%%rdi)\n\tmovq %%rsp, 160(%%rdi)\n\t"
+		"cld\n\t"
+		"pop %%rdi\n\tpop %%r15\n\tpop %%r14\n\tpop %%r13\n\tpop %%r12\n\tpop %%rbx\n\t"
+		"pop %%rbp"
+		: "+D"(s)
+		:
+		: "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
 }
 
-/* Other values in each turn; all 64 bits of each register differ from another's. */
+/* Returns a different value in each turn; the values of all registers differ in all 64 bits. */
 static inline __attribute__((always_inline)) u64 selfcheck_pattern(u64 turn, u64 i)
 {
 	return (turn * 0x9e3779b97f4a7c15ul + i + 1) * 0xbf58476d1ce4e5b9ul ^ i << 56;
@@ -96,7 +109,10 @@ static inline __attribute__((always_inline)) void selfcheck_turn(struct selfchec
 		s->put[i] = selfcheck_pattern(s->turns, i);
 	s->put[SELFCHECK_RCX] = s->spins;
 	s->put_flags = s->put[0] & SELFCHECK_FLAGS;
-	/* Bit 1 is always set; interrupts stay on: popf in ring 3 does not change that. */
+	/*
+	 * Bit 1 is always set; interrupts stay enabled, because popf in ring 3 does not change
+	 * that.
+	 */
 	s->put_flags |= 0x202;
 	if (s->with_fx)
 		__asm__ volatile("fxrstor64 %0" : : "m"(s->fx_put));
@@ -113,7 +129,7 @@ static inline __attribute__((always_inline)) void selfcheck_turn(struct selfchec
 	s->turns++;
 }
 
-/* selfcheck_user.c: turns until s->end cycles are over; one is so many cycles as s->spins made it. */
+/* selfcheck_user.c: runs turns until s->end cycles have passed. Returns the number of turns. */
 u64 selfcheck_user(struct selfcheck *s);
 /* selfcheck.c */
 void selfcheck_run(const char *line, u64 khz, u64 seconds);

@@ -6,9 +6,9 @@ static inline __attribute__((always_inline)) void fx_patterns(struct selfcheck *
 {
 	u8 *fx = (u8 *)s->fx_put;
 
-	/* Valid in all else: no pending exceptions, all of them masked. */
+	/* Otherwise valid: no pending exceptions, all of them masked. */
 	__asm__ volatile("fninit\n\tfxsave64 %0" : "=m"(s->fx_put));
-	fx[4] = 0xff; /* all of the FPU's registers hold something */
+	fx[4] = 0xff; /* all FPU registers are in use */
 	*(u32 *)(fx + SELFCHECK_FX_MXCSR) = 0x1fbf;
 	for (u64 i = 0; i < 8; i++) {
 		u8 *st = fx + SELFCHECK_FX_ST + 16 * i;
@@ -28,7 +28,10 @@ demo_function void selfcheck_user_turn(struct selfcheck *s)
 	demo_frame();
 	fx_patterns(s);
 	selfcheck_turn(s);
-	/* Not the addresses of the last instruction and operand, which processors keep as they like. */
+	/*
+	 * Skips the addresses of the last instruction and operand, which processors keep
+	 * differently.
+	 */
 	for (u64 i = 0; i < SELFCHECK_FX_LEN / 8; i++)
 		if (i != 1 && i != 2)
 			selfcheck_differ(s, SELFCHECK_AT_FX + i, s->fx_put[i], s->fx_got[i]);

@@ -29,7 +29,10 @@ demo_function u64 user_leaf_short(u64 budget)
 	return spin(budget);
 }
 
-/* Phase i of each round, up to an absolute time: late or not, the next one begins on time. */
+/*
+ * Spends phase i of each round, up to an absolute time: even after a late phase the next one ends
+ * on time.
+ */
 #define PHASE(i)                                     \
 	demo_function u64 user_phase_##i(u64 until); \
 	demo_function u64 user_phase_##i(u64 until)  \
@@ -94,7 +97,7 @@ demo_function u64 user_phases(void)
 	return now - start;
 }
 
-/* Looks at the clock all the time; when it was not let to for a while, notes how long. */
+/* Reads the clock all the time, and records each gap in which it was not running. */
 demo_function u64 user_gaps(void);
 demo_function u64 user_gaps(void)
 {

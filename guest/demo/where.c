@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mode=where [ports=P halted=H]: for seconds=N spends P percent (30) of the time at a device's port, H
- * percent (20) halted, the rest in ring 3; then says how it really was, in percent of the time between
- * "demo: start" and the first of these lines:
+ * mode=where [ports=P halted=H]: for seconds=N spends P percent (30) of the time at a device's
+ * port, H percent (20) halted, the rest in ring 3; then prints the real shares, in percent of the
+ * time between "demo: start" and the first of these lines:
  *
  *   where ports|halted|user|other|stolen <percent>
  *
- * "other" is ring 0 between two slices. What the host took away while it had something to do is
- * "stolen", and in none of the others: a gap that its own work can't explain. What it waits for a
- * processor when it is woken up is halted, to it. The shares are of what is not stolen.
+ * "other" is ring 0 between two slices. Time that the host took away while the guest had work is
+ * "stolen", and in none of the others: a gap that its own work cannot explain. Waiting for a
+ * processor after a wake-up counts as halted. The shares are of the time that is not stolen.
  */
 #include "demo.h"
 
-/* The scratch register of the first serial line: a device's, that does nothing. */
+/* The scratch register of the first serial line: a device register without effects. */
 #define PORT_SCRATCH 0x3ff
 /* An access takes tens of us where ring 0 is interpreted, a tick's handler as much. */
 #define GAP_US 300u
@@ -89,7 +89,7 @@ void where_run(const char *line, u64 khz, u64 seconds)
 	while (now - start < khz * 1000 * seconds) {
 		u32 next = USER;
 
-		/* Of what is behind its share of what it has. */
+		/* Chooses the slice whose share is behind. */
 		for (u32 i = 0; i < USER; i++)
 			if (spent[i] * 100 < (now - start - stolen) * share[i])
 				next = i;

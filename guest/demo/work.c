@@ -116,7 +116,7 @@ demo_function u64 irqoff_leaf(u64 budget)
 {
 	u64 flags, spent = spin(budget);
 
-	/* Behind the work: an interrupt meanwhile would have come through here. */
+	/* After the work: an interrupt meanwhile would have passed here. */
 	__asm__ volatile("pushfq; popq %0" : "=r"(flags));
 	irqoff_saw_if |= flags & 0x200;
 	return spent;
@@ -132,8 +132,10 @@ demo_function u64 irqoff_outer(u64 budget)
 	return spent;
 }
 
-/* Halts until budget is used up; a halt ends with the next IRQ 0, so this may
- * overrun by one period of it. */
+/*
+ * Halts until the budget is used up. A halt ends with the next IRQ 0, so this may overrun by one of
+ * its periods.
+ */
 demo_function u64 idle_wait(u64 budget)
 {
 	u64 start = rdtsc(), spent;
@@ -180,7 +182,7 @@ demo_function void crash_outer(int divide)
 
 /* -- port writes: as many VM exits on a machine whose VMM has the port's device ---------- */
 
-#define PORT_POST 0x80 /* that of the BIOS's progress codes; nobody minds a write */
+#define PORT_POST 0x80 /* the port of the BIOS's progress codes; writes have no effect */
 
 demo_function void ports_leaf(u64 count);
 demo_function void ports_leaf(u64 count)
@@ -206,7 +208,7 @@ demo_function u64 ports_b(u64 count)
 	return count;
 }
 
-/* A quarter of them by one way, the rest by the other */
+/* Writes a quarter of them on one path, the rest on the other. */
 demo_function void ports_write(u64 count)
 {
 	u64 done = ports_a(count / 4);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * /init that tells which virtio devices its kernel has found and uses each of them.
+ * /init that lists the virtio devices that its kernel has found, and uses each of them.
  *
  * Console lines, which tests wait for:
- *	devices: start
- *	devices: virtio NAME ID TRANSPORT	for each: ID as in the specification
- *	devices: hwrng N BYTES...		what /dev/hwrng gave, in hex
- *	devices: hvc0 said LINE			a line typed there, with devices.type on the command line
- *	devices: http, serving, served		see net.c
- *	devices: clock CURRENT of AVAILABLE...	sources of the kernel's clock
- *	devices: steal N			ticks of /proc/stat that others had the processor, so far
- *	devices: eth0 received N packets, N bytes	as its driver has counted them, so far
- *	devices: done
+ * 	devices: start
+ * 	devices: virtio NAME ID TRANSPORT	for each: ID as in the specification
+ * 	devices: hwrng N BYTES...		bytes of /dev/hwrng, in hex
+ * 	devices: hvc0 said LINE			a line typed there, with devices.type on the command line
+ * 	devices: http, serving, served		see net.c
+ * 	devices: clock CURRENT of AVAILABLE...	sources of the kernel's clock
+ * 	devices: steal N			stolen ticks of /proc/stat so far
+ * 	devices: eth0 received N packets, N bytes	as counted by its driver so far
+ * 	devices: done
  * and on hvc0: "devices: this is hvc0".
  */
 #include "devices.h"

@@ -5,10 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first line of a file; -1 when it can't be read, and then it is empty. */
+/*
+ * Reads the first line of a file into text. Returns 0, or -1 with an empty text if it cannot be
+ * read.
+ */
 int read_text(const char *path, char *text, size_t size);
 
-/* net.c: eth0 with the address that the kernel or we gave it, and a page over HTTP. */
+/*
+ * net.c: configures eth0 with the address from the kernel or a default, and reads a page over HTTP.
+ */
 void use_net(void);
 void count_packets(void);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The network as a program uses it. On the kernel's command line:
- *	devices.http=A.B.C.D:PORT	get / from there over HTTP, and tell how long it is
- *	devices.serve=PORT		then answer one connection
+ * 	devices.http=A.B.C.D:PORT	get / from there over HTTP, and print its length
+ * 	devices.serve=PORT		then answer one connection
  */
 #include "devices.h"
 
@@ -21,7 +21,7 @@ static const char *word(const char *words, const char *name)
 	return p ? p + strlen(name) : NULL;
 }
 
-/* Sum of bytes is enough to know a page by. */
+/* Reads a page and prints the sum of its bytes, which identifies it. */
 static void get_page(const char *where)
 {
 	static const char request[] = "GET / HTTP/1.0\r\n\r\n";
@@ -53,7 +53,7 @@ static void get_page(const char *where)
 			} else if (strlen(status) < sizeof(status) - 1) {
 				status[strlen(status)] = reply[i];
 			}
-			/* The server of our test sends its head in one piece. */
+			/* The server of our test sends its header in one piece. */
 			if (!body && i >= 3 && !memcmp(reply + i - 3, "\r\n\r\n", 4))
 				body = true;
 		}

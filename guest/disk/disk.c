@@ -209,7 +209,7 @@ static void check(int write)
 	}
 	checked("umount", syscall2(NR_UMOUNT2, "/mnt", 0));
 	if (write) {
-		/* From the disk, not from the page cache, which went with the file system. */
+		/* From the disk: the page cache went with the file system. */
 		mount_at("/dev/vda", "ext4", "/mnt");
 		sum_file("/mnt/out");
 		checked("umount", syscall2(NR_UMOUNT2, "/mnt", 0));

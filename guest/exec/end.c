@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The end: the command's status to kvmprof, by the first way that this kernel has.
+ * Reports the command's status to kvmprof, by the first way that this kernel has, and ends the
+ * machine.
  *
  *   1. the debug-exit port, with ioperm(2)
  *   2. the same through /dev/port
- *   3. a message on the console, which kvmprof takes out of it (profile/record/rootfs/exec_console.h)
+ *   3. a message on the console, which kvmprof removes from it (profile/record/rootfs/exec_console.h)
  *
- * What goes wrong before the command runs is told by the console alone.
+ * A failure before the command runs is reported on the console only.
  */
 #include "exec.h"
 
@@ -23,7 +24,7 @@
 
 static unsigned int last_status;
 
-/* All that was written has left the UART. */
+/* Waits until all output has left the UART. */
 static void drain(void)
 {
 	syscall3(NR_IOCTL, 1, TCSBRK, 1);
@@ -32,7 +33,7 @@ static void drain(void)
 /* ESC _ ... ESC \ is an application program command (ECMA-48, 8.3.2): a terminal shows none. */
 static void __attribute__((noreturn)) end_by_console(struct line *l)
 {
-	/* No line of the kernel within it. */
+	/* Keeps lines of the kernel out of the message. */
 	syscall3(NR_SYSLOG, SYSLOG_CONSOLE_OFF, 0, 0);
 	line_add(l, "\033\\");
 	line_write(l);
@@ -61,7 +62,7 @@ static void __attribute__((noreturn)) end_without_ioperm(void)
 	end_by_console(&l);
 }
 
-/* Where ports are not given to us although ioperm() said so. Never returns to the fault. */
+/* Handles a fault of a port access that ioperm() had allowed. Never returns to the fault. */
 static void faulted(int signal)
 {
 	(void)signal;
@@ -103,7 +104,7 @@ void end_failed(const char *what, const char *where, long error)
 	line_add(&l, ";");
 	line_add(&l, what);
 	line_add(&l, where);
-	/* The rest of a long name is not worth the end of the message. */
+	/* A long name is cut, so that the end of the message fits. */
 	if (l.n > sizeof(l.text) - 2)
 		l.n = sizeof(l.text) - 2;
 	end_by_console(&l);

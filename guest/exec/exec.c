@@ -2,8 +2,8 @@
 /*
  * /.kvmprof-init: runs one command, and ends the machine with its status.
  *
- * As process 1 it also reaps what the command leaves behind. See profile/record/rootfs/exec_files.h for
- * what it is told, end.c for how the status gets out.
+ * As process 1 it also reaps orphaned processes of the command. profile/record/rootfs/exec_files.h
+ * describes its input, end.c how it reports the status.
  */
 #include "exec.h"
 
@@ -53,7 +53,7 @@ static void read_plan(void)
 		if (*s == 'i')
 			plan.interactive = 1;
 	}
-	/* The command is not to know what a message of ours looks like. */
+	/* Hides the format of our messages from the command. */
 	syscall1(NR_UNLINK, PLAN);
 	syscall1(NR_UNLINK, SELF);
 	if (!plan.nonce)
@@ -68,7 +68,7 @@ static const char *find(char kind)
 	return NULL;
 }
 
-/* Words of a kind into list, NULL-terminated. */
+/* Collects the strings of one kind in `list`, NULL-terminated. Returns their number. */
 static unsigned int collect(char kind, const char **list, unsigned int n)
 {
 	for (const char *s = plan_next(NULL); s && n < WORDS_MAX; s = plan_next(s))
@@ -78,7 +78,7 @@ static unsigned int collect(char kind, const char **list, unsigned int n)
 	return n;
 }
 
-/* A status as shells have it, and why. */
+/* Ends with a status as shells have it, and the reason. */
 static void __attribute__((noreturn)) cannot_run(const char *name, long error)
 {
 	struct line l = { .n = 0 };
@@ -152,7 +152,7 @@ static void __attribute__((noreturn)) run_command(void)
 		if (r)
 			cannot_run(dir, r);
 	}
-	/* The text for a shell, where there is one; else the words that it was split into. */
+	/* Uses a shell for the text, if there is one; else the words into which it was split. */
 	if (command && syscall2(NR_ACCESS, "/bin/sh", 1) == 0) {
 		argv[0] = "/bin/sh";
 		argv[1] = "-c";

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The init that `kvmprof run --exec` boots: what its files share. No libc.
- */
+/* The init that `kvmprof run --exec` boots: declarations shared by its files. It has no libc. */
 #ifndef GUEST_EXEC_H
 #define GUEST_EXEC_H
 
@@ -10,28 +8,28 @@
 #define NULL ((void *)0)
 
 /*
- * What kvmprof has put beside us: strings, each ended by a NUL, whose first byte says
- * what they are (profile/record/rootfs/exec_files.h). Terminated by an empty one.
+ * The files that kvmprof has stored for this init: NUL-terminated strings whose first byte states
+ * their meaning (profile/record/rootfs/exec_files.h), ended by an empty one.
  */
 struct plan {
 	char text[65536 + 2];
 	ulong_t len;
-	const char *nonce; /* of the message on the console */
-	int interactive;   /* the command reads the console */
+	const char *nonce; /* nonce of the message on the console */
+	int interactive;   /* the command reads from the console */
 };
 
 extern struct plan plan;
 
-/* The string after s, or NULL; s NULL: the first. */
+/* Returns the string after s, or the first one if s is NULL; NULL at the end. */
 const char *plan_next(const char *s);
 
 /* text.c */
 ulong_t text_length(const char *s);
 int text_same(const char *a, const char *b);
-/* Cut at the first occurrence of c: what is behind it, or NULL. */
+/* Cuts s at the first c. Returns the rest after it, or NULL if there is none. */
 char *text_cut(char *s, char c);
 
-/* A line on the console, in one write: up to four parts. */
+/* One line for the console, written with one write. */
 struct line {
 	char text[512];
 	ulong_t n;
@@ -40,9 +38,9 @@ void line_add(struct line *l, const char *s);
 void line_number(struct line *l, ulong_t v);
 void line_write(struct line *l);
 
-/* end.c: tell kvmprof, and end the machine. */
+/* end.c: reports to kvmprof and ends the machine. */
 void end_with_status(unsigned int status) __attribute__((noreturn));
-/* What we could not do, where, and the error (negative errno, 0: none); no command ran. */
+/* Reports what failed, where, and the error (negative errno, 0: none); no command has run. */
 void end_failed(const char *what, const char *where, long error) __attribute__((noreturn));
 
 /* mount.c */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a program expects to find: file systems, the console, modules, the loopback device. */
+/* Sets up what programs expect: file systems, the console, modules, the loopback device. */
 #include "exec.h"
 
 #define MS_NOSUID 2
@@ -44,7 +44,7 @@ void mount_basics(void)
 	mount_at("devpts", "/dev/pts", MS_NOSUID, NULL);
 	mount_at("tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
 	mount_at("tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755");
-	/* What the root file system has in /tmp is not hidden. */
+	/* Does not hide files that the root file system has in /tmp. */
 	if (syscall1(NR_RMDIR, "/tmp") == 0 || syscall2(NR_ACCESS, "/tmp", 0) == -ENOENT) {
 		syscall2(NR_MKDIR, "/tmp", 01777);
 		if (do_mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777"))
@@ -70,7 +70,7 @@ void open_console(void)
 		if (fd > 2)
 			syscall1(NR_CLOSE, fd);
 	}
-	/* Bytes leave as the command writes them, unless somebody sits at a terminal. */
+	/* Bytes are passed on unchanged, unless a user sits at a terminal. */
 	if (!plan.interactive && syscall3(NR_IOCTL, 1, TCGETS, &t) == 0) {
 		t.oflag &= ~OPOST;
 		t.lflag &= ~(ISIG | ICANON | ECHO);
@@ -78,7 +78,7 @@ void open_console(void)
 	}
 }
 
-/* finit_module() is of Linux 3.8. */
+/* Loads a module; finit_module() exists since Linux 3.8. */
 void load_module(const char *path)
 {
 	long fd = syscall3(NR_OPEN, path, O_RDONLY | O_CLOEXEC, 0), r;
@@ -88,8 +88,8 @@ void load_module(const char *path)
 	r = syscall3(NR_FINIT_MODULE, fd, "", 0);
 	syscall1(NR_CLOSE, fd);
 	if (r < 0 && r != -EEXIST)
-		end_failed(r == -ENOSYS ? "this kernel loads no modules: " :
-					  "the kernel refuses module ",
+		end_failed(r == -ENOSYS ? "this kernel loads no modules: "
+					: "the kernel refuses module ",
 			   path, r);
 }
 
@@ -101,7 +101,7 @@ void switch_root(const char *device, const char *type)
 	} pause = { 0, 10000000 };
 
 	syscall2(NR_MKDIR, "/.kvmprof-root", 0755);
-	/* Its driver may still be looking. */
+	/* Its driver may still be probing. */
 	for (int i = 0; i < 500 && r == -ENOENT; i++) {
 		r = do_mount(device, "/.kvmprof-root", type, 0, NULL);
 		if (r == -ENOENT)

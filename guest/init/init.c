@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * /init: sets up what is there to set up, runs the phases, ends the machine.
+ * /init: sets the system up, runs the phases, ends the machine.
  *
  * Console lines, which tests wait for:
  *   kvmprof-init: start
@@ -8,9 +8,8 @@
  *   kvmprof-init: failures: N           after it, if operations failed
  *   kvmprof-init: done
  *
- * work=N (an argument, or in the environment, which is where the kernel puts
- * unknown parameters) or kvmprof.work=N on the kernel command line multiplies
- * the amounts.
+ * work=N (an argument, or in the environment, where the kernel puts unknown parameters) or
+ * kvmprof.work=N on the kernel command line multiplies the amounts.
  */
 #include "init.h"
 
@@ -37,7 +36,7 @@ static void say(const char *a, const char *b)
 	char line[160];
 	ulong_t n = 0;
 
-	/* One write per line: lines of the kernel do not get in between. */
+	/* One write per line keeps lines of the kernel out of it. */
 	for (; *a && n < sizeof(line) - 1; a++)
 		line[n++] = *a;
 	for (; *b && n < sizeof(line) - 1; b++)
@@ -58,7 +57,7 @@ static const char *decimal(ulong_t value)
 	return p;
 }
 
-/* If text starts with name, its number goes to *value. */
+/* Stores the number in *value if text starts with name. */
 static void parse_number(const char *text, const char *name, ulong_t *value)
 {
 	ulong_t n = 0;
@@ -109,7 +108,7 @@ static void open_console(void)
 	long fd = syscall3(NR_OPEN, "/dev/console", O_RDWR, 0);
 
 	if (fd < 0)
-		return; /* what the kernel has opened for us must do */
+		return; /* the descriptors that the kernel has opened have to do */
 	for (long i = 0; i < 3; i++) {
 		if (fd != i)
 			syscall2(NR_DUP2, fd, i);

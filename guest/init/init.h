@@ -17,8 +17,10 @@
 #define GUEST_NOIPA
 #endif
 
-/* Each phase does work times its basic amount and returns how many
- * operations failed. */
+/*
+ * A phase of work. run() does `work` times its basic amount and returns the number of failed
+ * operations.
+ */
 struct phase {
 	const char *name;
 	ulong_t (*run)(ulong_t work);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The work that /init does, one function per kind, so that a profile of the
- * guest shows which kernel path belongs to which.
+ * The work of /init, one function per kind, so that a profile of the guest shows which kernel path
+ * belongs to which.
  *
- * The amounts come from the slowest host known: where KVM interprets the
- * guest's kernel a system call takes 0.25 ms, a page fault 1.5 ms and a fork
- * 56 ms. There all phases together stay below 3 s; elsewhere they are short.
+ * The amounts suit the slowest known host: where KVM interprets the guest's kernel, a system call
+ * takes 0.25 ms, a page fault 1.5 ms and a fork 56 ms. There all phases together take less than 3
+ * s; elsewhere they are short.
  */
 #include "init.h"
 
@@ -23,11 +23,13 @@
 #define PROT_READ_WRITE 3
 #define MAP_PRIVATE_ANONYMOUS 0x22
 
-/* Under its own name in each profile: not inlined, and no ".constprop.0". */
+/* Appears under its own name in each profile: not inlined, and no ".constprop.0". */
 #define phase_function __attribute__((noinline)) GUEST_NOIPA
 
-/* gcc leaves the frame out of leaf functions in spite of
- * -fno-omit-frame-pointer, and with it the caller out of the stack. */
+/*
+ * gcc omits the frame of leaf functions despite -fno-omit-frame-pointer, and then the caller is
+ * missing in the stack.
+ */
 #define keep_frame() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
 phase_function ulong_t cpu_mix(ulong_t rounds);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * /init that has its kernel make code while it runs, and runs that code: a BPF program at each
- * system call, functions that the two function tracers trace, probes of a function and its return.
+ * /init whose kernel generates code at run time, and which runs that code: a BPF program at each
+ * system call, functions traced by the two function tracers, probes of a function and its return.
  *
- * Each part goes by the name of the task: m-plain, m-bpf, m-graph, m-function, m-kprobe, m-kretprobe. It reads
- * /dev/zero for made.seconds=N of the command line (2). The functions to trace are
- * made.traced=N,N.. by their numbers in available_filter_functions, the one to probe is
- * made.probe=0xADDRESS: names would take the kernel minutes to look up where it is interpreted.
+ * Each part is named by its task: m-plain, m-bpf, m-graph, m-function, m-kprobe, m-kretprobe. It
+ * reads /dev/zero for made.seconds=N of the command line (2). The functions to trace are
+ * made.traced=N,N.., by their numbers in available_filter_functions; the one to probe is
+ * made.probe=0xADDRESS: the kernel would need minutes to look up names where it is interpreted.
  *
  * Console lines, which tests wait for:
- *	made: start
- *	made: PART ready, made: PART failed: WHY
- *	made: program ADDRESS LENGTH bpf_prog_TAG_NAME	as /proc/kallsyms, which takes minutes to
- *							read where the kernel is interpreted
- *	made: done
+ * 	made: start
+ * 	made: PART ready, made: PART failed: WHY
+ * 	made: program ADDRESS LENGTH bpf_prog_TAG_NAME	as /proc/kallsyms, which takes minutes to
+ * 							read where the kernel is interpreted
+ * 	made: done
  */
 #include "../linux_init.h"
 
@@ -68,7 +68,7 @@ static int append_text(const char *path, const char *text)
 	return put_text(path, text, O_APPEND);
 }
 
-/* -- what is made ---------------------------------------------------------------------- */
+/* -- generated code --------------------------------------------------------------------------- */
 
 static struct bpf_insn insn(unsigned int code, int dst, int src, int off, int imm)
 {
@@ -99,7 +99,10 @@ static void tell_program(int fd)
 	printf("_%s\n", info.name);
 }
 
-/* Counts up to ROUNDS, and calls the kernel each time. Returns what keeps it attached. */
+/*
+ * Attaches a program that counts up to ROUNDS and calls the kernel each time. Returns the
+ * descriptor that keeps it attached.
+ */
 static int attach_bpf(void)
 {
 	const struct bpf_insn code[] = {
@@ -149,13 +152,13 @@ static int start_tracer(const char *name)
 	return write_text(TRACING "current_tracer", name);
 }
 
-/* kind: "p" of a function's start, "r" of its return */
+/* Starts a probe; kind: "p" at a function's start, "r" at its return. */
 static int start_probe(const char *kind)
 {
 	char at[64], text[96];
 
 	get_word("made.probe=", at, sizeof(at));
-	/* Probes that are on cannot be taken away. */
+	/* Active probes cannot be removed. */
 	(void)write_text(TRACING "events/kprobes/enable", "0");
 	snprintf(text, sizeof(text), "%s:made %s\n", kind, at);
 	if (write_text(TRACING "kprobe_events", text))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A kernel in 32-bit C: says what its loader told it, spends known shares of its time
- * in known call stacks, then prints what they really were, measured with the TSC inside
- * the leaves, and powers off:
+ * A kernel in 32-bit C: prints its loader's information, spends known shares of its time in known
+ * call stacks, then prints the real shares, measured with the TSC inside the leaves, and powers
+ * off:
  *
  *   mb: loader NAME            multiboot | multiboot2 | pvh
  *   mb: command line TEXT
@@ -228,7 +228,7 @@ static const char *tell_pvh(const struct pvh_info *p)
 	return cmdline;
 }
 
-/* Where time passes: the loop is in the leaf itself. */
+/* Spends the time; the loop is in the leaf itself. */
 static inline __attribute__((always_inline)) u64 spin(u64 budget)
 {
 	u64 start = rdtsc(), spent;
@@ -258,7 +258,7 @@ FUNCTION u64 leaf_c(u64 budget)
 	return spin(budget);
 }
 
-/* The caller's frame stays: something is left to be done after the call. */
+/* Keeps the caller's frame, because work is left after the call. */
 #define CALLS(name, callee)                         \
 	FUNCTION u64 name(u64 budget)               \
 	{                                           \
@@ -285,7 +285,7 @@ static struct job {
 
 #define NR_JOBS (sizeof(jobs) / sizeof(jobs[0]))
 
-/* NAME=N among the words of the command line. */
+/* Returns N of NAME=N among the words of the command line. */
 static u32 option(const char *s, const char *name, u32 otherwise)
 {
 	for (; *s; s++) {
@@ -305,7 +305,7 @@ static u32 option(const char *s, const char *name, u32 otherwise)
 	return otherwise;
 }
 
-/* v / by without the compiler's library; the quotient fits 32 bits. */
+/* Divides without the compiler's library; the quotient fits in 32 bits. */
 static u32 divide(u64 v, u32 by)
 {
 	u32 q, r;
@@ -314,7 +314,7 @@ static u32 divide(u64 v, u32 by)
 	return q;
 }
 
-/* In slices of random lengths: nothing periodic that a sampler could fall into step with. */
+/* Works in slices of random lengths, so that no sampler can run in step with them. */
 FUNCTION void work(u32 seconds, u32 khz)
 {
 	u32 random = 12345;

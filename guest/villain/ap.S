@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The second vCPU's way from its start-up interrupt to ap_main(): from real mode to long mode
- * at once (SDM vol. 3, 10.8.5, without the stay in between), with the tables of the first one.
- * What is between ap_trampoline and its end is copied to AP_PAGE, which is mapped to itself meanwhile.
+ * The way of the second vCPU from its start-up interrupt to ap_main(): directly from real mode to
+ * long mode (SDM vol. 3, 10.8.5, without the intermediate steps), with the tables of the first one.
+ * The code between ap_trampoline and its end is copied to AP_PAGE, which is mapped one to one
+ * meanwhile.
  */
 
 #define KERNEL_MAP	0xffffffff80000000

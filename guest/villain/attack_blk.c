@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests to a disk that are none (5.2.6). */
+/* Invalid requests to a disk (5.2.6). */
 #include "villain.h"
 
 enum { T_IN = 0, T_OUT = 1, T_FLUSH = 4, T_GET_ID = 8, T_DISCARD = 11, T_WRITE_ZEROES = 13 };
@@ -16,7 +16,7 @@ static void put_header(u32 type, u64 sector)
 	*(u8 *)at(STATUS) = S_NONE;
 }
 
-/* Header, one buffer unless it has no length, status; what the status became. */
+/* Sends a header, one buffer unless its length is 0, and a status. Returns the resulting status. */
 static u8 request(struct vdev *d, u32 type, u64 sector, u32 len, u16 data_flags)
 {
 	struct vq *q = &d->q[0];
@@ -170,7 +170,7 @@ static int discard_sectors(struct vdev *d)
 	return wrong;
 }
 
-/* The first segment is good, the second is not: neither is carried out. */
+/* The first segment is valid, the second is not: neither is executed. */
 static int discard_second_bad(struct vdev *d)
 {
 	put_segment(0, 1, 1, 0);
@@ -215,7 +215,7 @@ static int status_in_queue(struct vdev *d)
 	return 0;
 }
 
-/* The disk's data become the queue's descriptors. */
+/* The disk's data overwrite the queue's descriptors. */
 static int reads_into_queue(struct vdev *d)
 {
 	struct vq *q = &d->q[0];
@@ -229,7 +229,7 @@ static int reads_into_queue(struct vdev *d)
 	return 0;
 }
 
-/* 254 buffers of 4 MiB in one place: a GiB, in a request to a disk of 4 MiB. */
+/* 254 buffers of 4 MiB at one place: 1 GiB, in a request to a disk of 4 MiB. */
 static int request_of_1_gib(struct vdev *d)
 {
 	struct vq *q = &d->q[0];
@@ -244,7 +244,7 @@ static int request_of_1_gib(struct vdev *d)
 	return vq_wait(d, 0, used) && *(volatile u8 *)at(STATUS) != S_IOERR;
 }
 
-/* All descriptors at once, each request of three; writes go to the overlay. */
+/* All descriptors at once, three in each request; writes go to the overlay. */
 static int flood(struct vdev *d)
 {
 	struct vq *q = &d->q[0];
@@ -262,7 +262,7 @@ static int flood(struct vdev *d)
 	return vq_used(q) != d->q[0].next_avail;
 }
 
-/* The same request offered over and over while the first may be in flight. */
+/* The same request is offered repeatedly while the first one may be in flight. */
 static int one_head_flood(struct vdev *d)
 {
 	struct vq *q = &d->q[0];
@@ -278,7 +278,7 @@ static int one_head_flood(struct vdev *d)
 	return 0;
 }
 
-/* 5.2.5.2: the cache's mode changes meanwhile. */
+/* 5.2.5.2: the cache mode changes meanwhile. */
 static int writeback_flips(struct vdev *d)
 {
 	int wrong = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* MSRs and interrupt controllers, for whose sake some exits go to the VMM. */
+/* MSRs and interrupt controllers, some of which cause exits to the VMM. */
 #include "villain.h"
 
 #define MSR_APIC_BASE 0x1bu
@@ -54,7 +54,7 @@ static int msrs_read(struct vdev *d)
 	return 0;
 }
 
-/* MSRs that no processor has: an exit to the VMM where it asked for these. */
+/* MSRs that no processor has: an exit to the VMM if it requested these. */
 static int msrs_unknown(struct vdev *d)
 {
 	u64 v;
@@ -90,7 +90,7 @@ static int msr_entry_points(struct vdev *d)
 	return 0;
 }
 
-/* Whether they are refused is KVM's affair. */
+/* KVM decides whether they are refused. */
 static int msr_reserved_bits(struct vdev *d)
 {
 	u64 efer = rdmsr(MSR_EFER), pat = 0, v;
@@ -116,7 +116,7 @@ static int msr_apic_base(struct vdev *d)
 	return !try_rdmsr(MSR_APIC_BASE, &v) || v != base;
 }
 
-/* Without x2APIC mode these are not there. */
+/* These do not exist without x2APIC mode. */
 static int msr_x2apic(struct vdev *d)
 {
 	u64 v;
@@ -125,14 +125,17 @@ static int msr_x2apic(struct vdev *d)
 	(void)d;
 	for (u32 i = 0; i < 0x40; i++) {
 		wrong |= try_rdmsr(MSR_X2APIC + i, &v);
-		/* Not the one that sends interrupts, in case it is. */
+		/* Skips the register that sends interrupts, in case it exists. */
 		if (i != 0x30)
 			wrong |= try_wrmsr(MSR_X2APIC + i, 0);
 	}
 	return wrong;
 }
 
-/* Structures that KVM writes, outside of memory: clocks, stolen time, page faults, ends of interrupts. */
+/*
+ * Structures that KVM writes, placed outside of memory: clocks, stolen time, page faults, ends of
+ * interrupts.
+ */
 static int msr_kvm_addresses(struct vdev *d)
 {
 	static const u32 msrs[] = { 0x11, 0x12, MSR_KVM, MSR_KVM + 1, MSR_KVM + 3, MSR_KVM + 4 };
@@ -184,7 +187,7 @@ static int apic_timer_fastest(struct vdev *d)
 	return 0;
 }
 
-/* To a processor that is not there, by vectors that are none. */
+/* Sends invalid vectors to a processor that does not exist. */
 static int apic_interrupts_sent(struct vdev *d)
 {
 	(void)d;
@@ -214,7 +217,7 @@ static int ioapic_registers(struct vdev *d)
 	return 0;
 }
 
-/* Nothing answers here, and each width reads as all ones. */
+/* No device answers here, and each width reads as all ones. */
 static int holes(struct vdev *d)
 {
 	static const u64 places[] = { 0xd0000000, 0xe0100000, 0xfeaff000, 0xfed00000, 0xfeffff00 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Frames that are none, in buffers that are none (5.1.6), to a card whose other end is in our VMM. */
+/* Invalid frames in invalid buffers (5.1.6), to a card whose other end is in our VMM. */
 #include "villain.h"
 
 #define HEADER 12u
@@ -92,7 +92,7 @@ static int receive_tiny(struct vdev *d)
 	return 0;
 }
 
-/* The answer is written over the ring that it is announced in. */
+/* The answer overwrites the ring in which it is announced. */
 static int receive_into_rings(struct vdev *d)
 {
 	struct vq *q = &d->q[RECEIVE];
@@ -193,7 +193,10 @@ static u32 sum16(const u8 *p, u32 len)
 	return ~sum & 0xffff;
 }
 
-/* An IPv4 header of so many words, with a sum that is right: what is behind it gets looked at. */
+/*
+ * Writes an IPv4 header of this many words with a valid checksum, so that its contents are
+ * processed.
+ */
 static void ipv4(u8 *f, u32 words, u32 total, u32 fragment, u8 protocol)
 {
 	u8 *p = f + ETHERNET;
@@ -261,7 +264,7 @@ static int frames_ipv4_fragments(struct vdev *d)
 
 static int frames_udp(struct vdev *d)
 {
-	/* Domain names, BOOTP, TFTP, and one that nobody listens on. */
+	/* Domain names, BOOTP, TFTP, and a port without a service. */
 	static const u16 ports[] = { 53, 67, 69, 9 };
 	static const u16 lengths[] = { 0, 7, 8, 9, 40, 0xffff };
 	u8 frame[512];
@@ -291,7 +294,7 @@ static int frames_tcp(struct vdev *d)
 			frame[k] = (u8)random64();
 		ipv4(frame, 5, 60, 0, 6);
 		put16(frame + ETHERNET + 22, 9);     /* discard */
-		frame[ETHERNET + 32] = (u8)(i << 4); /* where data begin */
+		frame[ETHERNET + 32] = (u8)(i << 4); /* data offset */
 		wrong |= !net_send(d, frame, ETHERNET + 60);
 	}
 	return wrong;

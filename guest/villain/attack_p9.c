@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Messages of 9P2000.L that are none. The share is expected to have a file "file", a
- * directory "dir" and a link "link" to /etc; beside it lies a directory "outside", which it must not reach.
+ * Invalid messages of 9P2000.L. The share must have a file "file", a directory "dir" and a link
+ * "link" to /etc; beside it there is a directory "outside", which it must not reach.
  */
 #include "../p9_messages.h"
 #include "villain.h"
@@ -33,7 +33,7 @@ static int begin(struct vdev *d)
 	return version(d, 8192, "9P2000.L") == TVERSION + 1 && attach(d, ROOT) == TATTACH + 1;
 }
 
-/* From one fid to another by up to two names. */
+/* Walks from one fid to another by up to two names. */
 static u32 walk(struct vdev *d, u32 from, u32 to, const char *first, const char *second)
 {
 	p9_begin(TWALK, 1);
@@ -47,7 +47,7 @@ static u32 walk(struct vdev *d, u32 from, u32 to, const char *first, const char 
 	return p9_end(d);
 }
 
-/* How many names the last walk got through. */
+/* Returns the number of names of the last walk that succeeded. */
 static u32 walked(void)
 {
 	return *(volatile u16 *)at(P9_REPLY + 7);
@@ -158,7 +158,7 @@ static int types_empty(struct vdev *d)
 	return wrong;
 }
 
-/* A body of all ones: counts and fids as large as can be. */
+/* A body of all ones: counts and fids of the maximum size. */
 static int types_ones(struct vdev *d)
 {
 	int wrong = !begin(d);
@@ -172,7 +172,7 @@ static int types_ones(struct vdev *d)
 	return wrong;
 }
 
-/* The root's fid, and then anything. */
+/* The root's fid, followed by random bytes. */
 static int types_random(struct vdev *d)
 {
 	int wrong = !begin(d);
@@ -180,7 +180,7 @@ static int types_random(struct vdev *d)
 	for (u32 i = 0; i < 300; i++) {
 		u32 type = 8 + 2 * (u32)(random64() % 58);
 
-		/* What would remove or rename what other attacks need, by chance. */
+		/* These types could by chance remove or rename files that other attacks need. */
 		if (type == TRENAMEAT || type == TUNLINKAT)
 			continue;
 		p9_begin((u8)type, 1);
@@ -192,7 +192,7 @@ static int types_random(struct vdev *d)
 	return wrong;
 }
 
-/* A message that is right, cut at each byte. */
+/* A valid message, cut at each byte. */
 static int walk_cut(struct vdev *d)
 {
 	int wrong = !begin(d);
@@ -258,7 +258,7 @@ static int fids_many(struct vdev *d)
 
 	for (u32 fid = 2; fid < 1500; fid++)
 		got += walk(d, ROOT, fid * 0x10001, "dir", 0) == TWALK + 1;
-	/* However many it allows, it goes on, and gives them back. */
+	/* The limit is reached at some number; the session continues, and frees them. */
 	wrong |= !got || version(d, 8192, "9P2000.L") != TVERSION + 1;
 	return wrong || attach(d, ROOT) != TATTACH + 1 || walk(d, ROOT, 2, "dir", 0) != TWALK + 1;
 }
@@ -267,7 +267,7 @@ static int walk_deep(struct vdev *d)
 {
 	int wrong = !begin(d);
 
-	/* There and back again: each step may keep the one before. */
+	/* To a directory and back: each step may keep the one before. */
 	for (u32 i = 0; i < 500; i++)
 		wrong |= walk(d, ROOT, ROOT, "dir", "..") != TWALK + 1;
 	return wrong;
@@ -365,7 +365,7 @@ static int walk_link(struct vdev *d)
 	return wrong || p9_end(d) != RLERROR;
 }
 
-/* Names of what is to be made or removed. */
+/* Names of entries to create or remove. */
 static int entry_names(struct vdev *d)
 {
 	static const u8 types[] = { TLCREATE, TMKDIR, TSYMLINK, TUNLINKAT };
@@ -403,7 +403,7 @@ static int rename_out(struct vdev *d)
 	return wrong;
 }
 
-/* A link to the outside is made, and then gone through. */
+/* A link to the outside is created and then walked through. */
 static int link_made(struct vdev *d)
 {
 	int wrong = !begin(d);
@@ -413,7 +413,7 @@ static int link_made(struct vdev *d)
 	p9_put_text("way-out");
 	p9_put_text("../outside");
 	p9_put(0, 4);
-	p9_end(d); /* in a storm it is there */
+	p9_end(d); /* in a storm it exists already */
 	wrong |= walk(d, ROOT, 2, "way-out", "secret") == TWALK + 1 && walked() == 2;
 	wrong |= walk(d, ROOT, 3, "way-out", 0) != TWALK + 1;
 	p9_begin(TLCREATE, 1);
@@ -490,7 +490,7 @@ static int open_flags(struct vdev *d)
 {
 	int wrong = !begin(d);
 
-	/* Without those that would empty the file. */
+	/* Skips flags that would empty the file. */
 	for (u32 i = 0; i < 32; i++) {
 		wrong |= walk(d, ROOT, 2, "file", 0) != TWALK + 1;
 		wrong |= !open(d, 2, (1u << i) & ~01000u);
@@ -566,7 +566,7 @@ static int flushes(struct vdev *d)
 	return wrong;
 }
 
-/* Many requests at once, all of them with one reply's memory. */
+/* Many requests at once, all of them with the memory of one reply. */
 static int flood(struct vdev *d)
 {
 	struct vq *q = &d->q[0];

@@ -67,7 +67,7 @@ static int window_bars(struct vdev *d)
 	return !cap;
 }
 
-/* All of the BAR by bytes, but for the registers that set the device up. */
+/* Accesses the whole BAR by bytes, except for the registers that set the device up. */
 static int window_sweep(struct vdev *d)
 {
 	u64 cap = capability(d, CAP_VENDOR, TYPE_WINDOW);
@@ -119,7 +119,9 @@ static int msix_addresses(struct vdev *d)
 
 	use_vectors(d);
 	for (u32 i = 0; works && i < ARRAY_SIZE(addresses); i++) {
-		/* Vectors below 16 are none; delivery modes but "fixed" would reset us. */
+		/*
+		 * Vectors below 16 are invalid; delivery modes other than "fixed" would reset us.
+		 */
 		set_entry(table, addresses[i], i & 7, 0);
 		write16(cap + 2, MSIX_ENABLE);
 		works = dev_works(d);
@@ -147,7 +149,7 @@ static int msix_masks(struct vdev *d)
 	return !works;
 }
 
-/* 4.1.5.1.2.1: a vector that there is not reads back as none. */
+/* 4.1.5.1.2.1: a vector that does not exist reads back as none. */
 static int msix_vectors_beyond(struct vdev *d)
 {
 	static const u32 vectors[] = { 3, 64, 65, 255, 2047, 2048, 0x7fff, 0xfffe };
@@ -200,7 +202,7 @@ static int msix_flips(struct vdev *d)
 
 /* -- the BAR ------------------------------------------------------------------------------------------------ */
 
-/* The BAR is elsewhere for a while, where it is read and written to. */
+/* The BAR is at another address for a while, where it is read and written. */
 static int moved_to(struct vdev *d, u64 place)
 {
 	write32(d->function + PCI_BAR0, (u32)place);
@@ -236,7 +238,7 @@ static int bar_on_ioapic(struct vdev *d)
 static int bar_on_ecam(struct vdev *d)
 {
 	write32(d->function + PCI_BAR0, PCI_ECAM);
-	/* Only the ports are left if it covers that. */
+	/* Only the ports work if it covers that. */
 	out_width(PORT_ADDRESS, 4,
 		  0x80000000u | (u32)((d->function - PCI_ECAM) >> 4 & 0xff00) | PCI_BAR0);
 	out_width(PORT_DATA, 4, (u32)d->bar);
@@ -289,7 +291,7 @@ static int config_space_written(struct vdev *d)
 	u32 id = read32(d->function);
 
 	for (u32 off = 0; off < 0x1000; off += 4) {
-		/* Not the window's data: what it writes to is any register. */
+		/* Skips the window's data, which writes to any register. */
 		if (off == 0x94)
 			continue;
 		write32(d->function + off, (u32)random64());
@@ -321,7 +323,7 @@ static int slots_beyond(struct vdev *d)
 
 	(void)d;
 	for (u64 off = 0; off < 0x100000; off += 0x1000) {
-		/* Functions but the first of a slot are empty. */
+		/* Functions other than the first one of a slot are empty. */
 		if (off >> 12 & 7)
 			wrong |= read32(PCI_ECAM + off) != 0xffffffff;
 		read32(PCI_ECAM + off + 0xffc);
@@ -335,7 +337,7 @@ static int ports_oddly(struct vdev *d)
 	for (u32 i = 0; i < 200; i++) {
 		u32 address = (u32)random64();
 
-		/* Reads only behind an address that may mean something. */
+		/* Reads only after an address that may be valid. */
 		out_width(PORT_ADDRESS, 4, address);
 		in_width((u16)(PORT_DATA + (i & 3)), 1u << i % 3);
 		if (!(address >> 31))

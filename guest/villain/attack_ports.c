@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The small devices of a PC, by their ports: serial, PIT, i8042, CMOS, ACPI, and those that are not there. */
+/* The small devices of a PC, by their ports: serial, PIT, i8042, CMOS, ACPI, and absent ones. */
 #include "villain.h"
 
 #define COM1 0x3f8
@@ -31,7 +31,7 @@ static int ports_work(void)
 
 /* -- serial: PC16550D ---------------------------------------------------------------------------- */
 
-/* In loop mode, so that nothing gets between our lines. */
+/* Uses loop mode, so that nothing gets between our lines. */
 static int serial_registers(struct vdev *d)
 {
 	(void)d;
@@ -164,7 +164,7 @@ static int i8042_commands(struct vdev *d)
 {
 	(void)d;
 	for (u32 c = 0; c < 256; c++) {
-		/* Not those that pulse the reset line. */
+		/* Skips the commands that pulse the reset line. */
 		if (c >= 0xf0)
 			continue;
 		outb(I8042_COMMAND, (u8)c);
@@ -210,14 +210,14 @@ static int acpi_registers(struct vdev *d)
 		u16 port = (u16)(PM1 + i % 8);
 
 		in_width(port, 1u << i % WIDTHS);
-		/* Anything but sleep. */
+		/* Any value except sleep. */
 		out_width(port, 1u << i % WIDTHS,
 			  (u32)random64() & ~(PM1_SLP_EN | PM1_SLP_EN << 16) & ~0x20u);
 	}
 	return 0;
 }
 
-/* Sleep states but "off" (5) are not there. */
+/* Sleep states other than "off" (5) do not exist. */
 static int acpi_sleep(struct vdev *d)
 {
 	(void)d;
@@ -238,7 +238,7 @@ static int in_all(struct vdev *d)
 	in_width(0xffff, 1);
 	in_width(0xfffe, 2);
 	in_width(0xfffc, 4);
-	/* Across the end of the space, and of a device. */
+	/* Across the end of the port space, and of a device. */
 	in_width(0xffff, 4);
 	in_width(COM1 + 7, 4);
 	in_width(DEBUG_EXIT - 1, 4);

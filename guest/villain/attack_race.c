@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory and registers that a second vCPU changes while the device reads them: what was checked is not
- * what is there any more. Only with two vCPUs.
+ * A second vCPU changes memory and registers while the device reads them, so that checked values
+ * may have changed. Only with two vCPUs.
  */
 #include "villain.h"
 
@@ -22,11 +22,11 @@ extern u64 boot_pml4[];
 extern const u8 ap_trampoline[], ap_trampoline_end[];
 void ap_main(void);
 
-/* What the other vCPU does until kind is JOB_NONE again; busy: it does. */
+/* The work of the other vCPU, until kind is JOB_NONE again; busy: it is working. */
 enum { JOB_NONE, JOB_VALUES, JOB_STATUS, JOB_QUEUE };
 static volatile struct {
 	u32 kind, busy;
-	u64 address; /* of memory, or of a register that is mapped to itself */
+	u64 address; /* address of memory, or of a register that is mapped one to one */
 	u32 width, n;
 	u64 values[VALUES];
 	const struct vdev *d;
@@ -60,7 +60,7 @@ static void work_once(u64 turn)
 	}
 }
 
-/* From ap.S. It has no interrupts, and exceptions end the run. */
+/* Runs the second vCPU; called by ap.S. It takes no interrupts, and exceptions end the run. */
 void ap_main(void)
 {
 	ap_up = 1;
@@ -110,7 +110,7 @@ void job_end(void)
 		;
 }
 
-/* These values in turn, in memory. */
+/* Makes the other vCPU write these values to memory in turn. */
 void job_values(u64 address, u32 width, const u64 *values, u32 n)
 {
 	job.address = address;
@@ -121,7 +121,7 @@ void job_values(u64 address, u32 width, const u64 *values, u32 n)
 	job_begin(JOB_VALUES);
 }
 
-/* Requests go on meanwhile, through resets where these are needed. */
+/* Makes requests meanwhile, with resets where they are needed. */
 static int requests(struct vdev *d, void (*prepare)(struct vdev *d))
 {
 	int wrong = 0;
@@ -136,7 +136,7 @@ static int requests(struct vdev *d, void (*prepare)(struct vdev *d))
 	return wrong || !dev_setup(d, 0, STEP_DRIVER_OK);
 }
 
-/* Header, room, status: enough for each kind of device to begin with. */
+/* Makes a chain of header, room and status, which suits each kind of device. */
 static void chain(struct vdev *d)
 {
 	struct vq *q = &d->q[d->attacked];
@@ -233,7 +233,7 @@ static int race_used(struct vdev *d)
 	return requests(d, chain);
 }
 
-/* The first word of what is sent: a request's type, a message's size and type, a header. */
+/* The first word of a request changes: its type, a message's size and type, or a header. */
 static int race_request(struct vdev *d)
 {
 	const u64 values[] = { 0x6400000013, 1, 0x64ffffffff, 0x7400000007, 8, 0x76000000ff };

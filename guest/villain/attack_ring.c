@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Split virtqueues that are none (2.7). Each device's queue of requests is attacked. */
+/* Invalid split virtqueues (2.7). The request queue of each device is attacked. */
 #include "villain.h"
 
 #define LENGTH 64u
@@ -9,7 +9,10 @@ static struct vq *queue_of(struct vdev *d)
 	return &d->q[d->attacked];
 }
 
-/* A chain of one descriptor, and the device is told. Whether it writes: as the device does. */
+/*
+ * Offers a chain of one descriptor and notifies the device. The descriptor is writable if the
+ * device needs that.
+ */
 static int offer_one(struct vdev *d, u64 address, u32 len, u16 flags, u16 next)
 {
 	if (d->id == ID_RNG)
@@ -117,7 +120,7 @@ static int length_max(struct vdev *d)
 	return offer_one(d, buffer(0), 0xffffffff, 0, 0);
 }
 
-/* 2.7.5.2: no chain of more than 2^32 bytes; buffers of the same memory. */
+/* 2.7.5.2: a chain of more than 2^32 bytes is not allowed; the buffers share memory. */
 static int length_sum(struct vdev *d)
 {
 	u16 write = d->id == ID_RNG ? DESC_WRITE : 0;
@@ -159,7 +162,7 @@ static int offer_table(struct vdev *d, u64 address, u32 len, u16 flags)
 	return 0;
 }
 
-/* n entries, one behind the other. */
+/* Fills an indirect table with n linked entries. */
 static u64 fill_table(struct vdev *d, u32 n)
 {
 	struct desc *t = vq_table(queue_of(d));
@@ -266,7 +269,7 @@ static int indirect_full(struct vdev *d)
 	return offer_table(d, fill_table(d, VQ_SIZE), 16 * VQ_SIZE, 0);
 }
 
-/* The table lies in the queue's own descriptors, and in what the device writes to. */
+/* The table overlaps the queue's own descriptors, and memory that the device writes. */
 static int indirect_is_queue(struct vdev *d)
 {
 	return offer_table(d, queue_of(d)->desc, 16 * VQ_SIZE, 0);
@@ -322,7 +325,7 @@ static int avail_entry_changes(struct vdev *d)
 	return 0;
 }
 
-/* 2.7.5: descriptors that change while another thread may look at them. */
+/* 2.7.5: descriptors change while another thread may read them. */
 static int descriptor_changes(struct vdev *d)
 {
 	struct desc *t = vq_desc(queue_of(d), 0);
@@ -338,7 +341,7 @@ static int descriptor_changes(struct vdev *d)
 	return 0;
 }
 
-/* 2.7.8: the used ring is the device's. */
+/* 2.7.8: the used ring belongs to the device. */
 static int used_written(struct vdev *d)
 {
 	volatile u16 *used = at(queue_of(d)->used);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* SIMD instructions in ring 0, which a host that interprets ring 0 finishes in its VMM. */
+/* SIMD instructions in ring 0, which the VMM completes on a host that interprets ring 0. */
 #include "villain.h"
 
 #define CR4_SSE 0x600ul
@@ -30,7 +30,7 @@ int simd_works(void)
 	return back == v;
 }
 
-/* Number 4 is rsp, or r12 with a bit of REX: the guest's, as a value. */
+/* Register 4 is rsp, or r12 with a REX bit: the guest's value must be used. */
 static int number_four(struct vdev *d)
 {
 	u64 rsp, seen, r12 = 0x7654321, other;
@@ -65,7 +65,7 @@ static int implicit_operands(struct vdev *d)
 	return c != 0 || b != 0x5555;
 }
 
-/* Operands over the end of a page. */
+/* Operands that cross the end of a page. */
 static int over_pages(struct vdev *d)
 {
 	u64 place = (u64)at(BIG_BUFFER + 0x1000 - 8), low = 0x0123456789abcdef, back;

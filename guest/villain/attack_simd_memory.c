@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * SIMD instructions in ring 0 whose memory operand matters: at the end of what is mapped, in memory that is read-only or a
- * device, and in memory that a second vCPU changes meanwhile.
+ * SIMD instructions in ring 0 whose memory operand matters: at the end of mapped memory, in
+ * read-only memory or a device, and in memory that a second vCPU changes meanwhile.
  *
- * The operand lies in two pages of a window that are mapped as an attack needs it.
+ * The operand is in two pages of a window that are mapped as an attack needs it.
  */
 #include "villain.h"
 
@@ -22,7 +22,7 @@
 
 extern u64 boot_pml4[];
 
-/* Where the operand of the functions below lies. */
+/* Address of the operand of the functions below. */
 static u64 operand;
 static u64 seen[2];
 
@@ -95,8 +95,8 @@ static int is_filled(u64 page, u8 byte)
 }
 
 /*
- * Each store raises an exception and changes nothing. KVM's own emulator may have written what lies in the first page by
- * then; movhps is not its.
+ * Each store raises an exception and changes nothing. KVM's own emulator may have written the part
+ * in the first page by then; movhps is not executed by it.
  */
 static int stores_fault(void)
 {
@@ -110,7 +110,7 @@ static int stores_fault(void)
 	return wrong;
 }
 
-/* An access over the end of what is mapped raises an exception and changes nothing. */
+/* An access beyond the end of mapped memory raises an exception and changes nothing. */
 static int past_the_end(struct vdev *d)
 {
 	int wrong = 0;
@@ -144,7 +144,7 @@ static u64 cr0_write_protect(int on)
 	return old;
 }
 
-/* With CR0.WP ring 0 may read a read-only page, and not write it. */
+/* With CR0.WP ring 0 can read a read-only page, but not write it. */
 static int read_only_page(struct vdev *d)
 {
 	u64 cr0 = cr0_write_protect(1);
@@ -162,7 +162,7 @@ static int read_only_page(struct vdev *d)
 	return wrong;
 }
 
-/* movapd takes no such address, wherever it is. */
+/* movapd accepts no such address, wherever it is. */
 static int unaligned(struct vdev *d)
 {
 	int wrong;
@@ -176,7 +176,7 @@ static int unaligned(struct vdev *d)
 	return wrong;
 }
 
-/* -- instructions that no table of vmm/pvm has -------------------------------------------------- */
+/* -- instructions that are in no table of vmm/pvm --------------------------------------------- */
 
 static u64 destination; /* the operand is not in ModRM */
 
@@ -198,7 +198,7 @@ static void do_movdir64b(void)
 			 : "memory");
 }
 
-/* It writes the 8th and the 16th byte, of which the second is behind the end of the page. */
+/* It writes the 8th and the 16th byte, the second of which is beyond the end of the page. */
 static int maskmovdqu(struct vdev *d)
 {
 	int wrong;
@@ -217,7 +217,7 @@ static int maskmovdqu(struct vdev *d)
 	return wrong;
 }
 
-/* 64 bytes at once, to an aligned address; #UD where the processor has it not. */
+/* 64 bytes at once, to an aligned address; #UD if the processor lacks it. */
 static int movdir64b(struct vdev *d)
 {
 	u32 a = 7, b, c = 0, dx;
@@ -237,7 +237,7 @@ static int movdir64b(struct vdev *d)
 	return wrong;
 }
 
-/* The operand is of no memory: it reads as ones. */
+/* The operand is in no memory, and reads as ones. */
 static int device_load(struct vdev *d)
 {
 	(void)d;
@@ -246,7 +246,7 @@ static int device_load(struct vdev *d)
 	return !try_call(load_movhps) || seen[1] != ~0ul;
 }
 
-/* -- a second vCPU changes it ---------------------------------------------------------------------- */
+/* -- a second vCPU changes the operand -------------------------------------------------------- */
 
 static int race_bytes(struct vdev *d)
 {
@@ -270,7 +270,10 @@ static int race_bytes(struct vdev *d)
 	return wrong;
 }
 
-/* The page comes and goes, or may not be written: an exception or none, and nothing beside the operand changes. */
+/*
+ * The page is mapped and unmapped, or read-only: there may be an exception, but nothing beside the
+ * operand changes.
+ */
 static int race_mapping(struct vdev *d)
 {
 	static const u64 values[] = { SECOND | PTE_WRITE, 0, SECOND | PTE_READ, SECOND | PTE_WRITE,
@@ -293,7 +296,7 @@ static int race_mapping(struct vdev *d)
 	return wrong || read8((u64)at(SECOND + 16)) != 0x22;
 }
 
-/* The instruction itself is another one by the time it is carried out: loads and stores of the two halves in turn. */
+/* The instruction changes before it is executed: loads and stores of the two halves in turn. */
 static int race_code(struct vdev *d)
 {
 	static const u64 values[] = { 0x160f, 0x170f, 0x120f, 0x130f };
@@ -323,7 +326,7 @@ static const struct attack attacks[] = {
 const struct attack_class simd_memory_class = { "simd-memory", ATTACKS(attacks), ON_NONE,
 						simd_works };
 
-/* Each may end the run where ring 0 is interpreted: only by name (attack=). */
+/* Each of these may end the run where ring 0 is interpreted: run only by name (attack=). */
 static const struct attack refused[] = {
 	{ "maskmovdqu", PASS, maskmovdqu },
 	{ "movdir64b", PASS, movdir64b },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests to the console (5.3.6) and to the source of random numbers (5.4.6) that are none. */
+/* Invalid requests to the console (5.3.6) and to the entropy device (5.4.6). */
 #include "villain.h"
 
 static int console_send_writable(struct vdev *d)
@@ -15,7 +15,7 @@ static int console_send_too_long(struct vdev *d)
 	return 0;
 }
 
-/* Bytes that mean something to a terminal, without those that would look like our lines. */
+/* Terminal control bytes, without those that would look like our lines. */
 static int console_control_bytes(struct vdev *d)
 {
 	u8 *p = at(BIG_BUFFER);
@@ -34,7 +34,7 @@ static int console_high_bytes(struct vdev *d)
 	return send_one(d, BIG_BUFFER, 4096, 0);
 }
 
-/* Each with all of memory that one chain may have. */
+/* Each request with all memory that one chain may have. */
 static int console_flood(struct vdev *d)
 {
 	struct vq *q = &d->q[SEND];
@@ -80,7 +80,7 @@ static int console_queues_crossed(struct vdev *d)
 
 static int console_control_queues(struct vdev *d)
 {
-	/* 5.3.2: those of MULTIPORT, which is not offered. */
+	/* 5.3.2: queues of MULTIPORT, which is not offered. */
 	for (u32 i = 2; i < 6; i++) {
 		queue_select(d, i);
 		queue_set_places(d, VQ_AREA, VQ_AREA + VQ_AVAIL, VQ_AREA + VQ_USED);
@@ -152,7 +152,7 @@ static int rng_one_byte(struct vdev *d)
 	return rng_one(d, buffer(0), 1, DESC_WRITE) || *(volatile u64 *)at(buffer(0)) >> 8;
 }
 
-/* It may give less than it was asked for, and says how much. */
+/* The device may return less than requested, and reports how much. */
 static int rng_much(struct vdev *d)
 {
 	return rng_one(d, BIG_BUFFER, BIG_BUFFER_SIZE, DESC_WRITE) ||

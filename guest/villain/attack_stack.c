@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stacks and page tables against who samples: stack and frame pointers that lead to registers,
- * out of memory, in circles; tables that change while they are walked; code that changes.
+ * Stacks and page tables that attack the sampler: stack and frame pointers that lead to registers,
+ * out of memory, in circles; tables that change during a walk; code that changes.
  */
 #include "villain.h"
 
@@ -10,7 +10,7 @@
 #define MSR_KERNEL_GS_BASE 0xc0000102u
 #define PT_ALL 0x63ul
 #define PT_LARGE 0xe3ul
-/* Our slot of the top table, and what is mapped there. */
+/* Our slot of the top-level table, and the address range that it maps. */
 #define SLOT 3u
 #define ALIAS ((u64)SLOT << 39)
 #define NOT_CANONICAL 0x8000000000000000ul
@@ -37,7 +37,7 @@ static u64 frames(void)
 	return KERNEL_MAP + BIG_BUFFER;
 }
 
-/* A frame at i of BIG_BUFFER: what is above it, and where it returns to. */
+/* Sets frame i of BIG_BUFFER: the frame above it, and its return address. */
 static void set_frame(u32 i, u64 up, u64 returns)
 {
 	u64 *f = at(BIG_BUFFER + 16ul * i);
@@ -175,7 +175,10 @@ static int stack_in_code(struct vdev *d)
 
 /* -- tables ------------------------------------------------------------------------------------------------ */
 
-/* ALIAS + 0: a page of BIG_BUFFER, through tables of our own; the entry of a level (4 to 1). */
+/*
+ * Maps ALIAS + 0 to a page of BIG_BUFFER through our own tables. Returns the entry of a level (4 to
+ * 1).
+ */
 static u64 *alias_entry(u32 level)
 {
 	u64 *table[3];
@@ -237,7 +240,7 @@ static int flips_level_1(struct vdev *d)
 	return flip(1);
 }
 
-/* The top table is in its own slot: each address there is a table, too. */
+/* The top-level table is in its own slot: each address there is a table, too. */
 static int table_in_itself(struct vdev *d)
 {
 	u64 place = ALIAS | (u64)SLOT << 30 | (u64)SLOT << 21 | (u64)SLOT << 12;
@@ -267,7 +270,7 @@ static int cr3_changes(struct vdev *d)
 	(void)d;
 	__asm__ volatile("movq %%cr3, %0" : "=r"(cr3));
 	memcpy(at(other), boot_pml4, 0x1000);
-	/* The low half is not there, or other memory. */
+	/* The low half is missing, or is other memory. */
 	((u64 *)at(other))[0] = 0;
 	stack_spin_cr3(DEVICES + 64, CYCLES, cr3, other);
 	return 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Initialisation in the wrong order and with wrong values (2.1 to 2.5, 3.1.1), by either transport. */
+/*
+ * Initialisation in the wrong order and with wrong values (2.1 to 2.5, 3.1.1), on both transports.
+ */
 #include "villain.h"
 
 #define ALL_BEGUN (STATUS_BEGUN | STATUS_FEATURES_OK)
@@ -27,7 +29,7 @@ static int driver_ok_without_queues(struct vdev *d)
 	return 0;
 }
 
-/* 6.3: a device may refuse a driver of the old kind, and this one has to. */
+/* 6.3: a device may refuse a legacy driver, and this one must. */
 static int without_version_1(struct vdev *d)
 {
 	dev_setup(d, 0, STEP_BEGUN);
@@ -143,7 +145,7 @@ static int reset_in_flight(struct vdev *d)
 	return 0;
 }
 
-/* Memory of a reset device's queues is not the device's any more. */
+/* Memory of a reset device's queues no longer belongs to the device. */
 static int reset_then_silent(struct vdev *d)
 {
 	struct vq *q = &d->q[d->attacked];
@@ -164,7 +166,7 @@ static int reset_then_silent(struct vdev *d)
 	return !dev_setup(d, 0, STEP_DRIVER_OK);
 }
 
-/* 2.1.1: the driver clears no bits. */
+/* 2.1.1: the driver must not clear bits. */
 static int status_taken_back(struct vdev *d)
 {
 	dev_set_status(d, STATUS_ACKNOWLEDGE);
@@ -178,7 +180,7 @@ static int status_all_bits(struct vdev *d)
 	return 0;
 }
 
-/* 2.1.2: it takes a reset, and until then it does nothing. */
+/* 2.1.2: the device needs a reset, and does nothing before. */
 static int failed_stays_failed(struct vdev *d)
 {
 	struct vq *q = &d->q[d->attacked];
@@ -197,7 +199,7 @@ static int failed_stays_failed(struct vdev *d)
 
 /* -- queues ------------------------------------------------------------------------------------ */
 
-/* Of a size, in places; then the queue is enabled, and used if it is. */
+/* Sets size and addresses of a queue and enables it. If it is enabled, it is used. */
 static int enable_queue(struct vdev *d, u32 size, u64 desc, u64 avail, u64 used)
 {
 	dev_setup(d, 0, STEP_FEATURES_OK);
@@ -302,7 +304,7 @@ static int place_all_the_same(struct vdev *d)
 	return enable_queue(d, 256, VQ_AREA, VQ_AREA, VQ_AREA);
 }
 
-/* 4.1.4.3.2, 4.2.2.2: not after it is enabled. */
+/* 4.1.4.3.2, 4.2.2.2: not allowed after the queue is enabled. */
 static int moved_after_enable(struct vdev *d)
 {
 	queue_select(d, d->attacked);
@@ -350,7 +352,7 @@ static int config_written(struct vdev *d)
 	u64 config = config_address(d);
 
 	for (u32 i = 0; i < 0x100; i += 4) {
-		/* The console's byte of emergency output would end up between our lines. */
+		/* The console's emergency output would get between our lines. */
 		if (d->id == ID_CONSOLE && i == 8)
 			continue;
 		write32(config + i, (u32)random64());
@@ -376,7 +378,7 @@ static int config_read_oddly(struct vdev *d)
 	return 0;
 }
 
-/* Every register, with each width; not the status, and not those that notify. */
+/* Reads all registers with each width, except the status and those that notify. */
 static int registers_read_oddly(struct vdev *d)
 {
 	u64 from = d->pci ? d->common : d->mmio;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory, registers and ports, and what is tried although it may trap. */
+/* Memory, registers and ports, and accesses that may trap. */
 #include "villain.h"
 
 #define PT_TABLE 0x63ul
@@ -10,7 +10,7 @@
 
 extern u64 boot_pml4[];
 extern const u8 trap_stubs[];
-/* trap.S: where to go on after an exception, and with which stack; 0: it was not expected. */
+/* trap.S: where to continue after an exception, and with which stack; 0: none is expected. */
 extern u64 trap_resume, trap_rsp;
 u64 trap_try_rdmsr(u32 msr, u64 *v);
 u64 trap_try_wrmsr(u32 msr, u64 v);
@@ -87,7 +87,7 @@ void *memset(void *to, int byte, u64 len)
 	u64 words = len / 8, rest = len % 8, v = 0x0101010101010101ul * (u8)byte;
 	void *p = to;
 
-	/* By words: hosts that interpret ring 0 do these quickly. */
+	/* In words, which hosts that interpret ring 0 copy quickly. */
 	__asm__ volatile("rep stosq" : "+D"(p), "+c"(words) : "a"(v) : "memory");
 	for (u8 *b = p; rest; rest--)
 		*(volatile u8 *)b++ = (u8)byte;
@@ -106,7 +106,7 @@ void *memcpy(void *to, const void *from, u64 len)
 	return to;
 }
 
-/* splitmix64: the same each time */
+/* splitmix64: the same sequence in each run */
 u64 random64(void)
 {
 	static u64 state;
@@ -139,7 +139,7 @@ int try_call(void (*f)(void))
 
 void traps_init(void)
 {
-	/* Not the NMI, the double fault and the machine check. */
+	/* Except NMI, double fault and machine check. */
 	for (u32 i = 0; i < EXCEPTIONS; i++)
 		if (i != 2 && i != 8 && i != 18)
 			gate_set(i, trap_stubs + 32ul * i, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The villain guest. It finds its virtio devices and attacks them, and the rest of the machine,
- * by classes; after each attack it sees whether the device still does an ordinary request, if
- * need be after a reset.
+ * The villain guest attacks its virtio devices, and the rest of the machine, by classes. After each
+ * attack it checks whether the device still answers an ordinary request, after a reset if
+ * necessary.
  *
  *   villain: found <device> pci|mmio			for each
  *   villain: try <class> <device> <attack>
@@ -10,12 +10,12 @@
  *   ...
  *   villain: done <attacks>
  *
- * PASS: the device went on working. REJECT: it wanted a reset or did not answer, and works after a
- * reset. WEDGED: not even then. WRONG: it did what it must not.
+ * PASS: the device continued to work. REJECT: it needed a reset or did not answer, and works after
+ * a reset. WEDGED: it does not work even after a reset. WRONG: it did what it must not do.
  *
- * Command line: class=NAME for that one alone; device=NAME, attack=NAME likewise; storm=MS: the attacks
- * again and again for so many milliseconds, without the lines "try", and "got" only for what
- * should not be; tsc_khz=N; race=1: also those that need a second vCPU.
+ * Command line: class=NAME, device=NAME and attack=NAME select; storm=MS repeats the attacks for
+ * this many milliseconds, without the lines "try", and with "got" only for unexpected results;
+ * tsc_khz=N; race=1 includes those that need a second vCPU.
  */
 #include "villain.h"
 
@@ -59,7 +59,7 @@ static enum verdict judge_device(struct vdev *d, const struct attack *a)
 	if (!dev_setup(d, 0, STEP_DRIVER_OK))
 		return GOT_WEDGED;
 	wrong = a->f(d);
-	/* Other threads may still be about to see it. */
+	/* Other threads may still be about to detect it. */
 	for (u32 i = 0; a->expect == REJECT && i < 100 && !(dev_status(d) & STATUS_NEEDS_RESET);
 	     i++)
 		wait_shortly();
@@ -70,7 +70,7 @@ static enum verdict judge_device(struct vdev *d, const struct attack *a)
 	if (!wrong && goes_on)
 		return GOT_PASS;
 	if (a->expect == REJECT && !wrong && !(dev_status(d) & STATUS_NEEDS_RESET))
-		wrong = 1; /* should have wanted a reset */
+		wrong = 1; /* a reset should have been needed */
 	if (!dev_setup(d, 0, STEP_DRIVER_OK) || !dev_works(d))
 		return GOT_WEDGED;
 	return wrong ? GOT_WRONG : GOT_REJECT;

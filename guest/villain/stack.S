@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Loops whose stack and frame pointers are anything, while they are sampled. */
+/* Loops with arbitrary stack and frame pointers, to be sampled. */
 
 #include "../function.h"
 
-	/* The time, in %rax. */
+	/* Reads the time to %rax. */
 	.macro now
 	rdtsc
 	shlq	$32, %rdx
@@ -30,8 +30,8 @@ function stack_spin
 endfunction stack_spin
 
 /*
- * void stack_spin_flip(u64 rsp, u64 cycles, u64 *entry, const u64 *values, u64 n): rsp is rbp, too;
- * meanwhile *entry is each of the values in turn.
+ * void stack_spin_flip(u64 rsp, u64 cycles, u64 *entry, const u64 *values, u64 n): rsp is also rbp;
+ * *entry is set to each of the values in turn meanwhile.
  */
 function stack_spin_flip
 	save_registers
@@ -57,7 +57,7 @@ function stack_spin_flip
 	ret
 endfunction stack_spin_flip
 
-/* void stack_spin_cr3(u64 rsp, u64 cycles, u64 a, u64 b): %cr3 is one and the other. */
+/* void stack_spin_cr3(u64 rsp, u64 cycles, u64 a, u64 b): %cr3 alternates between a and b. */
 function stack_spin_cr3
 	save_registers
 	movq	%rdx, %r11

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Virtio devices as functions of PCI bus 0 (4.1) and as pages of registers (4.2), where
- * kvmprof's layout has them, and their initialisation (3.1.1).
+ * Virtio devices as functions of PCI bus 0 (4.1) and as pages of registers (4.2), at the addresses
+ * of kvmprof's layout, and their initialisation (3.1.1).
  */
 #include "villain.h"
 
@@ -44,7 +44,7 @@ static void begin_device(struct vdev *d, u32 id, int pci)
 	d->name = name_of(id);
 	d->pci = pci;
 	d->nqueues = id == ID_NET || id == ID_CONSOLE ? 2 : 1;
-	d->attacked = d->nqueues - 1; /* what is sent */
+	d->attacked = d->nqueues - 1; /* the queue that sends */
 	for (u32 i = 0; i < VQ_MAX; i++) {
 		d->q[i].desc = VQ_AREA + i * VQ_STEP;
 		d->q[i].avail = d->q[i].desc + VQ_AVAIL;
@@ -132,7 +132,7 @@ void dev_set_features(const struct vdev *d, u32 word, u32 bits)
 	write32(d->pci ? d->common + 0x0c : d->mmio + 0x20, bits);
 }
 
-/* A field of 16 bits: its place in PCI's common structure, and that of MMIO, where it has 32. */
+/* Sets a 16-bit field at its offset in PCI's common structure or in MMIO, where it has 32 bits. */
 static void set_field(const struct vdev *d, u32 pci, u32 mmio, u32 v)
 {
 	if (d->pci)

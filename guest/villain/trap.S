@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Instructions that may raise an exception: each function returns 1, or 0 when it did. Others
- * go to exception_stubs of the demo, which name the exception and end the run.
+ * Instructions that may raise an exception: each function returns 1, or 0 if an exception occurred.
+ * Other exceptions go to exception_stubs of the demo, which print the name of the exception and end
+ * the run.
  */
 
 #include "../function.h"
 
 	.text
-	/* Callee-saved registers go on the stack, and its place into trap_rsp. */
+	/* Saves callee-saved registers on the stack, and the stack pointer in trap_rsp. */
 	.macro begin
 	save_registers
 	pushfq
@@ -54,7 +55,7 @@ function trap_try_call
 	end
 endfunction trap_try_call
 
-/* On the stack that the handler went back to. */
+/* Continues here with the stack that the handler restored. */
 function trap_caught
 	xorl	%eax, %eax
 endfunction trap_caught
@@ -83,7 +84,7 @@ function trap_stubs
 	.endr
 endfunction trap_stubs
 
-/* No iretq: the exception was in ring 0, and all its registers are the function's to lose. */
+/* No iretq: the exception was in ring 0, and the function may lose all its registers. */
 function trap_taken
 	cld
 	movq	trap_rsp(%rip), %rsp

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The villain guest: attacks the machine it runs in from inside, one device after the other,
- * and says how each attack ended. See main.c.
+ * The villain guest attacks its machine from inside, one device after the other, and prints the
+ * result of each attack. See main.c.
  *
  * Sections in names of attacks are those of Virtual I/O Device (VIRTIO) 1.3.
  */
@@ -12,7 +12,7 @@
 
 /* Physical addresses. The machine has 64 MiB; the upper half is for queues and buffers. */
 #define RAM_END 0x4000000ul
-#define VQ_AREA 0x2000000ul /* of queue i: 64 KiB each */
+#define VQ_AREA 0x2000000ul /* area of queue i, 64 KiB each */
 #define VQ_STEP 0x10000ul
 #define VQ_AVAIL 0x2000ul
 #define VQ_USED 0x4000ul
@@ -22,13 +22,13 @@
 #define BIG_BUFFER 0x2400000ul
 #define BIG_BUFFER_SIZE 0x400000ul
 #define SCRATCH_TABLES 0x2800000ul /* page tables of attacks */
-#define DEVICES 0xc0000000ul	   /* to 4 GiB: mapped to itself */
+#define DEVICES 0xc0000000ul	   /* up to 4 GiB: mapped one to one */
 #define PCI_ECAM 0xe0000000ul
 #define LAPIC 0xfee00000ul
 #define IOAPIC 0xfec00000ul
 
 #define VQ_SIZE 256u
-#define VQ_MAX 2u /* queues of a device that are set up */
+#define VQ_MAX 2u /* number of queues that are set up on a device */
 
 #define DESC_NEXT 1u
 #define DESC_WRITE 2u
@@ -62,23 +62,26 @@ struct vdev {
 	const char *name;
 	u32 id;
 	int pci;
-	u64 function;			      /* PCI: its configuration space */
+	u64 function;			      /* PCI: address of its configuration space */
 	u64 common, notify, isr, config, bar; /* PCI: structures in its BAR */
 	u32 notify_step;
-	u64 mmio;	       /* MMIO: its registers */
-	u32 nqueues, attacked; /* the queue that attacks are made on */
+	u64 mmio;	       /* MMIO: address of its registers */
+	u32 nqueues, attacked; /* attacked: the queue that is attacked */
 	u64 features;
 	struct vq q[VQ_MAX];
 };
 
-/* What an attack should come to. */
+/* The expected outcome of an attack. */
 enum expect {
-	PASS,	/* the device goes on working without a reset */
-	REJECT, /* it wants a reset, or does not do what it was told, and works after one */
+	PASS,	/* the device continues to work without a reset */
+	REJECT, /* it needs a reset, or refuses, and works after a reset */
 	ANY	/* either */
 };
 
-/* 0, or not when the attack itself saw what must not be. d is NULL for classes without one. */
+/*
+ * An attack. Returns 0, or nonzero if it saw an effect that must not occur. d is NULL for classes
+ * without a device.
+ */
 typedef int attack_fn(struct vdev *d);
 struct attack {
 	const char *name;
@@ -86,20 +89,22 @@ struct attack {
 	attack_fn *f;
 };
 
-/* A table of attacks; on: the virtio device that they are for. */
+/* A table of attacks; `on` is the id of the virtio device that they attack, or one of these. */
 enum { ON_EACH = 0x100, ON_EACH_PCI, ON_NONE };
 struct attack_class {
 	const char *name;
 	const struct attack *attacks;
 	u32 n, on;
-	int (*works)(void); /* of ON_NONE */
+	int (*works)(void); /* for ON_NONE: checks that the machine works */
 };
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define ATTACKS(table) (table), ARRAY_SIZE(table)
 extern const struct attack_class ring_class, transport_class, pci_class, blk_class, net_class,
 	console_class, rng_class, p9_class, ports_class, cpu_class, simd_class, simd_memory_class,
 	refused_class, stack_class, race_class, race_simd_class;
-/* attack_simd.c: turns SSE on; 1 when an instruction does what it should */
+/*
+ * attack_simd.c: simd_on() turns SSE on; simd_works() returns 1 if an instruction works correctly
+ */
 void simd_on(void);
 int simd_works(void);
 
@@ -121,12 +126,12 @@ void out_width(u16 port, u32 width, u32 v);
 void *memset(void *to, int byte, u64 len);
 void *memcpy(void *to, const void *from, u64 len);
 u64 random64(void);
-/* With exceptions caught: 0 where there was one. */
+/* Execute an access with exceptions caught; return 0 if one occurred. */
 int try_rdmsr(u32 msr, u64 *v);
 int try_wrmsr(u32 msr, u64 v);
 int try_read32(u64 address, u32 *v);
 int try_call(void (*f)(void));
-/* Ones that are not caught end the run, by name. */
+/* Installs handlers that end the run and print the name of an uncaught exception. */
 void traps_init(void);
 void devices_map(void);
 
@@ -143,51 +148,60 @@ void queue_set_ready(const struct vdev *d, u32 on);
 u32 queue_ready(const struct vdev *d);
 void dev_notify(const struct vdev *d, u32 q);
 u64 config_address(const struct vdev *d);
-/* Reset, features but those unwanted, queues, DRIVER_OK; each step for who wants but some. */
+/* Sets a device up to last_step: reset, all features except `unwanted`, queues, DRIVER_OK. */
 enum { STEP_RESET, STEP_BEGUN, STEP_FEATURES, STEP_FEATURES_OK, STEP_QUEUES, STEP_DRIVER_OK };
 int dev_setup(struct vdev *d, u64 unwanted, int last_step);
 
-/* attack_race.c: the second vCPU, with race=1 on the command line; 0: there is none */
+/*
+ * attack_race.c: starts the second vCPU, if the command line has race=1. Returns 0 if there is
+ * none.
+ */
 int ap_start(void);
-/* The second vCPU writes these values there in turn, of 2, 4 or 8 bytes, until job_end(). */
+/*
+ * Makes the second vCPU write these values (2, 4 or 8 bytes) to the address in turn, until
+ * job_end().
+ */
 void job_values(u64 address, u32 width, const u64 *values, u32 n);
 void job_end(void);
 
 /* queue.c */
 struct desc *vq_desc(const struct vq *q, u16 i);
 void desc_set(struct desc *d, u64 address, u32 len, u16 flags, u16 next);
-struct desc *vq_table(const struct vq *q); /* an indirect table, empty */
+struct desc *vq_table(const struct vq *q); /* an empty indirect table */
 u64 vq_table_address(const struct vq *q);
 u16 vq_used(const struct vq *q);
-u32 vq_used_len(const struct vq *q); /* of the newest */
-/* The chain is available, and the device is told. */
+u32 vq_used_len(const struct vq *q); /* written length of the newest entry */
+/* Makes the chain available and notifies the device. */
 void vq_offer(struct vdev *d, u32 q, u16 head);
-void vq_publish(struct vdev *d, u32 q, u16 head); /* not told */
-/* Until the used index is another one, or the device has failed, or it takes too long: 1 for the first. */
+void vq_publish(struct vdev *d, u32 q, u16 head); /* without a notification */
+/*
+ * Waits until the used index changes. Returns 1, or 0 if the device has failed or it takes too
+ * long.
+ */
 int vq_wait(const struct vdev *d, u32 q, u16 used);
 /* Queues of the network card and of the console. */
 enum { RECEIVE = 0, SEND = 1 };
-/* One buffer to SEND; 0 when it came back. */
+/* Sends one buffer on SEND. Returns 0 when it was returned. */
 int send_one(struct vdev *d, u64 address, u32 len, u16 flags);
 void wait_shortly(void);
 extern u64 patience; /* TSC cycles */
 #define PATIENCE 20000000000ul
-#define PATIENCE_SHORT 200000000ul /* where no answer is as good as one */
-u64 buffer(u32 n);		   /* of BUFFER_SIZE */
+#define PATIENCE_SHORT 200000000ul /* for attacks that may also get no answer */
+u64 buffer(u32 n);		   /* returns a buffer of BUFFER_SIZE */
 
-/* works.c: an ordinary request to the device; 1 when it is answered as it should be */
+/* works.c: makes an ordinary request to the device. Returns 1 if it is answered correctly. */
 int dev_works(struct vdev *d);
 int net_send(struct vdev *d, const u8 *frame, u32 len);
-/* The frame of an ARP request, 42 bytes. */
+/* Writes the frame of an ARP request and returns its length, 42 bytes. */
 u32 net_arp(u8 *frame);
-/* One 9P message, request and room for the reply; the reply's type, 0: none. */
+/* Sends one 9P message with room for a reply. Returns the reply's type, 0: none. */
 u32 p9_call(struct vdev *d, u32 len, u32 room);
 #define P9_REQUEST buffer(8)
 #define P9_REPLY buffer(10)
 void p9_begin(u8 type, u16 tag);
 void p9_put(u64 v, u32 bytes);
 void p9_put_text(const char *s);
-/* Sends what was put. */
+/* Sends the request and returns as p9_call(). */
 u32 p9_end(struct vdev *d);
 
 #endif

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Ring 3: the same loops, natively where ring 0 is interpreted. At the low end of user_stack: rsp, rbp. */
+/*
+ * Ring 3: the same loops, which run natively where ring 0 is interpreted. rsp and rbp are at the
+ * low end of user_stack.
+ */
 #include "../demo/demo.h"
 
-/* As guest/demo's: start.S goes here, and back by int 0x80. */
+/* As in guest/demo: start.S enters here, and int 0x80 returns. */
 void user_main(u64 which, u64 budget)
 {
 	volatile u64 *box = (volatile u64 *)user_stack;

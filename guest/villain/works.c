@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One ordinary request to each kind of device: how an attack is judged. */
+/* Makes one ordinary request to each kind of device, to judge an attack. */
 #include "villain.h"
 
-/* Descriptors that attacks leave alone. */
+/* Descriptors that attacks do not use. */
 #define OURS 200u
 #define SECTOR 512u
 #define ARP_TRIES 8u
@@ -54,7 +54,7 @@ static int console_works(struct vdev *d)
 
 u32 net_arp(u8 *frame)
 {
-	/* Ethernet to all, and a request of 10.0.2.15 for 10.0.2.2 (RFC 826). */
+	/* Ethernet broadcast, and a request of 10.0.2.15 for 10.0.2.2 (RFC 826). */
 	static const u8 arp[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x52, 0x54, 0, 0,	 0,
 				  1,	8,    6,    0,	  1,	8,    0,    6,	  4, 0,	 1,
 				  0x52, 0x54, 0,    0,	  0,	1,    10,   0,	  2, 15, 0,
@@ -90,7 +90,7 @@ static int net_works(struct vdev *d)
 		vq_offer(d, 0, OURS);
 		if (!net_send(d, frame, len) || !vq_wait(d, 0, used))
 			return 0;
-		/* Others may come before it. */
+		/* Other frames may come first. */
 		if (vq_used_len(q) >= NET_HEADER + len && got[NET_HEADER + 12] == 8 &&
 		    got[NET_HEADER + 13] == 6 && got[NET_HEADER + 21] == 2)
 			return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A library in which the worker's time goes: a chain of three calls, the
- * innermost of them local, so that only .symtab names it.
+ * A library in which the worker spends its time: a chain of three calls, the innermost of which is
+ * local, so that only .symtab names it.
  */
 #include "worker.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One of two libraries that are loaded in turn: the same but for their names, so that
- * both come to lie at the same addresses. TURN: turn_one or turn_two.
+ * One of two libraries that are loaded in turn. They differ only in their names, so that both get
+ * the same addresses. TURN: turn_one or turn_two.
  */
 #include "worker.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the worker's processes do. Each tells first in which stack it will be found.
+ * The roles of the worker's processes. Each one first prints the stack in which it will be found.
  */
 #include "worker.h"
 
@@ -199,10 +199,12 @@ static worker_function void role_short(void)
 }
 
 const struct role roles[] = {
-	{ "w-lib", role_lib, 0 },    { "w-threads", role_threads, 0 }, { "w-vdso", role_vdso, 0 },
-	{ "w-jit", role_jit, 0 },    { "w-sys", role_sys, 0 },	       { "w-module", role_module, 0 },
-	{ "w-short", role_short, 0 }, { "w-sleep", role_sleep, 1 },    { "w-pipe", role_pipe, 1 },
-	{ "w-futex", role_futex, 1 }, { "w-wait", role_wait, 1 },      { "w-half", role_half, 1 },
+	{ "w-lib", role_lib, 0 },     { "w-threads", role_threads, 0 },
+	{ "w-vdso", role_vdso, 0 },   { "w-jit", role_jit, 0 },
+	{ "w-sys", role_sys, 0 },     { "w-module", role_module, 0 },
+	{ "w-short", role_short, 0 }, { "w-sleep", role_sleep, 1 },
+	{ "w-pipe", role_pipe, 1 },   { "w-futex", role_futex, 1 },
+	{ "w-wait", role_wait, 1 },   { "w-half", role_half, 1 },
 	{ "w-proc", role_proc, 1 },   { "w-turns", role_turns, 1 },
 };
 const unsigned int nroles = sizeof(roles) / sizeof(roles[0]);

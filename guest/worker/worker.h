@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * worker: an ordinary, dynamically linked program for Linux guests, whose
- * processes, threads, libraries, mappings and stacks a test knows in advance.
+ * worker: an ordinary, dynamically linked program for Linux guests, whose processes, threads,
+ * libraries, mappings and stacks a test knows in advance.
  */
 #ifndef GUEST_WORKER_H
 #define GUEST_WORKER_H
 
-/* Under its own name in each profile: not inlined, not cloned, with a frame. */
+/*
+ * Makes a function appear under its own name in each profile: not inlined, not cloned, with a
+ * frame.
+ */
 #define worker_function __attribute__((noinline, noclone))
 #define keep_frame() __asm__ volatile("" : : "r"(__builtin_frame_address(0)) : "memory")
 
@@ -14,11 +17,11 @@
 unsigned long lib_outer(unsigned long rounds);
 unsigned long lib_middle(unsigned long rounds);
 
-/* roles.c: each works until the time is up. */
+/* roles.c: each role works until the time is up. */
 struct role {
-	const char *name; /* also the process' comm */
+	const char *name; /* also the comm of the process */
 	void (*run)(void);
-	int only_named; /* it runs only when worker.roles names it */
+	int only_named; /* it runs only if worker.roles names it */
 };
 
 extern const struct role roles[];
@@ -26,8 +29,8 @@ extern const unsigned int nroles;
 
 /* worker.c */
 int time_is_left(void);
-double seconds_left(void); /* not less than 0 */
-/* waits.c: roles that wait, and one that tells what the kernel says of all tasks. */
+double seconds_left(void); /* at least 0 */
+/* waits.c: roles that wait, and one that prints what the kernel reports about all tasks. */
 void role_sleep(void);
 void role_pipe(void);
 void role_futex(void);
