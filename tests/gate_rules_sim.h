@@ -63,7 +63,7 @@ static struct gate_run *sim_run(const struct gate_rules *rules, double points)
 	for (unsigned int i = 0; i < SIM_FUNCTIONS; i++) {
 		double share = 1.0 / (2 + i) / sum, more = points / 100;
 
-		/* So much that its share of the longer run is `points' more. */
+		/* Enough for a share of the longer run that is `points' larger. */
 		if (i == SIM_GROWS)
 			share += more / (1 - share - more);
 		weight[i] = share * exp(SIM_SPREAD * sim_normal());
@@ -85,7 +85,7 @@ static struct gate_run *sim_run(const struct gate_rules *rules, double points)
 						    .weight = (uint64_t)(n * 1e6),
 						    .samples = (uint64_t)n };
 	}
-	/* What grew makes the run longer. */
+	/* The growth makes the run longer. */
 	s.first_ns = 1000;
 	s.last_ns = s.first_ns + (uint64_t)(total * 4e9);
 	if (gate_run_make(&run, "simulated", &s, rules, &e)) {

@@ -31,7 +31,7 @@
 #define GUEST_TEXT_BYTES 0x1000u
 #define GUEST_NORCS 64u
 
-/* Of each kernel stack only so many bytes at its end are there. */
+/* The number of bytes that exist at the end of each kernel stack. */
 #define GUEST_STACK_TOP 256u
 #define GUEST_STACK(i) (0xffffc90000000000ull + 0x8000 * (uint64_t)(i))
 #define GUEST_SP(i) (GUEST_STACK(i) + 16384 - GUEST_STACK_TOP)

@@ -167,7 +167,7 @@ static inline void mg_make(const struct mg_shape *s)
 	mg_put8(MG_HEAD + 8, mg_at(MG_MODULES - 1, MG_STRUCT) + 8);
 }
 
-/* What is known before a module is looked at. */
+/* Returns the layout as it is known before a module is read. */
 static inline struct linux_module_layout mg_layout(void)
 {
 	return (struct linux_module_layout){ .modules = MG_HEAD,

@@ -171,7 +171,7 @@ static void bench(const char *what, struct sample **s, struct sample *first,
 
 #define PARTS 10u /* of the time */
 
-/* What became of a feed. */
+/* The result of a feed. */
 struct feed {
 	uint64_t fed[MAX_VCPUS], lost[MAX_VCPUS], at[PARTS], all, gone;
 	uint64_t
@@ -258,7 +258,10 @@ static void feed_report(const struct feed *f, const struct options *o)
 	       (double)gap.later_ns / 1e6, (double)gap.first_ns / 1e6);
 }
 
-/* What is lost of what comes at a steady rate. false: the weights are not the time that was fed. */
+/*
+ * Measures the losses at a steady rate of samples. Returns false if the weights do not add up to
+ * the time that was fed.
+ */
 static bool bench_feed(struct sample **kernel, struct sample **programs, struct sample *first,
 		       const struct options *o)
 {

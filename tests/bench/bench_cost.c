@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a sample costs the guest, seen from inside of it.
+ * Measures the cost of a sample to the guest, as seen from inside.
  *
  *	make build/bench/bench_cost && build/bench/bench_cost [--quick]
  *

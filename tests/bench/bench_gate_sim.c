@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the gate's statistics do on simulated runs whose truth is known: how often identical
+ * Tests the gate's statistics on simulated runs whose truth is known: how often identical
  * code fails, how often a change passes, what is seen, whether intervals cover.
  *
  *	make build/bench/bench_gate_sim && build/bench/bench_gate_sim [--quick]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `kvmprof gate --history` finds in simulated histories whose truth is known, and what it reports where nothing
+ * Tests what `kvmprof gate --history` finds in simulated histories whose truth is known, and reports when nothing
  * changed.
  *
  *	make build/bench/bench_history && build/bench/bench_history [--quick | --series | --changes] [WORDS]

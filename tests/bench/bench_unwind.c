@@ -37,7 +37,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* What lookup would be without its index of blocks. */
+/* Looks up an entry as orc_find() would without its index of blocks. */
 static const struct orc_entry *orc_search(const struct orc *o, uint64_t va)
 {
 	size_t lo = 0, hi = orc_count(o);

@@ -204,7 +204,7 @@ static inline int cg_file_of(struct cg *g, const char *path)
 	return (int)g->nfiles++;
 }
 
-/* What this process has mapped. */
+/* Reads the mappings of this process. */
 static inline void cg_read_maps(struct cg *g, uint64_t *stack_top)
 {
 	char line[512];
@@ -312,7 +312,7 @@ static inline struct target cg_target(struct cg *g)
 	return t;
 }
 
-/* Whose sample it is. */
+/* Makes the sample one of a task. */
 static inline void cg_of_task(struct cg *g, struct sample *s, unsigned int n)
 {
 	s->task = gf_sample(&g->lm, g->task[n], 0).task;

@@ -48,7 +48,7 @@ static inline void kt_make_text(uint8_t *text, unsigned int *seed)
 	}
 }
 
-/* Of the caller. */
+/* Returns a sample with random text addresses. The caller frees it with free(). */
 static inline struct sample *kt_sample(unsigned int *seed)
 {
 	struct sample *s = calloc(1, sizeof(*s) + KT_STACK_BYTES);

@@ -161,7 +161,7 @@ static void overflow(struct event *e)
 		log_throttle(e, PERF_RECORD_THROTTLE);
 	if (stops)
 		e->enabled = false;
-	/* What came before is taken out, so that this one signals, too. */
+	/* Removes earlier bytes, so that this one signals, too. */
 	while (real_syscall(SYS_read, e->fd, &byte, 1) == 1)
 		;
 	e->signals += real_syscall(SYS_write, e->wake, "", 1) == 1;

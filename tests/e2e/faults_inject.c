@@ -117,7 +117,7 @@ static const struct call {
 };
 #define NCALLS (sizeof(calls) / sizeof(calls[0]))
 
-/* Of one name; of an ioctl each request is one. */
+/* The calls of one system call; each request of ioctl is a kind of its own. */
 struct kind {
 	const struct call *call;
 	char name[48];
@@ -163,10 +163,10 @@ static struct kind *kind_of(const struct seccomp_data *d)
 
 static bool can_be_interrupted(const struct seccomp_data *d, const struct call *call)
 {
-	/* Of the requests of KVM these two alone. */
+	/* KVM has only these two requests here. */
 	if (d->nr == SYS_ioctl)
 		return d->args[1] == KVM_RUN || d->args[1] == KVM_CREATE_VM;
-	/* What a command prints is written without signals that it handles. */
+	/* Output of a command is written with its signals blocked. */
 	if (d->nr == SYS_write && d->args[0] <= 2)
 		return false;
 	for (unsigned int i = 0; call && i < MAX_ERRORS; i++)

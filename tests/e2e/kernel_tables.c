@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a kernel's image tells about its code, checked against that code, and stacks made
- * up over real call sites, unwound. No guest is run.
+ * Checks the tables of a kernel's image against its code, and unwinds stacks that are made
+ * up from real call sites. No guest is run.
  *
  *	kernel_tables IMAGE [ELF]
  *
@@ -439,7 +439,7 @@ static void check_stacks(const char *what, bool orc)
 
 /* -- variables that the image does not name ------------------------------------------- */
 
-/* What a kernel without CONFIG_KALLSYMS_ALL has of these symbols. */
+/* Returns the symbols that a kernel without CONFIG_KALLSYMS_ALL has. */
 static struct symtab *functions_only(void)
 {
 	struct symtab *t = symtab_create();

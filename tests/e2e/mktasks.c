@@ -383,7 +383,7 @@ static void story(void)
 	map_object(100, LIBRARY, vdso);
 	in_user(100, 100, "copy", LIBRARY, vdso, "lib_entry", 4);
 	in_kernel(100, 100, "copy", 4, 6);
-	/* Nobody ever said what this one is called. */
+	/* This task never got a name. */
 	in_kernel(200, 200, ":200", 2, 5);
 	in_kernel(0, 0, "swapper", 1, 20);
 }

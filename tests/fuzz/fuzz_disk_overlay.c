@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was written over a disk, from a file that anybody may have changed: the first byte says
- * whether the rest is an overlay's file (0) or its part of a snapshot. Whatever it is, the
- * disk is refused, or reads and writes as one.
+ * An overlay from a file that anybody may have changed. The first byte chooses whether the rest is
+ * an overlay's file (0) or its part of a snapshot. Whatever it is, the disk is refused, or reads
+ * and writes consistently.
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -75,7 +75,7 @@ static void find(struct cursor *c, const struct memory *m, uint32_t flags)
 		at_found = lf_scene(&untyped);
 	guest = untyped;
 	linux_change(&guest, c);
-	/* What is read as objects has a limit of its own in there. */
+	/* Reads of objects have a separate limit there. */
 	if (linux_mm_layout_find(&l, m, at_found.known, 2, &e) == 0) {
 		guest.reads = 0;
 		check(&l, m, at_found.known[0].mm, flags);

@@ -34,7 +34,7 @@ static void check_table(const struct orc *o)
 
 		if (va < last || x->type > ORC_REGS_PARTIAL || x->sp_reg > ORC_AX)
 			abort();
-		/* Of several at one address the last counts. */
+		/* If several entries have one address, the last one counts. */
 		if (y && y < x)
 			abort();
 		last = va;

@@ -58,7 +58,7 @@ static void make_base(void)
 	close(dir);
 }
 
-/* What a run before has left is gone. */
+/* Creates the share, and removes what an earlier run left. */
 static void make_share(char *path, size_t cap)
 {
 	int dir;
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!base[0])
 		make_base();
-	/* What the input itself says, some replies say again: that is no secret. */
+	/* Some replies repeat text of the input, which is no secret then. */
 	if (!size || memmem(data, size, SECRET, strlen(SECRET)))
 		return 0;
 	make_share(share, sizeof(share));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tests: 20000 runs */
 /*
- * What a gdbstub says: packets, a description, registers, a monitor's text. The input is a
- * stream of packets; each whole one is taken for all of these.
+ * The replies of a gdbstub: packets, a description, registers, a monitor's text. The input is a
+ * stream of packets; each complete packet is parsed as each of these.
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the process of attach that traces does for the one that must not: whatever a message says, no byte outside of
- * guest memory is read, no answer is longer than its buffer, and an order that is accepted keeps within the arrays of a sample.
+ * The requests that the tracing process of `attach` serves for the other one: whatever a message
+ * contains, no byte outside of guest memory is read, no reply is longer than its buffer, and an
+ * accepted order keeps within the arrays of a sample.
  *
  * The first byte chooses: 0 a request for memory, else an order. The rest is the message.
  */

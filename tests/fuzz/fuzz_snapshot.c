@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is read of a snapshot: its table, and the bytes of each part. The first byte says
- * which; a table gets the checksum and the length of file that it should have, which
- * nothing but luck would give it.
+ * The parsers of a snapshot: its table, and the bytes of each part. The first byte chooses which. A
+ * table gets the checksum and the file length that it should have, which the input would hit only
+ * by luck.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -103,7 +103,7 @@ static void fuzz_devices(struct cursor *in, unsigned int which)
 	}
 }
 
-/* What is said of images, directories and ports of the host. */
+/* Parses the parts about images, directories and ports of the host. */
 static void fuzz_host_parts(struct cursor *in)
 {
 	struct snapshot_devices *d = calloc(1, sizeof(*d));

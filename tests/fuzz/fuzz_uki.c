@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ret = parse(&u, data, head, size);
 	if (!ret)
 		use_texts(&u, data);
-	/* What is good stays so when more follows. */
+	/* A valid image stays valid if more bytes follow. */
 	if (parse(&longer, data, head, UINT64_MAX))
 		require(ret != 0);
 	return 0;

@@ -35,7 +35,7 @@ enum flag {
 	CUT = 16,	 /* slices with gaps */
 };
 
-/* Of a row; the low bits of its word of flags. */
+/* Flags of a row, in the low bits of its word of flags. */
 enum row_flag {
 	IS_SIGNAL = 1,
 	HAS_RIP = 2, /* at CFA - 8, else as `rip_how` says */
@@ -80,7 +80,10 @@ static bool find(void *ctx, uint64_t va, struct unwind_place *out)
 	return true;
 }
 
-/* What a table gives: expressions within the row, rules of the ways that there are (fuzz_cfi). */
+/*
+ * Reads a row as a table could return it: expressions within the row, and existing kinds of rules
+ * (fuzz_cfi).
+ */
 static void read_row(struct cursor *c, struct cfi_row *row)
 {
 	uint8_t flags = cursor_u8(c), rip_how = cursor_u8(c);

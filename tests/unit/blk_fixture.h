@@ -28,7 +28,7 @@
 #define BLK_F_FLUSH (UINT64_C(1) << 9)
 #define BLK_F_CONFIG_WCE (UINT64_C(1) << 11)
 
-/* What is on a disk at first: bytes that tell their sectors apart. */
+/* Fills a disk's initial contents: bytes that identify their sectors. */
 static inline void blk_model(uint8_t *model, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

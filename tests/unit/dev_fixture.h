@@ -34,7 +34,7 @@ static inline uint8_t inb(uint16_t port)
 	return (uint8_t)in_n(port, 1);
 }
 
-/* What the devices ask of the machine. */
+/* The requests that the devices have made to the machine. */
 static struct {
 	atomic_uint rises, falls;
 	atomic_int level, irq;

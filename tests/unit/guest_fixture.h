@@ -300,7 +300,7 @@ static inline uint64_t gf_task(struct lm *g, uint32_t tid, uint32_t pid, const c
 	return at;
 }
 
-/* What capture finds when this task runs; 0: nothing readable. */
+/* Returns the sample that capture takes while this task runs; task 0 cannot be read. */
 static inline struct sample gf_sample(struct lm *g, uint64_t task, uint64_t time_ns)
 {
 	struct sample s = { .version = SAMPLE_VERSION,

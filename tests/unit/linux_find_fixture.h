@@ -47,7 +47,7 @@ struct lf {
 	uint64_t file[3]; /* /bin/worker, /lib/libc.so, a memfd */
 	uint64_t dentry[3];
 	uint64_t root, mnt, image;
-	/* Of the first two files, when they have pages: lf_elf_file() */
+	/* Facts about the first two files, if they have pages: lf_elf_file(). */
 	struct linux_file_known mapped[2];
 	uint64_t inode[2], low[2], top[2];
 };

@@ -260,7 +260,7 @@ static inline void lm_list(struct lm *g, uint64_t mm, const uint64_t *vma, size_
 	lm_put32(g, mm + 4, (uint32_t)n);
 }
 
-/* What a slot covers and has in it. */
+/* The range of a slot, and its contents. */
 struct lm_range {
 	uint64_t last, entry;
 };

@@ -93,7 +93,7 @@ static inline struct lt_scene lt_scene(struct lm *g, bool ring)
 			      .tmp = lt_dentry(g, root, "tmp", 1, ring) };
 
 	lt_dentry(g, root, "usr", 1, ring);
-	/* What is mounted hides it. */
+	/* The mounted file system hides it. */
 	lt_dentry(g, s.tmp, "perf-7.map", 0x1234, ring);
 	s.below = lt_dentry(g, 0, "/", 1, ring);
 	lt_mount(g, s.below, top, s.tmp);

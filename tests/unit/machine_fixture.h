@@ -27,12 +27,12 @@ struct vm {
 	struct ring ring[MACHINE_MAX_VCPUS];
 	unsigned int vcpus;
 	uint64_t boot_low, boot_high;
-	/* What it was told. */
+	/* The arguments that the machine was given. */
 	enum vm_end_reason end;
 	uint64_t slide;
 	unsigned int slides, plans;
 	struct capture_task_plan plan;
-	/* What is taken out of its log, and what that had no room for. */
+	/* The records to return from its log, and the number of lost ones. */
 	const struct io_record *io;
 	unsigned int nio;
 	uint64_t io_lost, packets_lost;

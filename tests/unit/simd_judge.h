@@ -148,7 +148,7 @@ static inline void judge_write_code(const uint8_t *code, unsigned int len)
 	memcpy(judge_code + len + 6, &back, 8);
 }
 
-/* What a run left behind. */
+/* The state after a run. */
 struct judge_result {
 	struct judge_state s;
 	uint8_t area[832], data[JUDGE_PAGE];
@@ -240,7 +240,7 @@ static inline unsigned int simd_judge(const uint8_t *code, unsigned int len,
 	return bits;
 }
 
-/* What the form states that its bytes do. */
+/* Returns the effects that the form states for its bytes. */
 static inline struct simd_permit simd_form_permits(const struct simd_form *f)
 {
 	struct simd_permit p = { .memory_size = f->memory_size,

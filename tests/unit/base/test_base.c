@@ -48,7 +48,7 @@ static void err_first_wins(void **state)
 	assert_int_equal(err_set(&e, EIO, "third"), -EIO);
 	assert_string_equal(e.text, "third");
 	assert_int_equal(err_set(NULL, EINVAL, "nobody listens %d", 1), -EINVAL);
-	/* What a file or a guest wrote: one line, and nothing that a terminal obeys. */
+	/* Text from a file or a guest: one line without terminal control characters. */
 	err_clear(&e);
 	err_set(&e, EINVAL, "%s", "a\nb\033[2Jc\x7f\xc3\xa4");
 	assert_string_equal(e.text, "a?b?[2Jc?\xc3\xa4");

@@ -183,7 +183,7 @@ static void fault_on_another(void)
 	pthread_t t;
 
 	fault_prepare();
-	/* Of a thread that blocks all signals. */
+	/* A crash of a thread that blocks all signals. */
 	if (!thread_start(&t, THREAD_DISK, read_nowhere, NULL))
 		pthread_join(t, NULL);
 }

@@ -294,7 +294,7 @@ static void reads_end_with_ram_and_address_space(void **state)
 	assert_int_equal(read_all(UINT64_MAX - 9, buf, 64), 10);
 }
 
-/* What was found counts for one era and one space; two pages may have the same place. */
+/* A cached translation is valid in one era and one space; two pages may share a slot. */
 static void remembered_for_an_era(void **state)
 {
 	const uint64_t va = UINT64_C(0xffffc90000003000), same = va + 4 * 4096;

@@ -111,7 +111,7 @@ static void rings(void **state)
 	assert_true(perf_ring_first(&ring, head, &r));
 	assert_int_equal(r.h.type, 3);
 	perf_ring_pass(&ring, &r);
-	/* What came later stays. */
+	/* Later records stay. */
 	assert_false(perf_ring_first(&ring, head, &r));
 	assert_int_equal(ring.page->data_tail, head);
 	perf_ring_drain(&ring, ring_take, NULL);

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* Of a thread whose name looks like what follows it. */
+/* A thread whose name looks like the fields that follow it. */
 static void own_lines(void **state)
 {
 	char task[32], text[PROC_STAT_MAX], value[64];

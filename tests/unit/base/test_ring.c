@@ -107,7 +107,10 @@ static void test_empty_ring_starts_over(void **state)
 	ring_deinit(&r);
 }
 
-/* What is held can be changed, and is seen all at once; it counts as used, also around the end. */
+/*
+ * Held records can be changed, and become visible all at once; they count as used, also around the
+ * end.
+ */
 static void test_held_records(void **state)
 {
 	struct ring r;

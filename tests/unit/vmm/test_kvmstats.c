@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* Of a vCPU that never ran; written by tests/fuzz/make-corpus-kvmstats.py. */
+/* Statistics of a vCPU that never ran; written by tests/fuzz/make-corpus-kvmstats.py. */
 #define REAL "tests/fuzz/corpus/fuzz_kvmstats/vcpu"
 
 static struct file_map file;

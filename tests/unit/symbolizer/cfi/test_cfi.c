@@ -346,7 +346,10 @@ static void forms(void **state)
 	size_t cie = put_cie(&b, "zRS"), first;
 
 	(void)state;
-	/* Of two that overlap the one that begins last counts; what is behind its end has none. */
+	/*
+	 * If two entries overlap, the one that begins last counts; addresses after its end have
+	 * none.
+	 */
 	put_fde(&b, cie, CODE, 64, none, 1);
 	put_fde(&b, cie, CODE + 16, 16, none, 1);
 	assert_int_equal(row_at(&b, 0, CODE + 20, &row), CFI_FOUND);

@@ -123,7 +123,7 @@ static void cache(void **state)
 	assert_ptr_equal(demangle_shown(NULL, &s[1], NAMES_PROGRAM), s[1].name);
 }
 
-/* Of local symbols that clang's ThinLTO made global. */
+/* Local symbols that clang's ThinLTO made global. */
 static void promoted(void **state)
 {
 	const struct symbol c = { .name = "fetch.llvm.123", .promoted = 5 };
@@ -160,7 +160,7 @@ static const char cxx[] =
 	" return (int)v.size() + hidden(s.c_str()) + l(3) + k.get(4) + (int)both(1.5, 2); } }\n"
 	"int main() { std::map<int, std::string> m; return ns::pub(\"a\", m); }\n";
 
-/* Of libstdc++: with parameters and return types. */
+/* The function of libstdc++, which returns parameters and return types. */
 char *__cxa_demangle(const char *mangled, char *out, size_t *len, int *status);
 
 static bool is_full_name(const char *text, const char *mangled)

@@ -28,7 +28,7 @@ static bool is_reg(unsigned int i, x86_reg r)
 	return i < x->op_count && x->operands[i].type == X86_OP_REG && x->operands[i].reg == r;
 }
 
-/* What Capstone says about the questions that insn answers; 0: nothing special. */
+/* Returns Capstone's answer to the questions that insn answers; 0: nothing special. */
 static int oracle_kind(void)
 {
 	switch (ci->id) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an instruction accesses: a table written by hand, which our decoder must agree
- * with, and the processor itself must agree with: each instruction is run with registers
- * that point to nothing, and the fault tells the address and whether it was a write.
+ * The memory accesses of instructions: a hand-written table, with which our decoder must agree and
+ * with which the processor must agree: each instruction is run with registers that point to
+ * nothing, and the fault shows the address and whether it was a write.
  */
 #include "symbolizer/core/memop.h"
 

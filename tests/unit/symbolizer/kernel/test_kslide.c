@@ -357,7 +357,7 @@ static void another_kernel(void **state)
 	expect(KSLIDE_CONFLICT, "of 64 pieces of code there only 0 are the image's");
 }
 
-/* What alternatives, ftrace and relocation change: five bytes here, two there. */
+/* Text changed by alternatives, ftrace and relocation: five bytes here, two there. */
 static void patched_text(void **state)
 {
 	(void)state;

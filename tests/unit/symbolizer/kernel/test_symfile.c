@@ -82,7 +82,7 @@ static void same(const char *text, const struct one *want, size_t n, bool untype
 	symfile_deinit(&f);
 }
 
-/* What nm prints for C++, in all its forms: names with blanks, and letters that could be types. */
+/* The output of nm for C++ in all its forms: names with blanks, and letters that could be types. */
 static void demangled_forms(void **state)
 {
 	static const struct one cxx[] = {
@@ -277,7 +277,9 @@ extern const uint8_t demo_elf[], demo_elf_end[];
 
 enum map_form { BSD, LIST };
 
-/* What nm would print of the demo guest, moved by delta; skip: no symbols at this address. */
+/*
+ * Returns what nm would print for the demo guest, moved by delta; skip: an address without symbols.
+ */
 static char *demo_map(enum map_form form, uint64_t delta, uint64_t skip)
 {
 	size_t len = (size_t)(demo_elf_end - demo_elf), n = 0, size = 256u << 10;

@@ -268,7 +268,7 @@ static void no_first_task(void **state)
 	expect("init_task", false, 0);
 }
 
-/* What the image does name stays as it is. */
+/* Variables that the image names stay unchanged. */
 static void named(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is known of a Linux when only some of its types and symbols are. */
+/* The facts about a Linux kernel of which only some types and symbols are known. */
 #include "symbolizer/linux/facts.h"
 
 #include <setjmp.h>

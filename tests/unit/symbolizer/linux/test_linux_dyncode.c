@@ -201,7 +201,9 @@ static void listed(void **state)
 	assert_int_equal(linux_dyncode_region(&list.code[4], NULL).form, UNWIND_FORM_REGS);
 }
 
-/* What a kernel lacks is left out, and of one that has nothing the reason is told. */
+/*
+ * Lists that a kernel lacks are omitted; for a kernel that has none of them the reason is reported.
+ */
 static void lists_that_lack(void **state)
 {
 	struct symtab *none = symtab_create();

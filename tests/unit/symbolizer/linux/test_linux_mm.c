@@ -71,7 +71,7 @@ static void test_layout_does_without_what_is_young(void **state)
 	assert_int_equal(linux_mm_vdso(&l, &mem, LM_DIRECT), 0);
 }
 
-/* What mappings can do without: the page cache, and marks by which files are told apart. */
+/* Mappings do not need the page cache, nor the marks that distinguish files. */
 static void test_layout_does_without_the_page_cache(void **state)
 {
 	struct lm_types without = { .without = { "file.f_mapping", "inode.i_size",
@@ -230,7 +230,7 @@ static void test_lookup(void **state)
 	assert_int_equal(linux_mm_lookup(&tree, &mem, mm, 0x10000, &one), LINUX_UNREADABLE);
 }
 
-/* What is wrong about the seventh VMA; the six before it are still given. */
+/* Each of these makes the seventh VMA invalid; the six before it are still returned. */
 static void test_vmas_that_cannot_be(void **state)
 {
 	static const struct {

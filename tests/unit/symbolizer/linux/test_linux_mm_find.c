@@ -193,7 +193,7 @@ static void test_one_odd_mapping_is_enough(void **state)
 	}
 }
 
-/* What points back must do so, or there is one file only that is like a file. */
+/* Back pointers must be consistent, or only one object looks like a file. */
 static void test_files_must_bear_each_other_out(void **state)
 {
 	uint64_t v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a task does and where it waits, in a made-up guest's memory. */
+/* The state of a task and where it waits, in a hand-made guest's memory. */
 #include "base/linux_regs.h"
 #include "symbolizer/linux/sched_find.h"
 #include "symbolizer/linux/sleeper.h"
@@ -18,7 +18,7 @@ static struct guest g;
 static struct linux_task_layout l;
 static struct linux_sched_layout sched;
 
-/* What happens to the guest just when a task's stack has been read; NULL: nothing. */
+/* Changes the guest just after a task's stack was read; NULL: no change. */
 static void (*change)(void);
 
 static size_t read_guest(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
@@ -59,7 +59,7 @@ static void by_types(void **state)
 	assert_int_equal(sched.switches[1], G_SWITCHES + 8);
 	assert_int_equal(sched.on_cpu, LINUX_TASK_NONE);
 	assert_int_equal(sched.stack_size, LINUX_STACK_LEN);
-	/* What a kernel does not have is not known, and no error. */
+	/* Facts that a kernel does not have are unknown, which is no error. */
 	old.ctx = (void *)(uintptr_t) "thread.sp";
 	linux_sched_none(&sched);
 	assert_int_equal(linux_sched_from_types(&sched, &old, NULL), 0);
@@ -287,7 +287,7 @@ static void traced_sleeper(void **state)
 	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
 	assert_int_equal(sample->returns.len, 2 * ENTRY + NODE);
 	assert_int_equal(linux_sleeper_entry(off + 2 * ENTRY + 32), 0xabcdef);
-	/* of very many the topmost, of a list that never ends some */
+	/* the topmost ones of very many entries, and some of a list that never ends */
 	guest_u32(&g, t + G_TRACED_INDEX, 70);
 	guest_u64(&g, at + 0x400 + LINK, at + 0x400 + LINK);
 	guest_u64(&g, at + 70 * ENTRY, 0x777);

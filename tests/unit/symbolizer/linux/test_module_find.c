@@ -65,7 +65,7 @@ static void loading(void **state)
 	assert_int_equal(l.text_base, 0);
 }
 
-/* None, or two places: then none is believed. */
+/* If there are no places or two, neither is accepted. */
 static void refused(void **state)
 {
 	const struct mg_shape *s = &mg_shapes[3];

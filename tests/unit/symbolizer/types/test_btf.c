@@ -53,7 +53,7 @@ static void answers(void **state)
 		{ "task", "run", 32, 32, 0, 0 },
 		{ "task", "run[1].prev", 56, 8, 0, 0 },
 		{ "task", "tail", 64, 0, 0, 0 },
-		/* Of two with one name: the first that has it. */
+		/* Two types with one name: the first one that has the member. */
 		{ "other", "first", 0, 4, 0, 0 },
 		{ "other", "second", 8, 4, 0, 0 },
 		{ "last", "b", 4, 4, 0, 0 },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What only a kernel has: interrupt entry, other stacks, the ways to end.
+ * Cases of kernels only: interrupt entry, other stacks, the ways in which a stack ends.
  *
  * Text: handler() called from two entry stubs, one that marks pt_regs
  * (ENCODE_FRAME_POINTER) and one that does not; work() is interrupted.

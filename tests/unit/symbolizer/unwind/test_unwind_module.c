@@ -278,7 +278,7 @@ static void no_table(void **state)
 	make_text(2);
 }
 
-/* What BPF's JIT makes has frames, in a kernel with a table as well. */
+/* Code of BPF's JIT has frame pointers, also in a kernel with an unwind table. */
 static void with_frames(void **state)
 {
 	(void)state;

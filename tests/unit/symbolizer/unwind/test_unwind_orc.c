@@ -26,7 +26,7 @@
 #define RET(i) (SLOT(i) + 5)
 #define NFILL 2000u /* plain entries beyond, so that the table looks like one */
 
-/* What the slots are. */
+/* Indices of the slots. */
 enum {
 	SP8,
 	SP24,
@@ -488,7 +488,7 @@ static void in_the_handler(void **state)
 	put_entry(2, RET(PREV), TASK + 16);
 	put(TASK + 48 + 16, RET(END));
 	expect(STACK_END_ROOT, 3, AT(HANDLER), RET(SP24), RET(END));
-	/* of an entry that is not there nothing is made up */
+	/* an entry that does not exist yields nothing */
 	put_entry(1, RET(SP24), TASK + 32);
 	expect(STACK_END_NO_ORC, 1, AT(HANDLER));
 	memcpy(p, old, sizeof(old));
@@ -580,7 +580,9 @@ static void bounded(void **state)
 	expect(STACK_END_BAD_CHAIN, 1, AT(SP_IND));
 }
 
-/* What is remembered of an address is that a call was there; where code goes it is forgotten. */
+/*
+ * Only the fact that an address follows a call is cached; it is forgotten when the code is freed.
+ */
 static void remembered(void **state)
 {
 	(void)state;
@@ -645,7 +647,7 @@ static void start_of_kernel(void **state)
 	s->slice[1].va = base;
 	put_start(top - 0x600, FREED(END));
 	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
-	/* Of a stack that was not copied to its end. */
+	/* A stack that was not copied to its end. */
 	begin(SP8, top - 0x100, 0);
 	s->slice[1].va = base;
 	s->slice[1].len = SLICE - 0x40;

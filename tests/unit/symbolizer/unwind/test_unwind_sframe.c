@@ -233,7 +233,7 @@ static void compare_at(const struct program *p, const struct sframe *t, uint64_t
 		return;
 	}
 	n->rbp += b.r[CFI_RBP] != 0x7ffd00000000u + 0x10000 * CFI_RBP;
-	/* Nobody knows more than .eh_frame does. */
+	/* SFrame never knows more than .eh_frame. */
 	assert_int_equal(b.known & ~a.known, 0);
 	assert_false(cfi_knows(&b, CFI_RBX));
 }
@@ -259,7 +259,10 @@ static void compare_rows(const char *name)
 		"mistake\n",
 		name, t.version, t.nfuncs, n.bytes, n.both, n.frames_only, n.sframe_only, n.rbp,
 		n.plt);
-	/* Of functions with a stack that is aligned anew, and the C library's, it tells nothing. */
+	/*
+	 * SFrame has nothing for functions that realign their stack, and for those of the C
+	 * library.
+	 */
 	assert_true(n.both > 700 && n.frames_only < n.both / 3);
 	assert_true(n.rbp > 20);
 	sframe_deinit(&t);

@@ -160,7 +160,7 @@ static void forget_maps(void)
 	}
 }
 
-/* What the unwinder noted of an address. */
+/* The facts about addresses that the unwinder has cached. */
 static struct {
 	uint64_t va;
 	uint8_t call;
@@ -305,7 +305,10 @@ static void step_through(pid_t pid, const struct unwinder *u, struct counts *n)
 		}
 		left = read_child(&pid, 0xc43000, r.rip, bytes, sizeof(bytes));
 		addr = r.rip;
-		/* What capstone does not know is new, and neither a call nor a return. */
+		/*
+		 * An instruction that capstone does not know is new, and neither a call nor a
+		 * return.
+		 */
 		known = cs_disasm_iter(cs, &code, &left, &addr, insn);
 		call = known && cs_insn_group(cs, insn, CS_GRP_CALL);
 		ret = known && cs_insn_group(cs, insn, CS_GRP_RET);

@@ -132,7 +132,7 @@ static void zero_before_calls(void **state)
 	expect(STACK_END_BAD_CHAIN, 2);
 }
 
-/* What is on the stack is no code, although the bytes before it are those of a call. */
+/* Stack contents are no code, although the bytes before the address are those of a call. */
 static void stack_for_code(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What attaching is made of, on real processes: memory of another process, where guest RAM
- * lies in it (a guest's tables are laid out in our own memory, which process_vm_readv()
- * reads like anybody's), threads that are held and given back.
+ * The parts of attaching, on real processes: memory of another process, the place of guest RAM in
+ * it (a guest's tables are in our own memory, which process_vm_readv() reads like any other),
+ * threads that are stopped and resumed.
  */
 #include "vmm/attach/machines.h"
 #include "vmm/attach/process.h"
@@ -51,7 +51,7 @@ static void remote_reads_what_is_there(void **state)
 	memset(page, 0x11, 2 * 4096);
 	assert_int_equal(gmem_remote_read(&r, at + 8, &word, 8), 0);
 	assert_int_equal(word, 0x1111111111111111);
-	/* What is kept for a sample stays as it was, and no longer. */
+	/* Memory that is cached for a sample stays unchanged, and no longer. */
 	memset(page, 0x22, 4096);
 	gmem_remote_read(&r, at + 8, &word, 8);
 	assert_int_equal(word, 0x1111111111111111);
@@ -105,7 +105,7 @@ static void remote_expects_what_was_used(void **state)
 	gmem_remote_expect(&r, &x);
 	assert_int_equal(gmem_remote_read(&r, at + 16, &word, 8), 0);
 	assert_int_equal(gmem_remote_read(&r, at + 5000, copy, 9000), -EFAULT);
-	/* What nobody uses is not read for ever. */
+	/* Pages that are not used any more are not read forever. */
 	for (unsigned int i = 0; i < 8; i++)
 		gmem_remote_expect(&r, &x);
 	assert_int_equal(x.n, 0);

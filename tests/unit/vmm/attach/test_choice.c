@@ -10,12 +10,15 @@
 
 #include <cmocka.h>
 
-/* What a host does: periods that pass for each sample, and how many of 100 samples BPF takes. */
+/*
+ * The behaviour of a host: periods that pass for each sample, and how many of 100 samples BPF
+ * takes.
+ */
 struct host {
 	unsigned int periods[CHOICE_TECHNIQUES], hits;
 };
 
-/* Of so many samples: how many were tried by ptrace first? */
+/* Returns how many of these samples were tried by ptrace first. */
 static unsigned int by_ptrace(struct choice *c, const struct host *h, unsigned int samples)
 {
 	unsigned int n = 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What KVM's memory slots become: regions of guest memory, and what is left out of them. */
+/*
+ * The conversion of KVM's memory slots: regions of guest memory, and the slots that are left out.
+ */
 #include "vmm/attach/host_bpf.h"
 #include "vmm/attach/slots_kvm.h"
 #include "vmm/attach/slots_record.h"
@@ -107,7 +109,7 @@ static void private_memory_is_not_known(void **state)
 	assert_int_equal(gmem_size(&f->m), 1 << 20);
 }
 
-/* Of more regions than there is room for the largest. */
+/* If there are more regions than fit, the largest ones are kept. */
 static void many_regions_lose_the_smallest(void **state)
 {
 	struct fixture *f = *state;
@@ -149,7 +151,7 @@ static void nonsense_is_refused(void **state)
 	assert_int_equal(convert(f), -E2BIG);
 }
 
-/* Of a real process: this one is no VMM, so the question is only whether the kernel is asked safely. */
+/* A real process: this one is no VMM, so the test is only whether the kernel is asked safely. */
 static void what_is_no_vcpu_is_refused(void **state)
 {
 	struct fixture *f = *state;

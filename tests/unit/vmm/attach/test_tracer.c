@@ -32,7 +32,7 @@
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 #define NOBODY 65534
 
-/* What a child tells. */
+/* The report of a child. */
 struct told {
 	atomic_uint ready, interrupted, handled;
 };
@@ -461,7 +461,7 @@ static void choose(const int *handled, unsigned int n, bool block, int signo, bo
 	sigset_t mask, old;
 	int ret;
 
-	/* Of this thread: only its masks are read. */
+	/* For this thread only its masks are read. */
 	sigfillset(&mask);
 	for (unsigned int i = 0; i < n; i++) {
 		struct sigaction sa = { .sa_handler = on_signal };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What boot_load() puts into guest RAM, read the way a guest reads it. */
+/* The tables that boot_load() writes to guest RAM, read as a guest reads them. */
 #include "tests/unit/boot_fixture.h"
 #include "tests/unit/skip.h"
 
@@ -568,7 +568,7 @@ static void acpi_tables(void **state)
 	assert_int_equal(ioapics, 1);
 }
 
-/* What the reference implementation makes of the tables; and nothing of devices without them. */
+/* The reference implementation parses the tables; and finds no devices without devices. */
 static void iasl_reads_them(void **state)
 {
 	static const struct {

@@ -156,7 +156,7 @@ static void asked_now_and_then(void **state)
 	fake_map_range(&f, other, 4096);
 	fake_put64(&f, other + CURRENT, TASK + 8);
 	f.v->stack_max = f.vm->cfg.plan.stack_max;
-	/* What is not there yet is asked for each time. */
+	/* Missing facts are requested each time. */
 	set_cpl(3, USER_GS);
 	assert_int_equal(take_at(0, USER_STACK)->task.state, SAMPLE_TASK_NOT_YET);
 	fake_kvm.kernel_gs = PERCPU;
@@ -226,7 +226,9 @@ static void not_there(void **state)
 	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_UNASKED);
 }
 
-/* What the function graph tracer keeps of the task comes with its stack. */
+/*
+ * The return addresses that the function graph tracer keeps for the task are copied with its stack.
+ */
 static void replaced_return_addresses(void **state)
 {
 	enum { RETURNS = 1024, INDEX = 1032, BYTES = 40 };
@@ -378,7 +380,7 @@ static void entry_point_of_system_calls(void **state)
 	assert_int_equal(fake_kvm.msrs_asked, 2);
 }
 
-/* What an interruption or entry code saves: ip, cs, flags, rsp, ss. */
+/* Stores the frame of an interruption or of entry code: ip, cs, flags, rsp, ss. */
 static void put_iret(uint64_t end, uint64_t cs, uint64_t rsp)
 {
 	fake_put64(&f, end - 40, cs & 3 ? 0x401000 : 0xffffffff81001000);

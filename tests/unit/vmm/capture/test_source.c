@@ -110,13 +110,13 @@ static void signals_find_their_source(void **state)
 	assert_int_equal(mock.n, 3);
 	for (unsigned int i = 0; i < 3; i++)
 		assert_true(mock.at[i].enabled && mock.at[i].signo == VCPU_KICK_SIGNAL);
-	/* of no counter, and of things that are no counters: nothing is due */
+	/* signals of no counter, and of descriptors that are no counters: nothing is due */
 	signalled(POLL_IN, MOCK_FD + 3);
 	signalled(POLL_IN, 0);
 	signalled(SI_TKILL, MOCK_FD);
 	source_take_all(f.v);
 	no_sample();
-	/* of the last one, in both forms */
+	/* a signal of the last one, in both forms */
 	mock.at[2].value = 10;
 	signalled(POLL_IN, MOCK_FD + 2);
 	source_take_all(f.v);
@@ -231,7 +231,7 @@ static void period_instead_of_a_rate(void **state)
 	assert_int_equal(next()->weight, 5000);
 }
 
-/* What a change finds has passed already is counted, whether its signal has come or not. */
+/* A period that has passed before a change is counted, whether its signal has come or not. */
 static void changed_behind_the_deadline(void **state)
 {
 	(void)state;
@@ -251,7 +251,7 @@ static void changed_behind_the_deadline(void **state)
 	assert_int_equal(f.v->stats.samples, 1);
 }
 
-/* What cannot be opened on the vCPU's thread ends the machine with a reason. */
+/* A counter that cannot be opened on the vCPU's thread ends the machine with a reason. */
 static void refused_on_the_thread(void **state)
 {
 	struct err e = { 0 };
@@ -512,7 +512,10 @@ static void full_ring_owes_the_weight(void **state)
 	assert_int_equal(sum + s->weight, 1001);
 }
 
-/* Nobody takes them: fewer and fewer find room, one after several, and their weights add up. */
+/*
+ * Without a consumer fewer and fewer samples find room, one after several, and their weights add
+ * up.
+ */
 static void nearly_full_ring_takes_fewer(void **state)
 {
 	unsigned int taken = 0, of[5] = { 0 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the vCPU's thread works at, its time, and the sample whose period ends meanwhile. */
+/*
+ * The device that the vCPU's thread works for, its time, and the sample whose period ends
+ * meanwhile.
+ */
 #include "base/clock.h"
 #include "vmm/machine.h"
 #include "vmm/capture/source.h"

@@ -151,7 +151,7 @@ static void assert_disk_is(struct disk *d, const uint8_t *model)
 	assert_memory_equal(got, model, size);
 }
 
-/* What a guest does, and now and then what none would: parts of sectors. */
+/* Changes the disk as a guest does, and now and then as none would: parts of sectors. */
 static void change(struct disk *d, uint8_t *model, unsigned int times)
 {
 	static uint8_t bytes[300000];
@@ -342,7 +342,7 @@ static void short_image_is_an_error(void **state)
 	disk_close(d, NULL);
 }
 
-/* What a flush has lost is lost: those after it fail, too, and so does the end. */
+/* Data lost by a flush stays lost: later flushes fail, too, and so does closing. */
 static void failed_flushes_stay_failed(void **state)
 {
 	static const enum disk_write how[] = { DISK_OVERLAY_FILE, DISK_WRITABLE };
@@ -429,7 +429,7 @@ static void memory_is_limited(void **state)
 	assert_true(failed > 0 && written > limit - 65536);
 	assert_true(disk_overlay_bytes(d[0]) + disk_overlay_bytes(d[1]) <= limit);
 	assert_int_equal(disk_overlay_refused(d[0]) + disk_overlay_refused(d[1]), failed);
-	/* What is there may be written again, also in part; what is not may be read. */
+	/* Existing sectors may be written again, also in part; missing ones may be read. */
 	for (unsigned int i = 0; i < 100; i++)
 		assert_int_equal(disk_writev_now(d[0], 0, &iov, 1), 0);
 	iov.iov_len = 100;
@@ -439,7 +439,7 @@ static void memory_is_limited(void **state)
 	got = (struct iovec){ back, 12288 };
 	assert_int_equal(disk_readv(d[0], SIZE - 12288, &got, 1), 0);
 	assert_memory_equal(back, bytes + SIZE - 12288, 12288);
-	/* What is given up is there for others, and not for itself once they have it. */
+	/* Discarded room is available to others, and not to the disk itself once they have it. */
 	iov.iov_len = 12288;
 	assert_int_equal(disk_discard(d[0], 0, 12288), 0);
 	assert_int_equal(disk_writev(d[1], SIZE - 12288, &iov, 1), 0);
@@ -522,7 +522,7 @@ static void threads_do_not_disturb_each_other(void **state)
 	}
 }
 
-/* What save() writes, and the rest of the file behind it. */
+/* Returns what save() wrote, and the rest of the file after it. */
 static size_t read_state(int fd, uint8_t **out)
 {
 	off_t size = lseek(fd, 0, SEEK_END);

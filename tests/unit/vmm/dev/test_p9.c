@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a guest can do to a shared directory by 9P, and what it can't. */
+/* The operations on a shared directory that 9P allows a guest, and those that it refuses. */
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/file.h"
@@ -386,7 +386,7 @@ static void opens_nothing_but_files(void **state)
 	close(p.fd);
 	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "dir", 0101u, 0644u, 0u), -EISDIR);
 	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "file", 0301u, 0644u, 0u), -EEXIST);
-	/* What is there is opened, and keeps what it has unless that is not wanted. */
+	/* An existing file is opened, and keeps its contents unless O_TRUNC is given. */
 	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "file", 0100u, 0644u, 0u), 0);
 	assert_int_equal(ask(TREAD, "dqd", 1u, UINT64_C(0), 100u), 0);
 	assert_int_equal(cursor_u32(&t.answer), 10);
@@ -429,7 +429,7 @@ static void descriptors_are_bounded(void **state)
 	assert_int_equal(ret, -EMFILE);
 	/* Its own are the share and /proc/self/fd, the second of which is not counted. */
 	assert_true(dir_entries("/proc/self/fd") - before <= max + 1);
-	/* What is given back is there again; open files count as well. */
+	/* Freed descriptors can be used again; open files count as well. */
 	for (unsigned int i = 100; i < 152; i++)
 		assert_int_equal(ask(TCLUNK, "d", 253u - i), 0);
 	for (fid = 1000, ret = 0; !ret && fid < 2000; fid++) {

@@ -408,7 +408,7 @@ static void its_state_goes_from_one_to_the_next(void **state)
 	assert_int_equal(p9_process_restore(t.p, &in, &e), 0);
 	assert_int_equal(cursor_u32(&in), 12345);
 	assert_int_equal(walk(t.p, FIDS - 1, FIDS, ".."), TWALK + 1);
-	/* What is damaged has its reason told, and the process is still there. */
+	/* Damaged bytes are reported with a reason, and the process still runs. */
 	cursor_init(&in, b.data, 100);
 	assert_int_equal(p9_process_restore(t.p, &in, &e), -EINVAL);
 	assert_string_equal(e.text, "what the snapshot says of a share is damaged");

@@ -242,7 +242,7 @@ static void pit_one_shot(void **state)
 	}
 }
 
-/* What a guest has had of a processor: `cpu_percent` of the time since `cpu_from`. */
+/* The processor time of the guest: `cpu_percent` of the time since `cpu_from`. */
 static bool guest_runs;
 static uint64_t cpu_from, cpu_percent;
 

@@ -376,7 +376,7 @@ static void chains_in_flight_are_bounded(void **state)
 		assert_int_equal(virtio_pop(&dev, 0, &c), 1);
 	}
 	assert_false(dev.failed);
-	/* What is available counts as well: no driver has so many descriptors. */
+	/* Available chains count as well: no driver has so many descriptors. */
 	virtio_push(&dev, 0, 0, 0);
 	fix_offer(0, 0);
 	fix_offer(0, 0);

@@ -393,7 +393,7 @@ static void requests_in_flight_are_bounded(void **state)
 		assert_true(f.b.d->chains - blk_used(&f.b, 0) <= BLK_SIZE);
 	}
 	assert_true(f.b.d->failed);
-	/* What was in flight ends, and the driver can begin anew. */
+	/* Requests in flight end, and the driver can begin again. */
 	f.b.d->ops->drain(f.b.d);
 	blk_begin(&f.b, BLK_F_FLUSH);
 	assert_int_equal(blk_do(&f.b, 0, BLK_T_IN, 0, 512), IO_OK);

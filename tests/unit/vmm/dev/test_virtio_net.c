@@ -335,7 +335,10 @@ static bool reaches_host(const struct net_config *cfg)
 	return got >= 0;
 }
 
-/* What listens on 127.0.0.1 only trusts the host's users: a guest is none, unless it was asked for. */
+/*
+ * Services on 127.0.0.1 trust only the host's users: a guest is none of them, unless it was
+ * requested.
+ */
 static void the_hosts_own_ports(void **state)
 {
 	const struct net_config plain = { .kind = NET_USER },

@@ -81,7 +81,7 @@ static void *spin(void *arg)
 	return NULL;
 }
 
-/* Of two processors, what two threads of this process get just now. */
+/* Returns how much of two processors two threads of this process get at present. */
 static unsigned int percent_of_two(void)
 {
 	pthread_t thread[2];

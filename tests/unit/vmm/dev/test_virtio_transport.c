@@ -322,7 +322,7 @@ static void pci_requests(void **state)
 	assert_int_equal(rd(bar + 0x1a, 2), VIRTIO_NO_VECTOR);
 	request(1);
 	assert_int_equal(msi.n, 3);
-	/* What fails the device makes a configuration interrupt. */
+	/* A failure of the device raises a configuration interrupt. */
 	msix_entry(0, 0x77, 0);
 	fix_offer(0, 999);
 	wr(bar + 0x3000, 2, 0);
@@ -422,7 +422,7 @@ static void pci_state_survives(void **state)
 	fix_put16(fix_rings(1) + FIX_USED + 2, 1);
 	request(1);
 	assert_int_equal(msi.n, 2);
-	/* Of another machine, and cut short. */
+	/* State of another machine, and truncated state. */
 	buf_put16(&b, 8 + 256 + 2, 0x1042);
 	cursor_init(&in, b.data, b.len);
 	assert_int_equal(pci_restore(&pci, &in, &e), -EINVAL);
@@ -509,7 +509,7 @@ static void mmio_requests(void **state)
 	wr(PAGE + 0x64, 4, 2);
 	assert_int_equal(seen.rises, 2);
 	assert_int_equal(seen.level, 0);
-	/* What there was no interrupt for is none: a guest can write this for ever. */
+	/* An acknowledgement without an interrupt is ignored: a guest can write it forever. */
 	wr(PAGE + 0x64, 4, 3);
 	assert_int_equal(acknowledged, 1);
 	/* Accesses that drivers don't make. */

@@ -102,7 +102,7 @@ static void run_moving(uint64_t pc, enum blockend_kind kind, uint64_t target)
 	callstacks_run(f.c, callstacks_block(f.c, &b));
 }
 
-/* What the processor does with an interrupt of the kernel. */
+/* Does what the processor does with an interrupt of the kernel. */
 static void interrupt(uint64_t ip, uint64_t sp, unsigned int cpl)
 {
 	uint64_t top = (cpl ? KSTACK : sp) & ~UINT64_C(15);
@@ -235,7 +235,7 @@ static void chains_go_on_in_the_next_part(void **state)
 	assert_int_equal(insns_of_part(0), 12);
 	assert_int_equal(insns_of_part(3), 24);
 	assert_int_equal(times_at(0x2000, 4), 2);
-	/* What goes on was called once. */
+	/* A continued function was called once. */
 	assert_int_equal(calls_to(0x2000), 1);
 	assert_int_equal(calls_to(0x3000), 2);
 	assert_int_equal(calls_to(0x8000), 1);
@@ -397,7 +397,7 @@ static void programs_go_on_behind_system_calls(void **state)
 	assert_string_equal(chain(), "402030");
 }
 
-/* What one processor has called, and what it was in the middle of, is nothing to the other. */
+/* The calls of one processor, and its unfinished ones, do not affect the other. */
 static void processors_take_turns(void **state)
 {
 	const struct calltree *t = callstacks_tree(f.c);
@@ -480,7 +480,7 @@ static void shared_code_counts_where_it_runs(void **state)
 	callstacks_stats(f.c, &st);
 	/* From 0x401020 to ...401000 nothing leads. */
 	assert_int_equal(st.strange, 1);
-	/* Of 16-bit code the address is its segment's. */
+	/* The address of 16-bit code is relative to its segment. */
 	f.pc = 0x1000;
 	callstacks_run(f.c, block(0xf1000, BLOCKEND_FALL, 0));
 	assert_int_equal(times_at(0xf1000, 4), 1);

@@ -91,7 +91,7 @@ static void the_answer_is_waited_for(void **state)
 
 	(void)state;
 	put(other, "{\"return\": \"CPU#0\\r\\n" HALTED "\", \"id\": \"regs\"}\r\n");
-	/* What came before the question is no answer. */
+	/* Text before the question is no answer. */
 	assert_int_equal(monitor_is_halted(&m, &never), MONITOR_NO_ANSWER);
 	assert_true(read(other, asked, sizeof(asked)) > 0);
 	close(other);

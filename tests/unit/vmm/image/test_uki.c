@@ -287,7 +287,7 @@ static void the_kernel_in_it(void **state)
 	buf_deinit(&b);
 	make(&b, &(struct part)TEXT(".sbat", "x"), 1);
 	parse_image(&b, EINVAL, "an EFI or Windows program without a Linux kernel in it");
-	/* What is known better keeps its name. */
+	/* A format that is recognised more precisely keeps its name. */
 	memcpy(b.data + 0x38, "ARM\x64", 4);
 	parse_image(&b, EINVAL, "an arm64 kernel Image");
 	buf_deinit(&b);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What complete.c makes of an instruction is compared with what this machine's CPU makes
- * of it (insn_judge.h). Where the CPU lacks an instruction, or only ring 0 could run it,
- * the manual's words are checked instead.
+ * The results of complete.c are compared with those of this machine's CPU (insn_judge.h). If the
+ * CPU lacks an instruction, or only ring 0 could run it, they are compared with the manual instead.
  */
 #include "vmm/pvm/complete.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is made of a record of the BPF program, without one. */
+/* The conversion of a record of the BPF program, without the program. */
 #include "vmm/pvm/peek_answer.h"
 #include "vmm/pvm/peek_capture.h"
 #include "tests/sample_check.h"
@@ -225,7 +225,7 @@ static void test_capture(void **state)
 	fake_machine_free(m);
 }
 
-/* What the record lacks voids the sample; nothing is counted, and nothing lost. */
+/* A record that lacks memory makes the sample invalid; nothing is counted, and nothing lost. */
 static void test_lacking(void **state)
 {
 	struct machine *m = fake_machine_new();

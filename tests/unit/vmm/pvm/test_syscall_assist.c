@@ -34,7 +34,7 @@
 static struct fake f;
 static const struct quirks quirks = { .syscall_keeps_cpl = true };
 
-/* What KVM is asked, where a test wants it to answer; otherwise all calls fail, as on fd -1. */
+/* KVM's answers, for tests that need them; otherwise all calls fail, as on fd -1. */
 static bool kvm_answers;
 static struct kvm_guest_debug debug;
 static unsigned int debug_set;
@@ -488,7 +488,7 @@ static void cpl_3_at_lstar_is_kernel(void **state)
 	assert_int_equal(f.v->stats.user, 2);
 }
 
-/* What a snapshot has of it comes back, and the breakpoint with it. */
+/* The state in a snapshot is restored, and the breakpoint with it. */
 static void comes_back_from_a_snapshot(void **state)
 {
 	const struct pvm_syscall saved = f.v->pvm_state.syscall;

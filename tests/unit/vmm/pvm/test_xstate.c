@@ -125,7 +125,7 @@ static void xsave_forms(void **state)
 		/* x87 pointers differ between the 32- and 64-bit forms, but they are all zero */
 		assert_memory_equal(got.b, want.b, AREA_SIZE);
 	}
-	/* What was not asked for stays as it was, in the header as well. */
+	/* Components that were not requested stay unchanged, in the header as well. */
 	random_image(&img, XMASK, 0x1fa0);
 	xsave_at(&img);
 	memset(&want, 0xee, sizeof(want));

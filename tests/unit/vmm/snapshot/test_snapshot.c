@@ -567,7 +567,7 @@ static void check_disk(const struct snapshot_disk *was, const char *name, int co
 	disk_close(d, NULL);
 }
 
-/* What a machine's devices stand on: it comes back, and another image is told from it. */
+/* The host's side of a machine's devices: it is restored, and another image is recognised. */
 static void devices_of_the_host(void **state)
 {
 	struct vm_config cfg = {
@@ -635,7 +635,7 @@ static void devices_of_the_host(void **state)
 		assert_int_equal(snapshot_devices_parse(g, &in, NULL), -EINVAL);
 	}
 	buf_deinit(&b);
-	/* What can't be kept. */
+	/* State that cannot be saved. */
 	cfg.ndisks = 1;
 	cfg.disk[0].disk = open_image(image, DISK_WRITABLE);
 	buf_init(&b);

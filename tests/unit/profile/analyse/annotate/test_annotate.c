@@ -191,7 +191,7 @@ static void with_source(void **state)
 	annotate_destroy(a);
 }
 
-/* What is not an instruction is shown as bytes, and the next one is right again. */
+/* Bytes that are no instruction are shown as bytes, and the next instruction is right again. */
 static void bytes(void **state)
 {
 	static const uint8_t odd[] = { 0x06, 0x90, 0x48, 0x8b };

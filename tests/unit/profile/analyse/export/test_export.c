@@ -72,7 +72,7 @@ static const struct stackset set = {
 	.message = "",
 };
 
-/* What a format writes, as text; the caller's. */
+/* Returns the output of a format as text, which the caller frees. */
 static char *written(const char *format, const struct export_options *opt, bool gzip)
 {
 	char path[] = "/tmp/kvmprof-export.XXXXXX";

@@ -391,7 +391,7 @@ static void test_chart_lanes(void **state)
 	make();
 	for (unsigned int i = 0; i < 1000; i++) {
 		uint64_t at = 1000000000 + (i + 1) * 1000000;
-		/* Of each 10 samples, 6 are of copy. */
+		/* 6 of 10 samples are of copy. */
 		uint32_t stack = i % 10 < 6 ? 0 : 3;
 
 		f.sample[f.set.nsamples++] = (struct stackset_sample){ at, 1000000, stack, 0, 0 };

@@ -402,7 +402,7 @@ static void test_script_profile(void **state)
 	has("mod_read+1([ext4]) read+511([kernel.kallsyms]) libc_read+524288(/lib/libc.so) "
 	    "?+0(/lib/libc.so)",
 	    "sh", STACKSET_KERNEL, 1000);
-	/* What calls the kernel's code is the kernel's. */
+	/* A caller of kernel code belongs to the kernel. */
 	has("libc_read+7([libc.so]) odd+2([kernel.kallsyms]) ?+0([unknown])", "bash",
 	    STACKSET_KERNEL, 10000);
 	assert_int_equal(facts.cut, 0);

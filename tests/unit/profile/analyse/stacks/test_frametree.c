@@ -154,7 +154,7 @@ static void test_difference(void **state)
 	assert_true(fabs(frametree_delta(t, at(t, "halt")) - (40.0 / 300 - 0.4)) < 1e-9);
 	assert_true(fabs(frametree_delta(t, at(t, "ext4")) - 100.0 / 300) < 1e-9);
 	frametree_destroy(t);
-	/* What only the base has. */
+	/* Frames that only the base has. */
 	t = tree_of(&one, &two, &(struct frametree_options){ 0 });
 	assert_int_equal(t->node[at(t, "ext4")].weight[FRAMETREE_SHOWN], 0);
 	assert_true(frametree_delta(t, at(t, "ext4")) < -0.3);

@@ -221,7 +221,7 @@ static void test_frames(void **state)
 	/* Forked by prog, so of its name. */
 	assert_ptr_equal(set->task[find("inner;middle;outer", 8)->task].comm,
 			 set->task[s->task].comm);
-	/* Nobody named this thread. */
+	/* This thread has no name. */
 	assert_string_equal(set->task[find("work;main", 9)->task].comm, ":9");
 	load((struct stackset_options){ .pid = -1, .cpu = -1, .no_demangle = true });
 	weighs("_Z4worki;main", 9, STACKSET_USER, 2000, 1);

@@ -621,7 +621,9 @@ static void test_time(void **state)
 	map_module("[other]", at(0x100), at(0x200));
 	add_on(1, 1, 0, 4000, module, 2);
 	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, NULL), 0);
-	/* What was not mapped yet at the time, but in a space that only grew, is known. */
+	/*
+	 * A mapping that came later, in a space that only grew, is known for earlier samples, too.
+	 */
 	weighs("dso", "/bin/first", 70, 70);
 	weighs("dso", "/bin/second", 100, 100);
 	weighs("dso", "[unknown]", 3, 3);

@@ -102,7 +102,7 @@ static void numbers_are_right(void **state)
 	assert_true(isnan(value_of(RULE("counter", "counter = \"host\""), totals)));
 	assert_true(isnan(value_of(RULE("counter", "counter = \"host.x.y\""), totals)));
 	assert_true(isnan(value_of(RULE("counter", "counter = \".\""), "no json")));
-	/* Of two million, half of them idle. */
+	/* A weight of two million, half of it idle. */
 	assert_true(value_of(RULE("share", "symbol = \"leaf\""), NULL) == 0.125);
 	assert_true(value_of(RULE("share", "symbol = \"main\""), NULL) == 0);
 	assert_true(value_of(RULE("share", "subtree = \"main\""), NULL) == 0.4995);
@@ -468,7 +468,7 @@ static void noise_is_told(void **state)
 	gate_rules_destroy(rules);
 }
 
-/* What a name holds never ends what it stands in. */
+/* The characters of a name never end the text around it. */
 static void reports_quote_names(void **state)
 {
 	struct gate_rules *rules = rules_of("[[rule]]\nname = \"a<b>&\\\"|`*%::,]]>\"\n"

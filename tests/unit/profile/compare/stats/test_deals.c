@@ -38,7 +38,7 @@ static void test_exact(void **state)
 	struct stats_shift r;
 
 	(void)state;
-	/* Of 20 ways to deal six runs, two are as extreme as "all low, all high". */
+	/* 2 of the 20 ways to divide six runs are as extreme as "all low, all high". */
 	r = compare(3, (double[]){ 1, 2, 3 }, 3, (double[]){ 4, 5, 6 });
 	assert_true(r.tested);
 	near(r.base, 2);

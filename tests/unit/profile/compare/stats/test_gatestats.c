@@ -215,7 +215,7 @@ static void test_shift_sizes(void **state)
 		compare(&by_one, 3, (double[]){ 3, 1, 2 }, 3, (double[]){ 4, 2, 3 }, NULL);
 
 	(void)state;
-	/* Of nine differences six are positive and one is negative; the middle one is 1. */
+	/* Six of nine differences are positive and one is negative; the median is 1. */
 	near(o.cliff, 5 / 9.0);
 	near(o.hodges_lehmann, 1);
 	/* 1, 1, 4, 4. */

@@ -62,7 +62,7 @@ static void test_effective(void **state)
 	near(share_effective(0, 0), 0);
 }
 
-/* Of intervals around samples of a known share about 95 % hold it. */
+/* About 95 % of the intervals around samples of a known share contain it. */
 static void test_coverage(void **state)
 {
 	unsigned int held = 0, runs = 2000;

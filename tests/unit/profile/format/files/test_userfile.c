@@ -106,7 +106,7 @@ static int teardown(void **state)
 	return file_remove_tree(top, NULL);
 }
 
-/* What a path leads to; "" and the error when it leads nowhere. */
+/* Stores the text that a path leads to; "" and the error if it leads nowhere. */
 static int read_in_root(const char *path, enum userfile_way way, char text[16])
 {
 	cleanup_close int root = open(at("root"), O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;

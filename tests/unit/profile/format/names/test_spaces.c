@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is mapped over time: mappings that grow, that hide others, and too many. */
+/* Mappings over time: mappings that grow, that hide others, and too many of them. */
 #include "profile/format/names/spaces.h"
 
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static void growing(void **state)
 	assert_int_equal(dso_at(space, AT + 0x40001800), 8);
 }
 
-/* What hides something leaves the old space as it was. */
+/* A mapping that hides another one leaves the old space unchanged. */
 static void hiding(void **state)
 {
 	uint32_t before, after;

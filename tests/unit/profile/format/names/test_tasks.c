@@ -184,7 +184,7 @@ static void test_fork_shares(void **state)
 	assert_int_equal(spaces_clear(&s, 2, NULL), 0);
 	assert_int_equal(at(&s, spaces_of(&s, 2), 0x1000, NULL), -1);
 	assert_int_equal(at(&s, shared, 0x5000, NULL), 3);
-	/* Of one that nothing is known of. */
+	/* A fork of an unknown process. */
 	assert_int_equal(spaces_fork(&s, 3, 77, NULL), 0);
 	map(&s, 3, 0x1000, 0x2000, 4);
 	assert_int_equal(at(&s, spaces_of(&s, 77), 0x1000, NULL), -1);

@@ -111,7 +111,7 @@ static void expect_unfinished(const char *name, bool single, uint64_t samples)
 	perfdata_close(p);
 }
 
-/* What was flushed can be read at any time, and nothing of it twice. */
+/* Flushed data can be read at any time, and none of it twice. */
 static void test_killed(void **state)
 {
 	static const uint64_t ip[] = { TEXT, TEXT + 8 };
@@ -171,7 +171,7 @@ static void test_flushed_rounds(void **state)
 	assert_true(rounds >= 3);
 }
 
-/* What a killed run left is not in the way of the next one of the same pid, which leaves it. */
+/* Leftovers of a killed run do not disturb the next run with the same pid, which keeps them. */
 static void test_leftover_stays(void **state)
 {
 	struct sink *s = make_sink(in_root("again"), false), *next;
@@ -245,7 +245,7 @@ static void test_disk_full(void **state)
 	assert_true(p->partial);
 	assert_true(p->ours);
 	assert_true(p->nsamples > 50000);
-	/* What is missing is told: in the file, and in the message. */
+	/* The lost samples are reported in the file and in the message. */
 	assert_int_equal(p->nsamples + p->nlost, given);
 	snprintf(tail, sizeof(tail), "%" PRIu64 " of %" PRIu64 " samples are missing", p->nlost,
 		 given);

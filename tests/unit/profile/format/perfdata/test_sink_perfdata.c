@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a sink makes of tasks, modules and a kernel that comes late or never. */
+/* The sink's output for tasks, modules and a kernel that comes late or never. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

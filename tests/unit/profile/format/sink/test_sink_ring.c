@@ -23,7 +23,7 @@ static int see_begin(struct sink *s, const struct profile_info *i, struct err *e
 	return 0;
 }
 
-/* What the sample n of the test looks like: see add(). */
+/* Checks the contents of the test's sample n: see add(). */
 static void check_stack(const struct profile_sample *x)
 {
 	const struct stack *st = x->stack;
@@ -185,7 +185,7 @@ static void test_rest_passes(void **state)
 	ring->ops->destroy(ring);
 }
 
-/* What could not be written is told, but the profile is ended all the same. */
+/* A write error is reported, but the profile is completed all the same. */
 static void test_full_disk(void **state)
 {
 	struct sink *ring = ring_of(0);

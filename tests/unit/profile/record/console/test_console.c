@@ -180,8 +180,8 @@ static void a_slow_reader_gets_all(void **state)
 }
 
 /*
- * Nobody reads: who puts waits once, then no more. When there is a reader again it is told
- * where bytes are missing, and how many.
+ * Without a reader, a writer waits once and never again. A reader that comes back is told where
+ * bytes are missing, and how many.
  */
 static void nobody_reads(void **state)
 {

@@ -266,7 +266,7 @@ static void test_auto(void **state)
 	assert_int_equal(control_listen(&l, CONTROL_PATH_AUTO, NULL), 0);
 	snprintf(want, sizeof(want), "%s/kvmprof-%d.sock", root, (int)getpid());
 	assert_string_equal(l.path, want);
-	/* What is no socket of ours is not taken for a run. */
+	/* A file that is no socket of ours is not listed as a run. */
 	f = fopen(at("kvmprof-1.sock"), "w");
 	fclose(f);
 	f = fopen(at("kvmprof-x.sock"), "w");

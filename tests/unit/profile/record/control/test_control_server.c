@@ -144,7 +144,7 @@ static size_t hear(int fd, char *line, size_t size)
 	size_t n = 0;
 
 	for (bool end = false; !end;) {
-		/* What comes behind the line stays for the next time. */
+		/* Bytes after the line stay for the next call. */
 		ssize_t got = recv(fd, chunk, sizeof(chunk), MSG_PEEK);
 		char *nl = got > 0 ? memchr(chunk, '\n', (size_t)got) : NULL;
 		size_t len = nl ? (size_t)(nl - chunk) : (size_t)got;
@@ -348,7 +348,7 @@ static void test_time_limits(void **state)
 	say(deaf, "{\"cmd\":\"stats\"}\n");
 	expect_served();
 	expect_closed(half);
-	/* What the socket has taken is there, then comes the end. */
+	/* The bytes that the socket accepted arrive, then the end. */
 	usleep(1000000);
 	for (size_t n = 0;;) {
 		ssize_t got = recv(deaf, c, sizeof(c), 0);
@@ -381,7 +381,7 @@ static void test_later(void **state)
 	expect(a, "\"id\":5");
 	expect(b, "\"later\":");
 	expect(b, "\"later\":3");
-	/* Who asked is gone before the answer: nobody else gets it. */
+	/* The client has gone before the reply: no other client gets it. */
 	say(a, "{\"cmd\":\"profile\"}\n");
 	expect_served();
 	close(a);
@@ -390,7 +390,7 @@ static void test_later(void **state)
 	close(b);
 }
 
-/* What is under way at the end is waited for, and its reply can still be read. */
+/* A request in progress at the end is completed, and its reply can still be read. */
 static void test_stop(void **state)
 {
 	int fd, other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a live view is told: named stacks since a reply, and only while somebody asks. */
+/* The data of a live view: named stacks since a reply, and only while a client asks. */
 #include "tests/unit/profile_fixture.h"
 
 #include "profile/record/control/view.h"
@@ -165,7 +165,7 @@ static void test_since(void **state)
 	json_t *r;
 
 	(void)state;
-	/* Nobody has asked yet. */
+	/* No client has asked yet. */
 	add(1, 100, 7, 0, 1);
 	r = ask(0, 2);
 	assert_true(number(r, "seq") == 1 && !number(r, "since"));

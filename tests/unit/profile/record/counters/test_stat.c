@@ -118,7 +118,7 @@ static void expect(const char *name, uint64_t first, uint64_t second)
 		fail_msg("%s: %lu, %lu", name, (unsigned long)r->v[0], (unsigned long)r->v[1]);
 }
 
-/* Of each vCPU they are all of the time, and no more. */
+/* For each vCPU they add up to all of the time. */
 static void closes(void)
 {
 	for (unsigned int v = 0; v < 2; v++) {
@@ -140,7 +140,7 @@ static void times(void **state)
 	/* 300 as KVM says it, and 100 of polling. */
 	expect("time:halted", 400 * MS, 0);
 	expect("time:waiting", 50 * MS, 2 * SEC);
-	/* Of 1700 in KVM_RUN: 430 off the processor, 3 perhaps, 100 of polling, 800 in the guest. */
+	/* 1700 in KVM_RUN: 430 off the processor, 3 perhaps, 100 of polling, 800 in the guest. */
 	expect("time:kvm", 367 * MS, 0);
 	/* These 3, and 10 that the thread was not there. */
 	expect("time:untold", 13 * MS, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What comes of a sample: where the kernel is, whose it is, what its frames lie in.
- * The machine is an array with page tables made by hand, and registers: without a VMM.
+ * The results for a sample: where the kernel is, whose sample it is, and what its frames lie in.
+ * The machine is an array with hand-made page tables, and registers, without a VMM.
  */
 #include "profile/record/guest/guest.h"
 
@@ -90,7 +90,7 @@ static const struct guest_host host = {
 	.set_task_plan = set_task_plan,
 };
 
-/* What lm has in its arrays becomes the machine's memory. */
+/* Makes the contents of lm's arrays the machine's memory. */
 static void put_structures(void)
 {
 	assert_int_equal(gmem_write(&machine.mem, 0x800000, g.arena, sizeof(g.arena)), 0);
@@ -370,7 +370,7 @@ static void give_up(void **state)
 	assert_int_equal(guest_give_up(guest, NULL), 0);
 	gf_expect(&sink, "kernel 0 0\nmodule decompressor 3000000+10000 2\n");
 	assert_int_equal(guest_give_up(guest, NULL), 0);
-	/* What would have solved it comes too late. */
+	/* The sample that would have solved it comes too late. */
 	s = boot(SLIDE, PA_SLIDE, 0);
 	assert_true(is_ready(&s));
 	gf_expect(&sink, "");
@@ -418,7 +418,7 @@ static void tables_that_stay(void **state)
 	(void)state;
 	guest_memory_init(&m, &machine.mem);
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, FIX_TEXT, &b, 1), 0);
-	/* None of these has the kernel's tables. */
+	/* Each of these lacks the kernel's tables. */
 	other.regs.cs = 0x33;
 	guest_memory_see(&m, &other);
 	other.regs.cs = 0x10;
@@ -447,7 +447,7 @@ static void tables_that_stay(void **state)
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, FIX_TEXT, &b, 1), 1);
 }
 
-/* What is known of where a page is does not outlive what it was looked up for. */
+/* Cached translations do not outlive the request that they were made for. */
 static void translations(void **state)
 {
 	const uint64_t va = 0xffffffff91000000, user = 0x40000000;

@@ -127,7 +127,7 @@ static void create(unsigned int hole)
 	assert_non_null(task);
 }
 
-/* What the mappings of a sample's frames are is known from now on. */
+/* Makes the mappings of a sample's frames known. */
 static void see(uint64_t ip)
 {
 	struct guest_owner owner = guest_maps_owner(maps, task);
@@ -208,7 +208,7 @@ static void all_there(void **state)
 	(void)state;
 	create(NONE);
 	begin();
-	/* Nobody has read its mappings yet. */
+	/* The mappings have not been read yet. */
 	assert_false(ask.find(ask.ctx, LIB + 64, &place));
 	see(LIB + 64);
 	assert_true(expect_rows(true) > 1000);
@@ -298,7 +298,7 @@ static void completed_by_host(void **state)
 	assert_int_equal(s.cache.found[CFI_HOLE], 0);
 }
 
-/* What was remembered of a sample's mappings does not outlive them. */
+/* Facts that were cached for a sample's mappings do not outlive them. */
 static void mapped_anew(void **state)
 {
 	struct unwind_place place;

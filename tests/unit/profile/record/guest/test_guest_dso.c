@@ -105,7 +105,10 @@ static uint64_t library(uint8_t id, uint64_t ino, unsigned int hole)
 	return gf_file(&g, mnt, root, ino, elf.data, elf.len, hole);
 }
 
-/* What a profile carries says the same of addresses, under the id that the map has. */
+/*
+ * Checks that the names stored in a profile are the same for these addresses, under the id that the
+ * map has.
+ */
 static void expect_names(const struct guest_dso *o, const char *first)
 {
 	struct file_bytes b = { o->elf, o->elf_len };
@@ -305,7 +308,7 @@ static void no_programs(void **state)
 	expect_stats(1, 0, 0, 0);
 }
 
-/* Of a large file only the names are carried. */
+/* For a large file only the names are stored. */
 static void large_file(void **state)
 {
 	uint64_t file = library(0xaa, 7, NONE), inode;
@@ -455,7 +458,7 @@ static void vdso(void **state)
 	assert_true(o->named && o->own_id);
 	expect_names(o, "__vdso_0");
 	assert_string_equal(o->path, "[vdso]");
-	/* Of another process: the same image. */
+	/* Another process has the same image. */
 	memcpy(&image, lm_ptr(&g, mm + 24, 8), 8);
 	other = lm_alloc(&g, LM_MM_SIZE, 8);
 	lm_put64(&g, other + 16, LM_USER + 0x5000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the sink is told of a process's mappings, and when they are looked at again. */
+/* The reports to the sink about a process's mappings, and when they are read again. */
 #include "profile/record/guest/maps.h"
 
 #include "tests/unit/guest_fixture.h"

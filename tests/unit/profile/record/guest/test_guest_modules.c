@@ -342,7 +342,7 @@ static void list_cannot_be_read(void **state)
 	prove(now + 200, now + 205);
 	assert_int_equal(g.reads, reads);
 	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 200));
-	/* What comes afterwards may have been there since the last look that read all. */
+	/* Later modules may have been there since the last complete read. */
 	set_list(&b, 1);
 	prove(now + LONG, now + LONG + 5);
 	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 50));
@@ -496,7 +496,7 @@ static void list_that_is_not_there(void **state)
 	assert_int_equal(region_count(), 0);
 }
 
-/* What the sink has stays until its end(), and the unwinder's tables as long as they count. */
+/* The sink's data stays until its end(), and the unwinder's tables as long as they are valid. */
 static void sink_that_fails(void **state)
 {
 	uint64_t m[4];

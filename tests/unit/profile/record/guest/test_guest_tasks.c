@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the sink is told of tasks that come, change and go between samples. */
+/* The reports to the sink about tasks that start, change and end between samples. */
 #include "tests/unit/guest_fixture.h"
 
 #include <setjmp.h>
@@ -514,7 +514,7 @@ static void whose_mm(void **state)
 	assert_false(guest_tasks_has_mm(tasks, seen));
 }
 
-/* So many numbers that the table is full: those that are gone make room. */
+/* With a full table of numbers, those of ended tasks make room. */
 static void full_table(void **state)
 {
 	uint64_t t = gf_task(&g, 1, 1, "a", MM(2), 6, 0),
@@ -553,7 +553,7 @@ static void full_table(void **state)
 	assert_int_equal(seen->program, program);
 }
 
-/* None is known to be gone: all begins anew, with numbers that no program had. */
+/* No task is known to have ended: everything starts again, with numbers that no program had. */
 static void table_full_of_tasks(void **state)
 {
 	uint64_t t = gf_task(&g, 1, 1, "a", MM(2), 6, 0), program;

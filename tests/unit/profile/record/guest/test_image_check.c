@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is said of an image, by what is known of it; tests/e2e/kernel_tables.py has real ones. */
+/* The messages about an image, by what is known of it; tests/e2e/kernel_tables.py has real ones. */
 #include "profile/record/guest/image_check.h"
 
 #include <setjmp.h>
@@ -123,7 +123,7 @@ static void names_and_stacks(void **state)
 	expect_text(IMAGE_CHECK_STACKS, "innermost");
 }
 
-/* What a search in the guest may find, and what it cannot begin with. */
+/* The results that a search in the guest may have, and the cases in which it cannot begin. */
 static void without_types(void **state)
 {
 	struct target_linux *l = &t.linux_facts;

@@ -112,7 +112,7 @@ static void in_kvm(void **state)
 	assert_true(told > 0);
 }
 
-/* Of a VMM that is not ours: the exit, without a device, and the name of a file in place of its functions. */
+/* A VMM that is not ours: the exit without a device, and a file name in place of its functions. */
 static void of_another_vmm(void **state)
 {
 	const struct sample_host what = {
@@ -143,7 +143,7 @@ static void in_a_stop(void **state)
 	frame(1, "[stopped]");
 }
 
-/* What is kept of a long name is one name, however often it comes. */
+/* A long name is stored once, however often it occurs. */
 static void long_name(void **state)
 {
 	const struct sample_host what = { .where = SAMPLE_IN_KVM,

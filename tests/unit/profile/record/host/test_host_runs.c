@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who had a processor: waits after preemption and after sleep, on one processor and moved to another, and what is not known. */
+/*
+ * Attribution of processor time: waits after preemption and after sleep, on one processor and after
+ * moving to another, and unknown time.
+ */
 #include "profile/record/host/host_runs.h"
 
 #include <linux/perf_event.h>
@@ -170,7 +173,7 @@ static void names(void **state)
 	assert_null(host_runs_comm(r, OTHER));
 }
 
-/* Of any length and kind, and of processors that are not there. */
+/* Records of any length and kind, and of processors that do not exist. */
 static void damaged(void **state)
 {
 	uint8_t bytes[64];

@@ -144,7 +144,7 @@ static void open_all(const pid_t *but, unsigned int n)
 
 static void near(uint64_t is, uint64_t want)
 {
-	/* What has no sample yet: of each processor's counter three periods at most. */
+	/* Time without a sample yet: at most three periods of each processor's counter. */
 	assert_in_range(is, want - want / 20 - 6 * PERIOD, want + want / 20 + 6 * PERIOD);
 }
 
@@ -187,7 +187,7 @@ static void their_time(void **state)
 	assert_int_equal(st.samples, samples);
 	assert_int_equal(st.weight_ns, sum);
 	assert_int_equal(st.lost, 0);
-	/* Of each turn the first microseconds are not counted. */
+	/* The first microseconds of each turn are not counted. */
 	assert_true(st.counted_ns > (w[0].ran + w[1].ran) / 10 * 9);
 	assert_true(st.counted_ns < sum + 20 * PERIOD);
 	least = got[0] < got[1] ? got[0] : got[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What backs memory here, against what /proc/self/smaps says of the same. */
+/* The pages that back memory here, compared with /proc/self/smaps. */
 #include "profile/record/host/hostpages.h"
 #include "profile/format/sink/memref.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What needs no daemon of the work with libvirt: definitions of domains and machines made of
- * them, URIs, what events mean, whose command line it is.
+ * The part of the work with libvirt that needs no daemon: definitions of domains and machines made
+ * of them, URIs, the meaning of events, the owner of a command line.
  */
 #include "profile/record/libvirt/attach_domain.h"
 #include "profile/record/libvirt/pid.h"

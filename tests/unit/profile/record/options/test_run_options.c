@@ -109,7 +109,7 @@ static void defaults(void **state)
 	assert_false(o.single_file || o.quiet || o.json);
 }
 
-/* What is kept of samples, and of whom. The mask is asked for before its text is gone. */
+/* Options that select samples. The mask is requested before its text is gone. */
 static void what_is_kept(void **state)
 {
 	static const struct {
@@ -232,7 +232,7 @@ static void every_option(void **state)
 	assert_true(o.freq_hz == 100);
 	assert_string_equal(o.output, "y");
 	assert_true(o.quiet);
-	/* What stands behind "--" is a command's. */
+	/* Words after "--" belong to a command. */
 	assert_int_equal(PARSE("-m64", "bzImage", "--", "--quiet"), -1);
 	assert_int_equal(o.mem_size, 64 * MIB);
 	assert_int_equal(o.exec.nwords, 1);

@@ -84,7 +84,7 @@ static void by_time(void **state)
 	assert_null(merge_next(merge));
 }
 
-/* What comes to a ring that was empty is not overtaken by what is later. */
+/* A record that arrives in an empty ring is not overtaken by later ones. */
 static void later_to_an_empty_ring(void **state)
 {
 	uint64_t now = clock_mono_ns();

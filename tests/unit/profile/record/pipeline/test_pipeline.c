@@ -25,7 +25,7 @@
 #define NEXT_CR3 UINT64_C(0x1000)
 #define NEXT_PA UINT64_C(0x200000)
 
-/* What reaches the sink: how many, in which order, and where the kernel() was. */
+/* The samples that reach the sink: how many, in which order, and where the kernel() was. */
 static struct {
 	struct gf_sink s;
 	struct sink_ops ops;
@@ -288,7 +288,7 @@ static void start_running(void)
 					  .files = { .system_debug = "", .cache = "" } });
 }
 
-/* What waited while the first kernel could not be read is not named by the next one. */
+/* Samples that waited while the first kernel could not be read are not named by the next kernel. */
 static void first_read_fails(void **state)
 {
 	struct pipeline_stats stats;
@@ -372,7 +372,7 @@ static void nothing_is_held_of_a_kernel_that_stays(void **state)
 	assert_int_equal(stats.unsymbolized, 0);
 }
 
-/* What is shown of a vCPU whose registers are gone. */
+/* The output for a vCPU whose registers are lost. */
 static void last_sample_of_each_vcpu(void **state)
 {
 	struct pipeline_stats stats;
@@ -528,7 +528,7 @@ static void times_of_exits(void **state)
 	assert_int_equal(seen.last_ip, FIX_SYSCALL + 1);
 }
 
-/* What was looked at to find the kernel is neither written nor held. */
+/* Samples that were taken to find the kernel are neither written nor held. */
 static void looks_are_not_written(void **state)
 {
 	struct pipeline_stats stats;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is packed for a command in the guest, and how its status comes back. */
+/* The files that are packed for a command in the guest, and how its status is returned. */
 #include "base/buf.h"
 #include "profile/record/rootfs/archive.h"
 #include "profile/record/rootfs/exec_console.h"
@@ -74,7 +74,7 @@ static unsigned int hex(const uint8_t *p)
 	return (unsigned int)strtoul(text, NULL, 16);
 }
 
-/* Of the headers themselves: libarchive would fold links. */
+/* Lists the headers themselves, because libarchive would merge links. */
 static unsigned int list(const struct file_map *m, struct seen *out, unsigned int max)
 {
 	size_t at = 0;
@@ -153,7 +153,7 @@ static void packs_a_directory(void **state)
 	write_text(below("empty"), "", 0644);
 	assert_int_equal(rootfs_init(&r, &e), 0);
 	assert_int_equal(rootfs_add_directory(&r, base, &e), 0);
-	/* What is there stays, what is missing above is made. */
+	/* Existing entries stay, and missing parents are created. */
 	assert_int_equal(rootfs_add_node(&r, "/sub", S_IFDIR | 0755, 0, 0, &e), 0);
 	assert_int_equal(rootfs_add_node(&r, "/dev/null", S_IFCHR | 0666, 1, 3, &e), 0);
 	assert_true(rootfs_has(&r, "/sub/./file"));
