@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Simulated runs with known truth, for whole gates: a run has 40 functions whose times differ from run
- * to run by 2 % each (log-normal), and counts 4000 samples of them. tests/bench/bench_gate_rules.c
- * prints tables of such gates, tests/unit/profile/compare/gate/test_gate_aa.c counts those that fail by chance.
+ * Simulated runs with known truth, for whole gates: a run has 40 functions whose times differ from
+ * run to run by 2 % each (log-normal), and counts 4000 samples of them.
+ * tests/bench/bench_gate_rules.c prints tables of such gates,
+ * tests/unit/profile/compare/gate/test_gate_aa.c counts those that fail by chance.
  */
 #ifndef KVMPROF_TESTS_GATE_RULES_SIM_H
 #define KVMPROF_TESTS_GATE_RULES_SIM_H
@@ -17,7 +18,7 @@
 #define SIM_FUNCTIONS 40u
 #define SIM_SAMPLES 4000u
 #define SIM_SPREAD 0.02
-#define SIM_GROWS 3u /* which function */
+#define SIM_GROWS 3u /* index of the function that grows */
 
 static uint64_t sim_state = 42;
 
@@ -31,7 +32,10 @@ static double sim_normal(void)
 	return stats_t_quantile(sim_uniform(), 1e9);
 }
 
-/* points: by how much the share of one function is larger; ends the program where it cannot. */
+/*
+ * Returns a run in which the share of one function is larger by `points`. Ends the program on
+ * failure.
+ */
 static struct gate_run *sim_run(const struct gate_rules *rules, double points)
 {
 	static char name[SIM_FUNCTIONS][16];

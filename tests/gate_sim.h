@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Simulated runs with known truth, for the gate's statistics: tests/bench/bench_gate_sim.c prints
- * tables of them, tests/unit/profile/compare/stats/test_gatestats_sim.c holds a few against their bounds. One
- * session is 2 n runs one after the other, of which the order says which are base's.
+ * tables of them, tests/unit/profile/compare/stats/test_gatestats_sim.c compares some with their
+ * bounds. One session is 2 n consecutive runs, and the order determines which of them are base
+ * runs.
  */
 #ifndef KVMPROF_TESTS_GATE_SIM_H
 #define KVMPROF_TESTS_GATE_SIM_H
@@ -16,7 +17,7 @@
 
 enum sim_shape { SIM_NORMAL, SIM_LOGNORMAL, SIM_BIMODAL, SIM_DRIFT, SIM_AR1, SIM_SHAPES };
 enum sim_order {
-	SIM_COIN,     /* A/B pairs, stats_order() tells which run goes first */
+	SIM_COIN,     /* A/B pairs, stats_order() decides which run goes first */
 	SIM_ABAB,     /* base always first */
 	SIM_SEPARATE, /* all base runs, then all head runs */
 };
@@ -27,7 +28,8 @@ static const char *const sim_shape_name[SIM_SHAPES] = { "normal", "lognormal", "
 struct sim {
 	enum sim_shape shape;
 	enum sim_order order;
-	double sd;     /* of a value about 100: 2 is 2 %; the modes are 12 sd apart */
+	/* Standard deviation of a value about 100: 2 is 2 %; the modes are 12 sd apart. */
+	double sd;
 	double effect; /* relative */
 	uint64_t state;
 };
@@ -37,7 +39,7 @@ static double sim_uniform(struct sim *s)
 	return ((double)(stats_random(&s->state) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Box and Muller. */
+/* Returns a normally distributed value (Box and Muller). */
 static double sim_normal(struct sim *s)
 {
 	double r = sqrt(-2 * log(sim_uniform(s)));
@@ -45,7 +47,7 @@ static double sim_normal(struct sim *s)
 	return r * cos(2 * M_PI * sim_uniform(s));
 }
 
-/* The noise of 2 n runs in order. */
+/* Stores the noise of 2 n runs in order. */
 static void sim_series(struct sim *s, unsigned int n, double *v)
 {
 	double last = sim_normal(s);
@@ -57,10 +59,10 @@ static void sim_series(struct sim *s, unsigned int n, double *v)
 		case SIM_LOGNORMAL: /* skewness 6: exp(z) - its mean */
 			v[i] = 100 + s->sd / 2.1612 * (exp(z) - exp(0.5));
 			break;
-		case SIM_BIMODAL: /* a third of all runs are slow ones */
+		case SIM_BIMODAL: /* a third of all runs is slow */
 			v[i] = 100 + s->sd * z + (sim_uniform(s) < 1 / 3.0 ? 12 * s->sd : 0);
 			break;
-		case SIM_DRIFT: /* by eight sd through the session */
+		case SIM_DRIFT: /* by eight sd during the session */
 			v[i] = 100 + s->sd * (z + 8.0 * i / n);
 			break;
 		case SIM_AR1:
@@ -73,7 +75,7 @@ static void sim_series(struct sim *s, unsigned int n, double *v)
 	}
 }
 
-/* n pairs. */
+/* Simulates a session of n pairs. */
 static void sim_session(struct sim *s, unsigned int n, double *base, double *head)
 {
 	double v[2 * STATS_MAX_RUNS];
@@ -89,7 +91,10 @@ static void sim_session(struct sim *s, unsigned int n, double *base, double *hea
 	}
 }
 
-/* Pairs or free; whether values follow the order is not examined (no STATS_DRIFTING). */
+/*
+ * Makes the design, with pairs or free; whether values follow the order is not examined (no
+ * STATS_DRIFTING).
+ */
 static int sim_design(struct stats_design *d, unsigned int n, bool pairs)
 {
 	uint64_t base_at[STATS_MAX_RUNS], head_at[STATS_MAX_RUNS];
@@ -118,9 +123,9 @@ struct sim_counts {
 	unsigned int verdict[3];
 };
 
-/* -1 for a failure, which is printed. */
-static inline int sim_gates(struct sim *s, const struct stats_rule *rule, unsigned int n, bool pairs,
-		     unsigned int gates, struct sim_counts *out)
+/* Runs the gates. Returns 0, or -1 for a failure, which is printed. */
+static inline int sim_gates(struct sim *s, const struct stats_rule *rule, unsigned int n,
+			    bool pairs, unsigned int gates, struct sim_counts *out)
 {
 	double base[STATS_MAX_RUNS], head[STATS_MAX_RUNS];
 	struct stats_rule r = *rule;
@@ -147,7 +152,7 @@ static inline int sim_gates(struct sim *s, const struct stats_rule *rule, unsign
 	return 0;
 }
 
-/* Wilson's interval of k of n at a confidence of 0 to 1. */
+/* Computes Wilson's interval of k of n at a confidence of 0 to 1. */
 static inline void sim_wilson(double k, double n, double confidence, double *lo, double *hi)
 {
 	double z = stats_t_quantile((1 + confidence) / 2, 1e9), p = k / n;

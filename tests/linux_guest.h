@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linux_guest: the memory of a made-up Linux with a few tasks and modules, as byte
- * arrays, and what its types would say.
+ * linux_guest: the memory of a generated Linux with a few tasks and modules, as byte arrays, and
+ * the facts that its types would show.
  */
 #ifndef KVMPROF_TESTS_LINUX_GUEST_H
 #define KVMPROF_TESTS_LINUX_GUEST_H
@@ -35,7 +35,7 @@
 #define GUEST_STACK_TOP 256u
 #define GUEST_STACK(i) (0xffffc90000000000ull + 0x8000 * (uint64_t)(i))
 #define GUEST_SP(i) (GUEST_STACK(i) + 16384 - GUEST_STACK_TOP)
-/* Where all that sleep will go on. */
+/* The address where all sleeping tasks will continue. */
 #define GUEST_SWITCH 0xffffffff81000100ull
 #define GUEST_USER_SP 0x7ffd12340000ull
 
@@ -153,7 +153,7 @@ static inline size_t guest_read(void *ctx, uint64_t space, uint64_t va, void *ds
 			memcpy(dst, g->stack[i] + (va - GUEST_SP(i)), n);
 			return n;
 		}
-	/* Some program's stack. */
+	/* The stack of a program. */
 	if (space != MEMORY_KERNEL && va == GUEST_USER_SP) {
 		memset(dst, 0x5a, len < 64 ? len : 64);
 		return len < 64 ? len : 64;
@@ -161,7 +161,7 @@ static inline size_t guest_read(void *ctx, uint64_t space, uint64_t va, void *ds
 	return 0;
 }
 
-/* Put a list of n list_heads together; [0] is its head. */
+/* Links n list_heads to a list; [0] is its head. */
 static inline void guest_list(struct guest *g, const uint64_t *head, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -170,7 +170,7 @@ static inline void guest_list(struct guest *g, const uint64_t *head, unsigned in
 	}
 }
 
-/* The frame that the switch left, and a program's registers at the stack's end. */
+/* Stores the frame that the switch left, and a program's registers at the stack's end. */
 static inline void guest_sleep(struct guest *g, unsigned int i)
 {
 	uint64_t t = guest_task_va(i), ret = GUEST_SWITCH, bp = GUEST_SP(i) + 128;
@@ -288,7 +288,7 @@ static inline void guest_make_symbols(struct guest *g)
 	}
 }
 
-/* The first module's note sections: one of another kind, one with two notes. */
+/* Makes the first module's note sections: one of another kind, one with two notes. */
 static inline void guest_make_notes(struct guest *g)
 {
 	static const uint32_t other[] = { 4, 4, 256, 0x756e694c, 7 };
@@ -306,7 +306,7 @@ static inline void guest_make_notes(struct guest *g)
 	guest_put(g, GUEST_NOTES + 0x200, two, sizeof(two));
 }
 
-/* Half of the entries for the text, half for the init text; 6.4's layout. */
+/* Makes ORC tables: half of the entries for the text, half for the init text; 6.4's layout. */
 static inline void guest_make_orc(struct guest *g)
 {
 	for (unsigned int i = 0; i < GUEST_NORCS; i++) {
@@ -320,7 +320,7 @@ static inline void guest_make_orc(struct guest *g)
 	}
 }
 
-/* canary: the tasks have a stack_canary. */
+/* Builds the guest. canary: the tasks have a stack_canary. */
 static inline void guest_make(struct guest *g, bool canary)
 {
 	memset(g, 0, sizeof(*g));
@@ -359,7 +359,10 @@ static inline void guest_make(struct guest *g, bool canary)
 	guest_make_orc(g);
 }
 
-/* One CPU: current_task is an ordinary variable. */
+/*
+ * Returns the kernel's symbols, which the caller frees. With one CPU current_task is an ordinary
+ * variable.
+ */
 static inline struct symtab *guest_symbols(void)
 {
 	struct symtab *s = symtab_create();
@@ -427,7 +430,7 @@ static const struct guest_type guest_types_table[] = {
 	{ "mod_kallsyms", "typetab", GK_TYPETAB, 8 },
 };
 
-/* ctx: the path of a member that these types do not have, or NULL. */
+/* Implements the types' callback; ctx is the path of a member that these types lack, or NULL. */
 static inline int guest_member(void *ctx, const char *structure, const char *path,
 			       struct type_member *out)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * memory_bytes: a byte array as the memory of a guest or of a program, for unit tests and fuzz targets.
+ * memory_bytes: a byte array as the memory of a guest or of a program, for unit tests and fuzz
+ * targets.
  */
 #ifndef KVMPROF_TESTS_MEMORY_BYTES_H
 #define KVMPROF_TESTS_MEMORY_BYTES_H
@@ -13,7 +14,10 @@ struct memory_bytes {
 	size_t len;
 };
 
-/* The read callback of struct memory; ctx is a struct memory_bytes. */
+/*
+ * Implements the read callback of struct memory; ctx is a struct memory_bytes. Returns the bytes
+ * copied.
+ */
 static inline size_t memory_bytes_read(void *ctx, uint64_t space, uint64_t va, void *dst,
 				       size_t len)
 {

@@ -15,7 +15,7 @@
 #define MG_EACH 0x10000u /* bytes of memory for one module */
 #define MG_MODULES 3u
 #define MG_HEAD (MG_BASE + MG_MODULES * MG_EACH)
-/* In a module's memory: its code, then its data with the struct module and its tables. */
+/* Layout of a module's memory: its code, then its data with the struct module and its tables. */
 #define MG_TEXT 0x0u
 #define MG_TEXT_BYTES 0x3000u
 #define MG_DATA 0x4000u
@@ -32,9 +32,9 @@
 
 struct mg_shape {
 	const char *name;
-	uint32_t kallsyms, text, size; /* size: bytes behind the base */
-	uint32_t stride;	       /* to the next area; 0: one area has all */
-	uint32_t init;		       /* from text to init text */
+	uint32_t kallsyms, text, size; /* size: bytes after the base */
+	uint32_t stride;	       /* distance to the next area; 0: one area has all */
+	uint32_t init;		       /* distance from text to init text */
 	bool tree, typetab;
 	uint32_t orc; /* 0: none */
 };

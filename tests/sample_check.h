@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sample_check: whether a sample is well-formed, for tests of what makes samples. */
+/* sample_check: checks whether a sample is well-formed, for tests of code that makes samples. */
 #ifndef KVMPROF_TESTS_SAMPLE_CHECK_H
 #define KVMPROF_TESTS_SAMPLE_CHECK_H
 
@@ -34,8 +34,8 @@ static inline int sample_check(const struct sample *s, size_t len)
 }
 
 /*
- * Copies n bytes at guest virtual address va out of the stack slices. Returns 0, or -EFAULT when they do
- * not all lie in one slice.
+ * Copies n bytes at guest-virtual address va from the stack slices. Returns 0, or -EFAULT if they
+ * are not all in one slice.
  */
 static inline int sample_read(const struct sample *s, uint64_t va, void *dst, size_t n)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * text_bytes: a byte array as the text that an unwinder reads.
- */
+/* text_bytes: a byte array as the text that an unwinder reads. */
 #ifndef KVMPROF_TESTS_TEXT_BYTES_H
 #define KVMPROF_TESTS_TEXT_BYTES_H
 
@@ -15,7 +13,7 @@ struct text_bytes {
 	size_t len;
 };
 
-/* unwind_read_text; ctx is a struct text_bytes. */
+/* Implements unwind_read_text; ctx is a struct text_bytes. Returns the bytes copied. */
 static inline size_t text_bytes_read(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	const struct text_bytes *t = ctx;

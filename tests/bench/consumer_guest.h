@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A Linux made in a piece of memory, for bench_consumer: page tables, a kernel (kernel_text.h) with
- * modules, and tasks that all run the program that includes this, whose files are in the page cache.
- * Structures are as linux_mm_fixture.h lays them out.
+ * Builds a Linux in an array of memory, for bench_consumer: page tables, a kernel (kernel_text.h)
+ * with modules, and tasks that all run the including program, whose files are in the page cache.
+ * The structures have the layout of linux_mm_fixture.h.
  */
 #ifndef KVMPROF_TESTS_BENCH_CONSUMER_GUEST_H
 #define KVMPROF_TESTS_BENCH_CONSUMER_GUEST_H
@@ -21,7 +21,7 @@
 #define CG_MODULE_FUNCTIONS 128u
 #define CG_KERNEL_FUNCTIONS (KT_FUNCTIONS - CG_MODULES * CG_MODULE_FUNCTIONS)
 #define CG_KERNEL_END (KT_TEXT + CG_KERNEL_FUNCTIONS * KT_FUNC_BYTES)
-#define CG_ORC_VA (KT_TEXT + (64u << 20)) /* of the modules' tables */
+#define CG_ORC_VA (KT_TEXT + (64u << 20)) /* tables of the modules */
 #define CG_MAX_MAPS 256u
 #define CG_MAX_FILES 32u
 
@@ -32,7 +32,7 @@ struct cg_file {
 	char path[256];
 	uint64_t file; /* struct file in the guest */
 	size_t len;
-	uint64_t *gpa; /* of each page */
+	uint64_t *gpa; /* address of each page */
 };
 
 struct cg_map {
@@ -63,7 +63,7 @@ static inline uint64_t *cg_entry(struct cg *g, uint64_t table, uint64_t va, unsi
 	return (uint64_t *)(g->lm.arena + table) + (va >> (3 + 9 * level) & 511);
 }
 
-/* One page of the table's address space; size 1: 4 KiB, 2: 2 MiB. */
+/* Maps one page of an address space; size 1: 4 KiB, 2: 2 MiB. */
 static inline void cg_page(struct cg *g, uint64_t pgd, uint64_t va, uint64_t gpa, unsigned int size)
 {
 	uint64_t table = pgd;
@@ -155,7 +155,7 @@ static inline void cg_kernel(struct cg *g, unsigned int *seed)
 
 /* -- programs -------------------------------------------------------------------- */
 
-/* All of it in the page cache. */
+/* Stores the whole file in the page cache. */
 static inline void cg_fill(struct cg *g, struct cg_file *f, uint64_t ino)
 {
 	size_t n = (f->len + 4095) / 4096;
@@ -254,7 +254,7 @@ static inline void cg_program(struct cg *g, unsigned int n)
 	g->task[n] = gf_task(&g->lm, 100 + n, 100 + n, "worker", mm, 1 + n, 0);
 }
 
-/* -- all of it ------------------------------------------------------------------- */
+/* -- the whole guest -------------------------------------------------------------------------- */
 
 static inline struct cg *cg_create(struct gmem *mem, uint64_t *stack_top, unsigned int *seed)
 {
@@ -263,7 +263,7 @@ static inline struct cg *cg_create(struct gmem *mem, uint64_t *stack_top, unsign
 
 	if (g == MAP_FAILED)
 		abort();
-	lm_alloc(&g->lm, 4096, 4096); /* no table is at 0 */
+	lm_alloc(&g->lm, 4096, 4096); /* address 0 is not used for a table */
 	g->root = lm_dentry(&g->lm, 0, "/");
 	g->mnt = lm_mount(&g->lm, g->root, 0, 0);
 	cg_kernel(g, seed);
@@ -275,7 +275,7 @@ static inline struct cg *cg_create(struct gmem *mem, uint64_t *stack_top, unsign
 	return g;
 }
 
-/* Its symbols and table are the caller's. */
+/* Returns the target of the kernel. The caller frees its symbols and its table. */
 static inline struct target cg_target(struct cg *g)
 {
 	struct target t = { .name = "bench" };

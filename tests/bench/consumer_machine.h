@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A machine for benchmarks of the whole consumer: rings and a piece of memory in which
- * consumer_guest.h has made a Linux, and stacks of this program with the bytes that capture would
- * copy, through functions taken at random.
+ * A machine for benchmarks of the whole consumer: rings, and memory in which consumer_guest.h has
+ * built a Linux, and stacks of this program with the bytes that capture would copy, through
+ * randomly chosen functions.
  */
 #ifndef KVMPROF_TESTS_BENCH_CONSUMER_MACHINE_H
 #define KVMPROF_TESTS_BENCH_CONSUMER_MACHINE_H
@@ -22,7 +22,7 @@
 
 /* -- stacks of this program ------------------------------------------------------ */
 
-#define CHAIN 14u /* and capture(), program_sample(), main() and three of the C library */
+#define CHAIN 14u /* and capture(), program_sample(), main() and three functions of the C library */
 #define FUNCTIONS 1024u
 
 typedef uint64_t chain_fn(const uint16_t *path, unsigned int left);
@@ -107,7 +107,7 @@ static inline bool has_room(const struct ring *r, size_t len)
 	return r->size - used > 3 * (len + 64);
 }
 
-/* false: it was dropped. */
+/* Puts a sample into the ring. Returns false if it was dropped. */
 static inline bool put_weight(unsigned int vcpu, const struct sample *from, uint64_t weight)
 {
 	struct sample *s = ring_reserve(&vm.ring[vcpu], sample_size(from));
@@ -145,7 +145,7 @@ static inline double seconds(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Processor time of the other threads: the consumer's. */
+/* Returns the processor time of the other threads, which is the consumer's. */
 static inline double others(void)
 {
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - seconds(CLOCK_THREAD_CPUTIME_ID);

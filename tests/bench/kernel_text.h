@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A made-up kernel for benchmarks of unwinding: KT_FUNCTIONS functions of KT_FUNC_BYTES bytes
- * with the usual prologue, a direct call and an epilogue, their ORC entries, and stacks of
- * KT_DEPTH of them taken at random, so that code, tables and stacks are as cold as with a
- * real profile.
+ * A generated kernel for benchmarks of unwinding: KT_FUNCTIONS functions of KT_FUNC_BYTES bytes
+ * with the usual prologue, a direct call and an epilogue, their ORC entries, and stacks of KT_DEPTH
+ * random functions, so that code, tables and stacks are as cold as with a real profile.
  */
 #ifndef KVMPROF_TESTS_BENCH_KERNEL_TEXT_H
 #define KVMPROF_TESTS_BENCH_KERNEL_TEXT_H
@@ -70,7 +69,7 @@ static inline struct sample *kt_sample(unsigned int *seed)
 	for (unsigned int d = 1; d < KT_DEPTH; d++) {
 		next = d + 1 < KT_DEPTH ? KT_STACK + at + 64 + rand_r(seed) % 8 * 16 : 0;
 		ret = KT_TEXT + (1 + rand_r(seed) % (KT_FUNCTIONS - 1)) * KT_FUNC_BYTES + 37;
-		/* Function 0 is the outermost of all: ORC has no other sign of the end. */
+		/* Function 0 is the outermost one: ORC marks the end in no other way. */
 		if (d + 1 == KT_DEPTH)
 			ret = KT_TEXT + 37;
 		memcpy(s->stack + at, &next, 8);
@@ -80,7 +79,7 @@ static inline struct sample *kt_sample(unsigned int *seed)
 	return s;
 }
 
-/* Four entries for a function, as its prologue and epilogue ask for; ips are to lie at va. */
+/* Stores four entries for each function, for its prologue and epilogue; ips will be at va. */
 static inline void kt_orc_bytes(uint8_t ips[KT_ORCS * 4], uint8_t entries[KT_ORCS * 6], uint64_t va)
 {
 	static const struct {
@@ -106,7 +105,7 @@ static inline void kt_orc_bytes(uint8_t ips[KT_ORCS * 4], uint8_t entries[KT_ORC
 	}
 }
 
-/* The table of the first so many functions; of the caller. */
+/* Returns the table of the first `functions` functions. The caller frees it with orc_destroy(). */
 static inline struct orc *kt_orc(unsigned int functions)
 {
 	static uint8_t ips[KT_ORCS * 4], entries[KT_ORCS * 6];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* microvmm: what the two files of the test's VMM share (microvmm.c says what it is). */
+/* microvmm: declarations shared by the two files of the test's VMM, which microvmm.c describes. */
 #ifndef KVMPROF_TESTS_E2E_MICROVMM_H
 #define KVMPROF_TESTS_E2E_MICROVMM_H
 
@@ -19,7 +19,10 @@
 		}                                                                     \
 	} while (0)
 
-/* Where the boot information lies (Xen's hvm_start_info, xen/include/public/arch-x86/hvm/start_info.h). */
+/*
+ * Address of the boot information (Xen's hvm_start_info,
+ * xen/include/public/arch-x86/hvm/start_info.h).
+ */
 #define START_INFO 0x6000u
 
 struct memory_config {
@@ -30,21 +33,27 @@ struct memory_config {
 
 struct memory {
 	uint8_t *ram;
-	uint32_t entry; /* guest-physical: where the kernel begins */
-	/* The page server's: how long it waits before each page, and whether it serves none. */
+	uint32_t entry; /* guest-physical address of the kernel's entry */
+	/* State of the page server: the delay before each page, and whether it serves none. */
 	atomic_uint slow_us;
 	atomic_bool dead;
-	/* Pages that it served, requests that it met while it was dead, and requests of other processes among all. */
+	/*
+	 * Number of pages served, of requests while it was dead, and of requests of other processes
+	 * among all.
+	 */
 	atomic_ulong served, refused, asked_by_others;
 };
 
-/* Maps the memory and loads the kernel. Exits with a message when it cannot. */
+/*
+ * Maps the memory and loads the kernel. Exits with a message on failure. The memory belongs to this
+ * module.
+ */
 struct memory *memory_make(const struct memory_config *cfg);
-/* Loads the kernel anew. The vCPUs must not run. */
+/* Loads the kernel again. The vCPUs must not run. */
 void memory_reload(void);
 /*
- * Makes all pages absent: of a page server or a file, or else those that can be swapped out. The vCPUs must not run. Returns false where
- * pages stay.
+ * Makes all pages absent: those of a page server or a file, or else those that can be swapped out.
+ * The vCPUs must not run. Returns false if pages remain.
  */
 bool memory_drop(void);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The bytes of an input as a file's tables and as the stack that is gone by them, for fuzz_cfi and fuzz_sframe. */
+/*
+ * Splits an input into the tables of a file and the stack that is unwound with them, for fuzz_cfi
+ * and fuzz_sframe.
+ */
 #ifndef KVMPROF_TESTS_FUZZ_CFI_BYTES_H
 #define KVMPROF_TESTS_FUZZ_CFI_BYTES_H
 

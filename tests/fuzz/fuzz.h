@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fuzz: the entry point that libFuzzer and our corpus runner both call. */
+/* fuzz: the entry point, which libFuzzer and our corpus runner call. It returns 0. */
 #ifndef KVMPROF_TESTS_FUZZ_H
 #define KVMPROF_TESTS_FUZZ_H
 

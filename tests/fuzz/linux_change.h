@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Changes to the guest of tests/unit/linux_mm_fixture.h, read from a fuzz target's
- * input: u16 place, u8 operation, u8 value, and so on. Place and value are counted in
- * words of 8 bytes and pages of 256, so that pointers are easily changed into others.
+ * Changes the guest of tests/unit/linux_mm_fixture.h as a fuzz target's input states: u16 place, u8
+ * operation, u8 value, and so on. Place and value are in units of 8-byte words and 256-byte pages,
+ * so that pointers are easily changed to others.
  */
 #ifndef KVMPROF_TESTS_LINUX_CHANGE_H
 #define KVMPROF_TESTS_LINUX_CHANGE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mutate: new inputs for a fuzz target, made of those of its corpus.
+ * mutate: makes new inputs for a fuzz target from those of its corpus.
  *
- * Run `n` of a seed depends on the seed, on n and on the corpus alone, so that a failure comes again, also by itself.
+ * Run `n` of a seed depends only on the seed, on n and on the corpus, so that a failure can be
+ * repeated, also alone.
  */
 #ifndef KVMPROF_TESTS_FUZZ_MUTATE_H
 #define KVMPROF_TESTS_FUZZ_MUTATE_H
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MUTATE_MAX (64u << 10) /* bytes of an input that is made */
+#define MUTATE_MAX (64u << 10) /* maximum bytes of a generated input */
 
 struct mutate_input {
 	uint8_t *data;
@@ -18,8 +19,8 @@ struct mutate_input {
 };
 
 /*
- * Makes the input of run n in `out`, of MUTATE_MAX bytes, from the inputs in `from`, of which there is at least
- * one. Returns its length.
+ * Makes the input of run n in `out`, which has MUTATE_MAX bytes, from the inputs in `from`, of
+ * which there is at least one. Returns its length. The same arguments give the same input.
  */
 size_t mutate_make(uint64_t seed, uint64_t n, const struct mutate_input *from, size_t count,
 		   uint8_t *out);

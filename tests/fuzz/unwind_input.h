@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Addresses and stacks out of an input, for fuzz_unwind and fuzz_unwind_user. Each is made of a word
- * whose low two bits choose what it is relative to, so that chance can build chains that hold.
+ * Reads addresses and stacks from an input, for fuzz_unwind and fuzz_unwind_user. Each is made from
+ * a word whose low two bits choose what it is relative to, so that random inputs can form
+ * consistent chains.
  */
 #ifndef KVMPROF_TESTS_FUZZ_UNWIND_INPUT_H
 #define KVMPROF_TESTS_FUZZ_UNWIND_INPUT_H
@@ -14,7 +15,7 @@
 #define MAX_TEXT 4096u
 #define MAX_STACK 2048u
 
-/* Where text and stack are. */
+/* Addresses of text and stack. */
 struct unwind_input {
 	uint64_t text, stack;
 };
@@ -35,7 +36,10 @@ static uint64_t input_address(const struct unwind_input *in, struct cursor *c)
 	}
 }
 
-/* The stack of a sample. odd: 1 to add 1 to each second word, as tagged frame pointers have; else 0. */
+/*
+ * Fills the stack of a sample. odd: 1 adds 1 to each second word, as in tagged frame pointers; else
+ * 0.
+ */
 static void input_stack(const struct unwind_input *in, struct cursor *c, struct sample *s,
 			unsigned int words, unsigned int odd)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * blk_fixture: a driver of a virtio disk, in guest RAM of its own.
+ * blk_fixture: a driver of a virtio disk, with guest RAM of its own.
  *
- * Of each queue the tables lie at a place of their own; request k of a queue uses its own
- * header, status and data, so that many can be in flight.
+ * Each queue has its own place for its tables. Request k of a queue uses its own header, status and
+ * data, so that many can be in flight.
  */
 #ifndef KVMPROF_TESTS_BLK_FIXTURE_H
 #define KVMPROF_TESTS_BLK_FIXTURE_H
@@ -20,9 +20,9 @@
 
 #define BLK_RAM (UINT64_C(32) << 20)
 #define BLK_QUEUE_SPACE UINT64_C(0x10000)
-#define BLK_SIZE 64u /* of each queue */
+#define BLK_SIZE 64u /* size of each queue */
 #define BLK_DATA UINT64_C(0x200000)
-#define BLK_DATA_SPACE UINT64_C(0x40000) /* of each request */
+#define BLK_DATA_SPACE UINT64_C(0x40000) /* for each request */
 #define BLK_NEXT 1u
 #define BLK_WRITE 2u
 #define BLK_F_FLUSH (UINT64_C(1) << 9)
@@ -35,7 +35,10 @@ static inline void blk_model(uint8_t *model, size_t len)
 		model[i] = (uint8_t)(i / 512 * 7 + i);
 }
 
-/* The model, and a new file with it, whose name goes to path[64]; -1: not written. */
+/*
+ * Makes the model, and a new file with its contents, whose name is stored in path[64]. Returns a
+ * descriptor, or -1.
+ */
 static inline int blk_image(char *path, uint8_t *model, size_t len)
 {
 	int fd;
@@ -49,7 +52,7 @@ static inline int blk_image(char *path, uint8_t *model, size_t len)
 struct blk_driver {
 	struct gmem mem;
 	struct virtio *d;
-	uint16_t avail[VIRTIO_BLK_MAX_QUEUES]; /* so many were made available */
+	uint16_t avail[VIRTIO_BLK_MAX_QUEUES]; /* number of entries made available */
 	atomic_uint interrupts;
 };
 
@@ -135,7 +138,10 @@ static inline void blk_header(struct blk_driver *b, unsigned int q, unsigned int
 	h[16] = 0xff; /* the status */
 }
 
-/* Put request k into queue q: header, len bytes of data in two parts, status. Three descriptors of four. */
+/*
+ * Puts request k into queue q: header, len bytes of data in two parts, status. It uses four
+ * descriptors.
+ */
 static inline void blk_put(struct blk_driver *b, unsigned int q, unsigned int k, uint32_t type,
 			   uint64_t sector, uint32_t len)
 {
@@ -171,7 +177,7 @@ static inline uint16_t blk_used(struct blk_driver *b, unsigned int q)
 	return __atomic_load_n(&used[1], __ATOMIC_ACQUIRE);
 }
 
-/* Until all that was put was used; false after some seconds. */
+/* Waits until all requests were used. Returns false after some seconds. */
 static inline bool blk_wait(struct blk_driver *b, unsigned int q)
 {
 	for (unsigned int i = 0; i < 100000; i++) {
@@ -189,7 +195,7 @@ static inline uint8_t blk_status(struct blk_driver *b, unsigned int q, unsigned 
 	return h[16];
 }
 
-/* One request from its beginning to its end; its status, or 0xfe when it does not end. */
+/* Executes one request. Returns its status, or 0xfe if it does not end. */
 static inline uint8_t blk_do(struct blk_driver *b, unsigned int q, uint32_t type, uint64_t sector,
 			     uint32_t len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* boot_fixture: kernels that are small enough to look at, for the tests of vmm/boot. */
+/* boot_fixture: small kernels for the tests of vmm/boot. */
 #ifndef KVMPROF_TESTS_UNIT_BOOT_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_BOOT_FIXTURE_H
 
@@ -21,9 +21,9 @@
 #define FIX_PHDR(i) (sizeof(Elf64_Ehdr) + (i) * sizeof(Elf64_Phdr))
 
 /*
- * A vmlinux in miniature: text with the banner, a per-CPU segment linked at 0,
- * data with bss; the segments are not in the order of their addresses. Bytes
- * repeat with a long period, so that compressors have something to do.
+ * Makes a small vmlinux: text with the banner, a per-CPU segment linked at 0, data with bss; the
+ * segments are not in the order of their addresses. Bytes repeat with a long period, so that
+ * compression has an effect.
  */
 static inline void fixture_elf(struct buf *b)
 {
@@ -65,7 +65,7 @@ static inline void fixture_elf(struct buf *b)
 	memcpy(b->data + FIX_TEXT_OFF + 0x800, "Linux version 6.1.0-test", 25);
 }
 
-/* Around a payload that is compressed already; setup_sects 0 stands for 4. */
+/* Makes a bzImage around a compressed payload; setup_sects 0 means 4. */
 static inline void fixture_bzimage(struct buf *b, const void *payload, size_t len)
 {
 	static const char version[] = "6.1.0-test (a@b) #1";

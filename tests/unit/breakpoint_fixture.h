@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * breakpoint_fixture: a vCPU with two breakpoints, FUNC and OTHER, and the answers that they
- * want from KVM.
+ * breakpoint_fixture: a vCPU with two breakpoints, FUNC and OTHER, and the answers of KVM that they
+ * need.
  */
 #ifndef KVMPROF_TESTS_UNIT_BREAKPOINT_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_BREAKPOINT_FIXTURE_H
@@ -29,8 +29,8 @@ static struct fake f;
 static struct quirks quirks;
 static struct kvm_guest_debug debug;
 static struct kvm_debugregs own;
-static unsigned int reached_calls; /* of vm_config.reached */
-static uint64_t set_flags;	   /* by KVM_SET_REGS */
+static unsigned int reached_calls; /* calls of vm_config.reached */
+static uint64_t set_flags;	   /* stored by KVM_SET_REGS */
 static int refuse;		   /* errno of KVM_SET_GUEST_DEBUG */
 
 int ioctl(int fd, unsigned long request, ...)
@@ -102,7 +102,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* A debug exit at rip, for these bits of DR6. */
+/* Simulates a debug exit at rip with these bits of DR6. */
 static inline int exit_at(uint64_t rip, uint64_t dr6)
 {
 	struct err e = { 0 };
@@ -117,7 +117,7 @@ static inline int exit_at(uint64_t rip, uint64_t dr6)
 	return ret;
 }
 
-/* The next sample in the ring is of this breakpoint. */
+/* Checks that the next sample in the ring is of this breakpoint. */
 static inline void took(unsigned int breakpoint)
 {
 	size_t len;

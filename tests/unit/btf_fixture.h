@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * btf_fixture: BTF made by hand, record by record.
+ * btf_fixture: BTF built record by record.
  *
- * bf_kernel() is what the tests of answers use; its types in C:
+ * bf_kernel() is used by the tests of answers; its types in C:
  *
- *	struct list_head { struct list_head *next, *prev; };
- *	typedef int pid_t;
- *	struct task {
- *		char comm[16];
- *		const pid_t pid;
- *		unsigned int low : 3, high : 7;		// from byte 20 on
- *		union {
- *			int number;
- *			struct { int x, y; };
- *		};					// byte 24
- *		struct list_head run[2];		// byte 32
- *		struct list_head tail[];		// byte 64
- *	};
- *	struct other { int first; };			// and again, with { int x, first, second; }
+ * 	struct list_head { struct list_head *next, *prev; };
+ * 	typedef int pid_t;
+ * 	struct task {
+ * 		char comm[16];
+ * 		const pid_t pid;
+ * 		unsigned int low : 3, high : 7;		// from byte 20 on
+ * 		union {
+ * 			int number;
+ * 			struct { int x, y; };
+ * 		};					// byte 24
+ * 		struct list_head run[2];		// byte 32
+ * 		struct list_head tail[];		// byte 64
+ * 	};
+ * 	struct other { int first; };			// and again, with { int x, first, second; }
  */
 #ifndef KVMPROF_TESTS_UNIT_BTF_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_BTF_FIXTURE_H
@@ -30,7 +30,7 @@
 
 struct bf {
 	struct buf types, strings;
-	uint32_t n; /* types so far */
+	uint32_t n; /* number of types so far */
 };
 
 enum {
@@ -115,7 +115,7 @@ static inline void bf_value(struct bf *f, const char *name, int32_t v)
 	buf_u32(&f->types, (uint32_t)v);
 }
 
-/* Header, types, strings; f is then empty. */
+/* Writes header, types and strings to *out; f is empty afterwards. */
 static inline void bf_finish(struct bf *f, struct buf *out)
 {
 	buf_u16(out, 0xeb9f);
@@ -144,7 +144,7 @@ static inline void bf_kernel_task(struct bf *f, uint32_t num, uint32_t comm, uin
 	both = bf_type(f, BF_UNION, NULL, 2, false, 8);
 	bf_member(f, "number", num, 0);
 	bf_member(f, NULL, pair, 0);
-	/* Seen through a typedef, as anonymous members may be. */
+	/* Accessed through a typedef, as anonymous members may be. */
 	both = bf_type(f, BF_TYPEDEF, "both_t", 0, false, both);
 	bf_type(f, BF_STRUCT, "task", 7, true, 64);
 	bf_member(f, "comm", comm, 0);
@@ -187,7 +187,7 @@ static inline void bf_kernel(struct buf *out)
 	bf_value(&f, "HIGH_BIT", INT32_MIN);
 	bf_type(&f, BF_ENUM64, "wide", 1, false, 8);
 	bf_member(&f, "WIDE", 0x89abcdef, 0x01234567);
-	/* The rest of the kinds, to be stepped over. */
+	/* The other kinds, which must be skipped. */
 	bf_type(&f, BF_FWD, "unknown", 0, false, 0);
 	bf_type(&f, BF_FLOAT, "double", 0, false, 8);
 	bf_type(&f, BF_FUNC_PROTO, NULL, 1, false, num);

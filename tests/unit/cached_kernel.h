@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last file in the cache that matches, of a few with one purpose; false: none. */
+/* Finds the last file in the cache that matches the pattern. Returns false if there is none. */
 static inline bool cached_kernel(const char *pattern, char *path, size_t size)
 {
 	const char *own = getenv("KVMPROF_CACHE"), *xdg = getenv("XDG_CACHE_HOME");

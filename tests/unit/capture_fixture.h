@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The vCPU of vcpu_fixture.h while samples of it are captured: the timer of its first source never fires by itself, a
- * test ends a period with fake_take(). The tests of capture (registers, tasks, frames of Python) share it. Include it in
- * one file of a program only: it defines ioctl(), with KVM's answers for the vCPU's descriptor, which is -1.
+ * The vCPU of vcpu_fixture.h while samples of it are captured. The timer of its first source never
+ * expires by itself; a test ends a period with fake_take(). The tests of capture (registers, tasks,
+ * frames of Python) share it. Include it in one file of a program only: it defines ioctl(), with
+ * KVM's answers for the vCPU's descriptor, which is -1.
  */
 #ifndef KVMPROF_TESTS_CAPTURE_FIXTURE_H
 #define KVMPROF_TESTS_CAPTURE_FIXTURE_H
@@ -21,7 +22,10 @@
 #define FAKE_PERIOD UINT64_C(1000000000000) /* ns: longer than any test */
 #define FAKE_START UINT64_C(5000000000000000)
 
-/* KVM's answers, and how often it was asked. fake_capture_init() clears them: then each request fails as on -1. */
+/*
+ * KVM's answers, and how often it was asked. fake_capture_init() clears them; then each request
+ * fails as on -1.
+ */
 static struct {
 	int mp_state;	    /* KVM_GET_MP_STATE; -1: fails */
 	bool msrs;	    /* KVM_GET_MSRS succeeds; MSRs that are not below are 0 */
@@ -30,7 +34,7 @@ static struct {
 	unsigned int mp_asked, msrs_asked;
 } fake_kvm = { .mp_state = -1 };
 
-/* In place of the C library's. */
+/* Replaces ioctl() of the C library. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
@@ -93,7 +97,10 @@ static inline void fake_set_cpl(struct fake *f, unsigned int cpl)
 	f->v->run->s.regs.sregs.cs.dpl = (uint8_t)cpl;
 }
 
-/* Returns the next sample, checked, which stays in the ring until ring_release(); NULL: there is none. */
+/*
+ * Returns the next sample, checked, which stays in the ring until ring_release(); NULL: there is
+ * none.
+ */
 static inline const struct sample *fake_sample(struct fake *f)
 {
 	size_t len;
@@ -106,7 +113,7 @@ static inline const struct sample *fake_sample(struct fake *f)
 	return s;
 }
 
-/* Ends the timer's period, with so many bytes of the stack to be copied. Returns as fake_sample(). */
+/* Ends the timer's period, with stack_max bytes of the stack to copy. Returns as fake_sample(). */
 static inline const struct sample *fake_take(struct fake *f, uint32_t stack_max)
 {
 	f->v->stack_max = stack_max;

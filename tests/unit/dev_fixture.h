@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* dev_fixture: an I/O bus, port accesses as a guest makes them, and a record of what devices do. */
+/*
+ * dev_fixture: an I/O bus, port accesses as a guest makes them, and a record of the devices'
+ * actions.
+ */
 #ifndef KVMPROF_TESTS_UNIT_DEV_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_DEV_FIXTURE_H
 

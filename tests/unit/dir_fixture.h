@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much there is of what this process has, by a directory of /proc. */
+/* Counts the resources of this process in a directory of /proc. */
 #ifndef KVMPROF_TESTS_UNIT_DIR_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_DIR_FIXTURE_H
 
 #include <dirent.h>
 
-/* /proc/self/task: threads, /proc/self/fd: open files; and a few more, the same each time. */
+/*
+ * Returns the number of entries: threads in /proc/self/task, open files in /proc/self/fd, and a few
+ * more, the same each time.
+ */
 static inline unsigned int dir_entries(const char *path)
 {
 	DIR *d = opendir(path);

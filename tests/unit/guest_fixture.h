@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A sink that writes down what it is told, and tasks in the made-up guest of
- * linux_mm_fixture.h, for tests of what is found out about a guest.
+ * A sink that records its calls, and tasks in the generated guest of linux_mm_fixture.h, for tests
+ * of the facts about a guest.
  *
- * The log has one line for each call, without its time, which is kept beside it;
- * a test compares and empties it. Borrowed symbols are read at the end, as a sink's
- * end() does.
+ * The log has one line for each call, without its time, which is stored beside it; a test compares
+ * and empties it. Borrowed symbols are read at the end, as a sink's end() does.
  */
 #ifndef KVMPROF_TESTS_UNIT_GUEST_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_GUEST_FIXTURE_H
@@ -27,14 +26,14 @@ struct gf_sink {
 	struct sink sink;
 	struct buf log;
 	unsigned int calls;
-	unsigned int fail_at; /* this call fails, counted from 1; 0: none */
-	uint64_t last_ns;     /* of the last call */
+	unsigned int fail_at; /* number of the call that fails, from 1; 0: none */
+	uint64_t last_ns;     /* time of the last call */
 	struct profile_kernel kernel;
 	struct {
 		uint8_t id[20];
 		size_t elf_len;
 		uint8_t *elf; /* copy */
-	} map;		      /* of the last one */
+	} map;		      /* of the last call of map() */
 	const struct symtab *borrowed[GF_MAX_BORROWED];
 	unsigned int nborrowed;
 };
@@ -130,7 +129,10 @@ static inline void gf_sink_init(struct gf_sink *s)
 	s->sink.ops = &ops;
 }
 
-/* As end() does; the sum keeps the reads. */
+/*
+ * Reads the borrowed symbols as end() does, and returns their sum, so that the reads are not
+ * optimised away.
+ */
 static inline size_t gf_read_borrowed(const struct gf_sink *s)
 {
 	size_t sum = 0;
@@ -155,7 +157,7 @@ static inline const char *gf_log(struct gf_sink *s)
 	return (const char *)s->log.data;
 }
 
-/* The log is this, and is emptied. */
+/* Checks that the log has this text, and empties it. */
 #define gf_expect(s, text)                                                     \
 	do {                                                                   \
 		if (strcmp(gf_log(s), text) != 0)                              \
@@ -181,7 +183,7 @@ enum {
 	GF_M_SIZE = 160
 };
 
-/* A list of the kernel's: its head, and `off` in each piece. */
+/* Makes a list of the kernel: its head, and `off` in each piece. */
 static inline void gf_set_list(struct lm *g, uint64_t head, uint32_t off, const uint64_t *piece,
 			       size_t n)
 {
@@ -202,7 +204,10 @@ static inline void gf_put_name(struct lm *g, uint64_t va, size_t size, const cha
 	memcpy(lm_ptr(g, va, size), name, strlen(name));
 }
 
-/* Modules with a name and text, in a list that begins at `modules`; the rest is unknown. */
+/*
+ * Returns the layout of modules with a name and text, in a list that begins at `modules`; the rest
+ * is unknown.
+ */
 static inline struct linux_module_layout gf_module_layout(uint64_t modules)
 {
 	return (struct linux_module_layout){
@@ -277,7 +282,7 @@ static inline void gf_rename(struct lm *g, uint64_t task, const char *comm)
 	memcpy(lm_ptr(g, task + GF_COMM, sizeof(raw)), raw, sizeof(raw));
 }
 
-/* A task at this place; leader 0: a process. */
+/* Stores a task at this place; leader 0: a process. */
 static inline void gf_put_task(struct lm *g, uint64_t at, uint32_t tid, uint32_t pid,
 			       const char *comm, uint64_t mm, uint64_t start, uint64_t leader)
 {
@@ -288,7 +293,7 @@ static inline void gf_put_task(struct lm *g, uint64_t at, uint32_t tid, uint32_t
 	lm_put64(g, at + GF_PARENT, 0);
 	lm_put64(g, at + GF_LEADER, leader ? leader : at);
 	lm_put64(g, at + GF_START, start);
-	lm_put32(g, at + GF_EXEC, 0); /* not known */
+	lm_put32(g, at + GF_EXEC, 0); /* unknown */
 }
 
 static inline uint64_t gf_task(struct lm *g, uint32_t tid, uint32_t pid, const char *comm,
@@ -327,9 +332,9 @@ static inline struct sample gf_sample(struct lm *g, uint64_t task, uint64_t time
 #define GF_FUNCTION 32u /* bytes */
 
 /*
- * A library of n functions of GF_FUNCTION bytes from GF_TEXT_VA on, called PREFIX0,
- * PREFIX1, ...; id: first byte of the build id, 0: without one. More than 100 functions
- * make more than a page of symbols.
+ * Makes a library of n functions of GF_FUNCTION bytes from GF_TEXT_VA on, named PREFIX0, PREFIX1,
+ * ...; id is the first byte of the build id, 0: without one. More than 100 functions make more than
+ * a page of symbols.
  */
 static inline void gf_elf(struct buf *out, uint8_t id, const char *prefix, unsigned int n)
 {
@@ -356,10 +361,10 @@ static inline void gf_elf(struct buf *out, uint8_t id, const char *prefix, unsig
 	symtab_destroy(t);
 	for (size_t i = 12; !id && i < 1024; i++)
 		if (!memcmp(out->data + i, "GNU", 4))
-			out->data[i - 4] = 99; /* some other note */
+			out->data[i - 4] = 99; /* another kind of note */
 }
 
-/* A file of these bytes, all of it in the page cache but page `hole` (UINT_MAX: none). */
+/* Returns a file with these bytes, all in the page cache except page `hole` (UINT_MAX: none). */
 static inline uint64_t gf_file(struct lm *g, uint64_t mnt, uint64_t dentry, uint64_t ino,
 			       const void *bytes, size_t len, unsigned int hole)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * insn_fixture: a vCPU with a page of code and two of data, at the same addresses
- * in every test, and the answers that complete.c wants from KVM.
+ * insn_fixture: a vCPU with a page of code and two of data, at the same addresses in every test,
+ * and the answers of KVM that complete.c needs.
  */
 #ifndef KVMPROF_TESTS_UNIT_INSN_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_INSN_FIXTURE_H
@@ -17,7 +17,7 @@
 
 #include "tests/unit/vcpu_fixture.h"
 
-#define CODE UINT64_C(0x200000000000) /* outside of what sanitizers and the loader use */
+#define CODE UINT64_C(0x200000000000) /* outside of the ranges of sanitizers and the loader */
 #define DATA (CODE + 0x10000)
 #define DATA_SIZE 8192u
 #define GS_BASE (DATA + 0x700)
@@ -43,7 +43,7 @@ static inline bool cpu_has(uint32_t leaf, unsigned int reg, unsigned int bit)
 static struct fake f;
 static struct kvm_vcpu_events events;
 static struct kvm_xcrs xcrs;
-static struct kvm_xsave xsave_area; /* what KVM_GET_XSAVE gives and KVM_SET_XSAVE takes */
+static struct kvm_xsave xsave_area; /* read by KVM_GET_XSAVE and written by KVM_SET_XSAVE */
 static unsigned int xsave_set;
 static bool kvm_answers;
 
@@ -105,7 +105,7 @@ static inline int setup(void **state)
 	fake_init(&f, 4096);
 	fake_map(&f, CODE, FAKE_P | FAKE_W | FAKE_U);
 	fake_map(&f, DATA, FAKE_P | FAKE_W | FAKE_U);
-	fake_page(&f); /* so that the second data page is not behind the first */
+	fake_page(&f); /* so that the second data page does not follow the first */
 	fake_map(&f, DATA + 4096, FAKE_P | FAKE_W | FAKE_U);
 	f.v->run->s.regs.sregs.gs.base = GS_BASE;
 	f.v->run->s.regs.regs.rip = CODE;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * insn_judge: what complete.c makes of an instruction compared with what this machine's
- * CPU makes of it: same bytes at the same address, same registers, same memory at the
- * same addresses.
+ * insn_judge: compares the result of complete.c for an instruction with that of this machine's CPU:
+ * same bytes at the same address, same registers, same memory at the same addresses.
  */
 #ifndef KVMPROF_TESTS_UNIT_INSN_JUDGE_H
 #define KVMPROF_TESTS_UNIT_INSN_JUDGE_H
@@ -30,9 +29,9 @@ extern char host_back[];
 uint64_t host_code = CODE;
 
 /*
- * Load the registers, run what is at host_code, which jumps to host_back behind
- * its one instruction, and store the registers. Nothing in between touches the
- * flags; the stack holds the pointer to the state.
+ * Loads the registers, runs the code at host_code, which jumps to host_back after its one
+ * instruction, and stores the registers. Nothing in between changes the flags; the stack has the
+ * pointer to the state.
  */
 __asm__(".text\n"
 	".globl host_run, host_back\n"
@@ -64,7 +63,7 @@ __asm__(".text\n"
 
 static uint8_t *host_text, *host_data;
 
-/* Values at which bit counts and carries change, among plain random ones. */
+/* Returns a value at which bit counts and carries change, or a plain random one. */
 static inline uint64_t operand_value(void)
 {
 	uint64_t v = rnd();
@@ -121,7 +120,7 @@ static inline void dword(struct code *c, uint32_t v)
 	c->n += 4;
 }
 
-/* Near the page boundary more often than not. */
+/* Returns an address that is mostly near the page boundary. */
 static inline uint64_t data_address(unsigned int align)
 {
 	uint64_t off = rnd() % 3 ? 4096 - 12 + rnd() % 20 : rnd() % (DATA_SIZE - 16);
@@ -149,7 +148,7 @@ static inline void place(const struct code *c)
 	memset(fake_host(&f, CODE) + c->n, 0x90, 15);
 }
 
-/* on_cpu: how this machine's CPU runs what is at host_code. */
+/* Compares both results; on_cpu runs the code at host_code on this machine's CPU. */
 static inline void judge_with(const struct code *c, struct host_state *s, uint64_t flags,
 			      bool memory, void (*on_cpu)(struct host_state *))
 {

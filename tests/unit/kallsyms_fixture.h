@@ -2,9 +2,9 @@
 /*
  * kallsyms_fixture: a kernel of a few kilobytes with kallsyms tables of any layout.
  *
- * Text without code, a banner, and the tables as scripts/kallsyms of the version
- * in question would lay them out (symbolizer/kernel/kallsyms.h). Tokens are fixed, names
- * are encoded with the longest that fits.
+ * It has text without code, a banner, and the tables as scripts/kallsyms of the version would write
+ * them (symbolizer/kernel/kallsyms.h). Tokens are fixed; names are encoded with the longest token
+ * that fits.
  */
 #ifndef KVMPROF_TESTS_UNIT_KALLSYMS_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_KALLSYMS_FIXTURE_H
@@ -20,10 +20,10 @@
 #define KF_LOW 20u /* per-CPU and absolute symbols */
 #define KF_BANNER "Linux version 6.1.0-kf (test@test) #1 SMP\n"
 
-/* A symbol of one's own, above all functions and below KF_RODATA. */
+/* An additional symbol, above all functions and below KF_RODATA. */
 struct kf_extra {
 	const char *name;
-	uint32_t off; /* from KF_TEXT; rising */
+	uint32_t off; /* offset from KF_TEXT; rising */
 };
 
 struct kf_shape {
@@ -33,12 +33,12 @@ struct kf_shape {
 	bool seqs;	       /* seqs_of_names before the tokens */
 	bool wide;	       /* eight-byte count and markers */
 	unsigned int align;    /* 8 or 4 */
-	unsigned int long_len; /* one name has so many characters; 0: none is long */
+	unsigned int long_len; /* length of one long name; 0: none is long */
 	bool byte_lengths;
-	unsigned int count;	      /* symbols, 300 to 1000 */
+	unsigned int count;	      /* number of symbols, 300 to 1000 */
 	bool text_only;		      /* no CONFIG_KALLSYMS_ALL: no banner symbol */
-	uint64_t slide;		      /* as in the memory of a guest with KASLR */
-	const struct kf_extra *extra; /* take the place of the last functions */
+	uint64_t slide;		      /* slide in the memory of a guest with KASLR */
+	const struct kf_extra *extra; /* these replace the last functions */
 	unsigned int nextra;
 };
 
@@ -76,7 +76,7 @@ static const char *const kf_pairs[] = { "Tf",	"tf",		"fun",		 "ction",
 					"_of_", "function_of_", "Tfunction_of_", "__",
 					"Aper", "cpu_" };
 
-/* Low values exist where a version has them; the rest is code from KF_TEXT on. */
+/* Makes symbol i. Low values exist in versions that have them; the rest is code from KF_TEXT on. */
 static inline void kf_symbol(const struct kf_shape *s, unsigned int i, uint64_t *addr, char *type,
 			     char *name)
 {
@@ -197,7 +197,7 @@ static inline void kf_number(const struct kf_shape *s, struct buf *b, uint32_t v
 		buf_u32(b, v);
 }
 
-/* Appends to b, which is empty; the image begins at KF_TEXT + slide. */
+/* Appends the image to b, which is empty; the image begins at KF_TEXT + slide. */
 static inline void kf_build(const struct kf_shape *s, struct buf *b, struct kf_places *p)
 {
 	char token[256][16], name[600];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * kslide_fixture: a kernel image with enough code to be recognised by, its symbols,
- * and an address space in which it runs at some slide. Everything is made, so that
- * tests and fuzz seeds need no kernel.
+ * kslide_fixture: a kernel image with enough code to be recognised, its symbols, and an address
+ * space in which it runs at some slide. Everything is generated, so that tests and fuzz seeds need
+ * no kernel.
  */
 #ifndef KVMPROF_TESTS_UNIT_KSLIDE_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_KSLIDE_FIXTURE_H
@@ -26,7 +26,7 @@
 #define FIX_SYSCALL (FIX_TEXT + 0x40)
 #define FIX_EARLY (FIX_TEXT + 0x4000)
 #define FIX_HANDLER(vector) (FIX_TEXT + 0x1000 + 64u * (vector))
-#define FIX_GATES 19u /* vectors 0 to 19 but 15 */
+#define FIX_GATES 19u /* vectors 0 to 19 except 15 */
 #define FIX_REGIONS 8u
 
 static const char *const fix_names[20] = {
@@ -52,7 +52,7 @@ static const char *const fix_names[20] = {
 	"simd_coprocessor_error",
 };
 
-/* An ELF file of FIX_FILE bytes: text and data in one loadable segment each, a note. */
+/* Makes an ELF file of FIX_FILE bytes: text and data in one loadable segment each, and a note. */
 static inline void fix_elf(uint8_t *out)
 {
 	const uint32_t note[] = { 4, 20, NT_GNU_BUILD_ID, 0x554e47 };
@@ -103,7 +103,10 @@ static inline void fix_elf(uint8_t *out)
 		out[FIX_OFF_TEXT + (FIX_NOTE - FIX_TEXT) + 16 + i] = (uint8_t)(0xa0 + i);
 }
 
-/* asm_: names of 5.8 and newer, else those of before. NULL when out of memory. */
+/*
+ * Returns the symbols, or NULL if out of memory. asm_: names of 5.8 and newer, else those of older
+ * kernels.
+ */
 static inline struct symtab *fix_symbols(bool asm_names)
 {
 	struct symtab *t = symtab_create();
@@ -136,7 +139,7 @@ struct fix_region {
 };
 
 struct fix_guest {
-	struct fix_region region[FIX_REGIONS]; /* later ones lie over earlier ones */
+	struct fix_region region[FIX_REGIONS]; /* later regions hide earlier ones */
 	unsigned int n, reads;
 	struct kslide_cpu cpu;
 };
@@ -161,7 +164,7 @@ static inline size_t fix_read(void *ctx, uint64_t space, uint64_t va, void *dst,
 	return 0;
 }
 
-/* bytes belong to the caller */
+/* Maps bytes, which are borrowed. */
 static inline void fix_map(struct fix_guest *g, uint64_t va, uint8_t *bytes, size_t len)
 {
 	g->region[g->n++] = (struct fix_region){ va, bytes, len };
@@ -181,7 +184,7 @@ static inline void fix_gate(uint8_t *idt, unsigned int vector, uint64_t handler)
 	memcpy(gate + 8, &high, 4);
 }
 
-/* All that a kernel has set up once it runs; image: FIX_LEN bytes from _text on. */
+/* Sets up everything that a running kernel has; image: FIX_LEN bytes from _text on. */
 static inline void fix_boot(struct fix_guest *g, uint8_t *image, uint64_t slide)
 {
 	uint8_t *idt = image + (FIX_IDT - FIX_TEXT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two processes of a kernel without types: what linux_mm_layout_find() relies on is as
- * in Linux, all other offsets are made up.
+ * Two processes of a kernel without types: the members on which linux_mm_layout_find() relies are
+ * as in Linux, and all other offsets are invented.
  */
 #ifndef KVMPROF_TESTS_LINUX_FIND_FIXTURE_H
 #define KVMPROF_TESTS_LINUX_FIND_FIXTURE_H
@@ -12,7 +12,7 @@
 
 #include <elf.h>
 
-#define LF_VMAS 11u /* of each process */
+#define LF_VMAS 11u /* for each process */
 
 /* Offsets in the structures below. */
 enum {
@@ -37,7 +37,7 @@ enum {
 	LF_INODE_SIZE = 512,
 	LF_DENTRY_PARENT = 32,
 	LF_DENTRY_SIZE = 128,
-	LF_HEAD = 16, /* of the pages in struct address_space */
+	LF_HEAD = 16, /* offset of the pages in struct address_space */
 	LF_SIZE = 80, /* in struct inode */
 };
 
@@ -86,7 +86,7 @@ static inline uint64_t lf_file(struct lm *g, uint64_t mnt, uint64_t parent, cons
 struct lf_vma {
 	uint64_t start, pages;
 	uint64_t flags;
-	uint64_t pgoff; /* UINT64_MAX: of the address */
+	uint64_t pgoff; /* UINT64_MAX: derived from the address */
 	int file;	/* -1: none */
 };
 
@@ -160,7 +160,7 @@ static inline struct lf lf_scene(struct lm *g)
 	return s;
 }
 
-/* A page of the file, with the bytes that the process has at va. */
+/* Stores a page of the file, with the bytes that the process has at va. */
 static inline uint64_t lf_page(struct lm *g, uint64_t mapping, uint64_t index, uint64_t va)
 {
 	uint64_t at = lm_alloc(g, 4096, 4096), page = LM_VMEMMAP + ((at - LM_DIRECT) >> 12) * 64;
@@ -172,7 +172,9 @@ static inline uint64_t lf_page(struct lm *g, uint64_t mapping, uint64_t index, u
 	return page;
 }
 
-/* Two pages of an ELF file, which the process has as well; its array has two levels or one. */
+/*
+ * Stores two pages of an ELF file, which the process has as well; its array has two levels or one.
+ */
 static inline void lf_elf_file(struct lm *g, struct lf *s, size_t i, bool levels)
 {
 	uint64_t va = LM_USER + i * 0x2000, as;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A guest kernel's mappings, directories and page cache, made by hand in one array.
+ * A guest kernel's mappings, directories and page cache, built in one array.
  *
- * The structures are laid out unlike any Linux, so that only who asks the types
- * finds them. Physical memory is the arena; the direct map and struct pages are where
- * a kernel without randomized memory has them.
+ * The layout of the structures differs from every Linux, so that only code that uses the types
+ * finds them. Physical memory is the arena; the direct map and struct pages are where a kernel
+ * without randomised memory has them.
  */
 #ifndef KVMPROF_TESTS_LINUX_MM_FIXTURE_H
 #define KVMPROF_TESTS_LINUX_MM_FIXTURE_H
@@ -18,10 +18,10 @@
 
 #define LM_DIRECT UINT64_C(0xffff888000000000)
 #define LM_VMEMMAP UINT64_C(0xffffea0000000000)
-#ifndef LM_ARENA /* a multiple of 4096; what includes this may want more */
+#ifndef LM_ARENA /* a multiple of 4096; an including file may need more */
 #define LM_ARENA (128u << 10)
 #endif
-#define LM_PAGE_SIZE 64u /* of a struct page */
+#define LM_PAGE_SIZE 64u /* size of a struct page */
 #define LM_USER UINT64_C(0x7f0000000000)
 #define LM_CR3 UINT64_C(0x1000)
 
@@ -139,7 +139,7 @@ static const struct lm_member lm_members[] = {
 	{ "inode", "__i_mtime.tv_sec", 32, 8 },
 	{ "inode", "__i_mtime.tv_nsec", 40, 8 },
 	{ "super_block", "s_dev", 4, 4 },
-	/* Nodes are as Linux has them: where a dead one's parent is, is fixed. */
+	/* Nodes are as in Linux: the place of a dead node's parent is fixed. */
 	{ "maple_range_64", "pivot", 8, 15 * 8 },
 	{ "maple_range_64", "slot", 128, 16 * 8 },
 	{ "maple_range_64", "meta.end", 248, 1 },
@@ -157,7 +157,7 @@ static const struct lm_member lm_members[] = {
 	{ "folio", "index", 40, 8 },
 };
 
-/* "structure.path" that isn't there, or has another size. */
+/* "structure.path" of members that are missing, or have another size. */
 struct lm_types {
 	const char *without[4];
 	const char *odd;
@@ -219,7 +219,7 @@ static inline struct types lm_types(struct lm_types *t)
 	return (struct types){ lm_member, lm_size, lm_enumerator, t };
 }
 
-/* With the maple tree or without. */
+/* Sets the layout, with the maple tree or without. */
 static inline void lm_layout(struct linux_mm_layout *l, bool maple)
 {
 	struct lm_types list = { .without = { "mm_struct.mm_mt" } }, tree = { 0 };
@@ -265,16 +265,16 @@ struct lm_range {
 	uint64_t last, entry;
 };
 
-/* A node of n slots; the pointer to it. */
+/* Makes a node of n slots, and returns the pointer to it. */
 static inline uint64_t lm_node(struct lm *g, unsigned int type, const struct lm_range *r, size_t n)
 {
 	const size_t slots = type == LM_MAPLE_ARANGE ? 10 : 16;
 	const uint64_t at = lm_alloc(g, 256, 256);
 
 	assert(n && n <= slots);
-	lm_put64(g, at, at + 0x12300); /* the parent: anything but this node */
+	lm_put64(g, at, at + 0x12300); /* the parent: any value except this node */
 	for (size_t i = 0; i < n; i++) {
-		/* Every other last pivot is left 0, as the kernel does both. */
+		/* Every other last pivot is 0, because the kernel does both. */
 		if (i + 1 < slots && (i + 1 < n || (at >> 8 & 1)))
 			lm_put64(g, at + 8 + 8 * i, r[i].last);
 		lm_put64(g, at + (type == LM_MAPLE_ARANGE ? 80 : 128) + 8 * i, r[i].entry);
@@ -286,7 +286,7 @@ static inline uint64_t lm_node(struct lm *g, unsigned int type, const struct lm_
 	return at | type << 3 | 4;
 }
 
-/* A tree over n slots that cover everything; nodes of at most `leaf` and `inner` slots. */
+/* Makes a tree over n slots that cover everything; nodes have at most `leaf` and `inner` slots. */
 static inline uint64_t lm_tree(struct lm *g, struct lm_range *r, size_t n, size_t leaf,
 			       size_t inner, unsigned int inner_type)
 {
@@ -348,7 +348,10 @@ static inline uint64_t lm_dentry(struct lm *g, uint64_t parent, const char *name
 	return d;
 }
 
-/* struct vfsmount of a mount on `on` of the mount whose vfsmount is `parent` (0: the top). */
+/*
+ * Makes the struct vfsmount of a mount on `on`, in the mount whose vfsmount is `parent` (0: the
+ * top).
+ */
 static inline uint64_t lm_mount(struct lm *g, uint64_t root, uint64_t parent, uint64_t on)
 {
 	uint64_t m = lm_alloc(g, 48, 8);
@@ -395,7 +398,7 @@ static inline uint64_t lm_mapping(struct lm *g, uint64_t file)
 	return as;
 }
 
-/* A page of fill bytes in the file's mapping; its struct page. */
+/* Adds a page of fill bytes to the file's mapping, and returns its struct page. */
 static inline uint64_t lm_page(struct lm *g, uint64_t mapping, uint64_t index, int fill)
 {
 	uint64_t va = lm_alloc(g, 4096, 4096);
@@ -421,11 +424,11 @@ static inline void lm_xa_slot(struct lm *g, uint64_t node, unsigned int slot, ui
 	lm_put64(g, node + 16 + 8 * slot, entry);
 }
 
-/* -- a process with some of everything ----------------------------------------------- */
+/* -- a process with some of everything -------------------------------------------------------- */
 
 struct lm_scene {
 	uint64_t mm;
-	uint64_t file; /* /usr/lib/a.so, of 5 pages and 100 bytes; page 3 isn't there */
+	uint64_t file; /* /usr/lib/a.so, of 5 pages and 100 bytes; page 3 is missing */
 };
 
 #define LM_SCENE_SIZE (5 * 4096u + 100)
@@ -449,7 +452,7 @@ static inline uint64_t lm_scene_file(struct lm *g, uint64_t mnt, uint64_t dir)
 	return file;
 }
 
-/* 41 mappings; those with number % 4 == 1 are executable. */
+/* Makes 41 mappings; those with number % 4 == 1 are executable. */
 static inline struct lm_scene lm_scene(struct lm *g, bool maple)
 {
 	uint64_t root = lm_dentry(g, 0, "/"), usr = lm_dentry(g, root, "usr");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names in a guest's memory: /tmp, on which a file system is mounted, in which is perf-7.map.
- * On top of linux_mm_fixture.h, whose dentries and mounts have no lists.
+ * Names in a guest's memory: /tmp, on which a file system with perf-7.map is mounted. It extends
+ * linux_mm_fixture.h, whose dentries and mounts have no lists.
  */
 #ifndef KVMPROF_TESTS_LINUX_TREE_FIXTURE_H
 #define KVMPROF_TESTS_LINUX_TREE_FIXTURE_H
@@ -9,7 +9,7 @@
 #include "symbolizer/linux/tree.h"
 #include "tests/unit/linux_mm_fixture.h"
 
-/* Offsets of the lists, behind what linux_mm_fixture.h has. */
+/* Offsets of the lists, after the members of linux_mm_fixture.h. */
 enum {
 	LT_CHILDREN = 32,
 	LT_SIBLING = 48,
@@ -36,7 +36,7 @@ static inline struct linux_tree_layout lt_layout(bool ring)
 	};
 }
 
-/* `at` becomes the first one of a list, the first word of whose head it is. */
+/* Inserts `at` at the beginning of a list; `head` is the address of the head's first word. */
 static inline void lt_link(struct lm *g, uint64_t head, uint64_t at)
 {
 	uint64_t first;
@@ -46,7 +46,7 @@ static inline void lt_link(struct lm *g, uint64_t head, uint64_t at)
 	lm_put64(g, head, at);
 }
 
-/* A child of parent (0: a root); mapping 0: a name of what does not exist. */
+/* Makes a child of parent (0: a root); mapping 0: the name of a file that does not exist. */
 static inline uint64_t lt_dentry(struct lm *g, uint64_t parent, const char *name, uint64_t mapping,
 				 bool ring)
 {
@@ -66,7 +66,7 @@ static inline uint64_t lt_dentry(struct lm *g, uint64_t parent, const char *name
 	return d;
 }
 
-/* A struct vfsmount, on `on` of the mount of the vfsmount parent (0: the top). */
+/* Makes a struct vfsmount on `on`, in the mount of the vfsmount parent (0: the top). */
 static inline uint64_t lt_mount(struct lm *g, uint64_t root, uint64_t parent, uint64_t on)
 {
 	uint64_t m = lm_alloc(g, LT_MOUNT, 8);
@@ -82,7 +82,7 @@ static inline uint64_t lt_mount(struct lm *g, uint64_t root, uint64_t parent, ui
 #define LT_MAPPING UINT64_C(0xffff888000777000)
 
 struct lt_scene {
-	uint64_t task, tmp, below; /* below: the root of what is mounted on tmp */
+	uint64_t task, tmp, below; /* below: the root of the file system mounted on tmp */
 };
 
 static inline struct lt_scene lt_scene(struct lm *g, bool ring)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A machine that is rings and memory, in place of vmm/vm.c, for tests and benchmarks of the consumer. What
- * vm.h has to say of a call is not repeated here.
+ * A machine of rings and memory that replaces vmm/vm.c, for tests and benchmarks of the consumer.
+ * The functions have the contracts of vm.h.
  */
 #ifndef KVMPROF_TESTS_UNIT_MACHINE_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_MACHINE_FIXTURE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf_event counters that no kernel knows, in place of the C library's syscall(), ioctl(),
- * fcntl(), mmap(), read() and close(); what is not of such a counter goes on to the kernel. A test sets
- * what perf_event_open shall answer, lets counters count, and looks at what was asked of them.
+ * Simulated perf_event counters, which replace the C library's syscall(), ioctl(), fcntl(), mmap(),
+ * read() and close(); calls for other descriptors reach the kernel. A test sets the result of
+ * perf_event_open, lets counters count, and checks what was requested of them.
  */
 #ifndef KVMPROF_TESTS_PERF_MOCK_H
 #define KVMPROF_TESTS_PERF_MOCK_H
@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOCK_FD 5000 /* of the first one */
+#define MOCK_FD 5000 /* descriptor of the first one */
 #define MOCK_MAX 64
 
 struct mock_counter {
@@ -30,23 +30,23 @@ struct mock_counter {
 	int cpu, group;
 	unsigned long flags;
 	bool open, enabled;
-	long limit;	   /* overflows that were allowed, in all */
-	bool routed_first; /* the signal was routed before it was started */
+	long limit;	   /* number of overflows allowed in total */
+	bool routed_first; /* the signal was routed before the counter was started */
 	struct f_owner_ex owner;
 	int signo, fl;
 	uint64_t value, period;
 	uint64_t enabled_ns, running_ns;
 	struct perf_event_mmap_page *ring; /* NULL: not mapped */
-	unsigned int periods;		   /* how often one was set */
+	unsigned int periods;		   /* how often a period was set */
 	char filter[300];
 };
 
 static struct {
 	struct mock_counter at[MOCK_MAX];
 	unsigned int n, opens, runs;
-	/* errno of perf_event_open, 0: it works; also only with or without exclude_host. */
+	/* errno of perf_event_open, 0: success; also only with or without exclude_host. */
 	int refuse, refuse_guest_only;
-	uint32_t refuse_type; /* these only; UINT32_MAX: all */
+	uint32_t refuse_type; /* refused type; UINT32_MAX: all */
 	int refuse_fcntl;     /* this command fails */
 	bool refuse_filter, refuse_ring;
 } mock;
@@ -237,7 +237,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	return (void *)p;
 }
 
-/* The kernel writes a record; there is room for it. */
+/* Writes a record like the kernel; there must be room for it. */
 static inline void mock_record(struct mock_counter *c, uint32_t type, const uint64_t *word,
 			       uint16_t words)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A directory of the test's own, and a sink that writes a profile of a small kernel there. */
+/* A directory for the test, and a sink that writes a profile of a small kernel there. */
 #ifndef KVMPROF_TESTS_PERFDATA_FIXTURE_H
 #define KVMPROF_TESTS_PERFDATA_FIXTURE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * profile_fixture: small profiles whose every sample the test makes, written as the
- * program writes them: a kernel, one module, one program, one process's JIT code.
- * Include after cmocka's prerequisites (setjmp.h, stdarg.h).
+ * profile_fixture: small profiles of which the test makes every sample, written as the program
+ * writes them: a kernel, one module, one program, one process's JIT code. Include it after cmocka's
+ * prerequisites (setjmp.h, stdarg.h).
  */
 #ifndef KVMPROF_TESTS_UNIT_PROFILE_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_PROFILE_FIXTURE_H
@@ -24,10 +24,10 @@
 
 #define FX_TEXT 0xffffffff81000000u
 #define FX_MODULE 0xffffffffc0000000u
-#define FX_USER 0x555500000000u /* where /bin/prog is mapped */
-#define FX_USER_VA 0x401000u	/* and in its file, at offset 0x1000 */
+#define FX_USER 0x555500000000u /* address at which /bin/prog is mapped */
+#define FX_USER_VA 0x401000u	/* address in its file, at offset 0x1000 */
 #define FX_JIT 0x7f0000000000u
-#define FX_T0 5000000000u /* the first sample's time, if a test likes */
+#define FX_T0 5000000000u /* time of the first sample, if a test uses it */
 
 /* Kernel functions of 0x100 bytes: fx_k(0) is outer. */
 static const char *const fx_kernel_name[] = { "outer", "middle", "inner", "idle_loop" };
@@ -40,8 +40,9 @@ struct fx {
 	char root[64];
 	struct symtab *kernel, *module;
 	struct sink *sink;
-	struct sink *(*wrap)(struct sink *s); /* NULL, or what stands before the file's sink */
-	bool overwrite;			      /* sink_perfdata_options.late_samples */
+	/* NULL, or makes a sink in front of the file's sink */
+	struct sink *(*wrap)(struct sink *s);
+	bool overwrite; /* sink_perfdata_options.late_samples */
 };
 
 static inline int fx_setup(struct fx *f)
@@ -117,8 +118,8 @@ static inline void fx_map_program(struct fx *f, uint32_t pid)
 }
 
 /*
- * Open f->root/NAME, its cache in f->root/cache: processes 7 ("prog") and 8 (forked by
- * it), which have mapped /bin/prog; 7 has code without a file, too.
+ * Opens f->root/NAME, with its cache in f->root/cache: processes 7 ("prog") and 8 (forked by it),
+ * which have mapped /bin/prog; 7 also has code without a file.
  */
 static inline void fx_begin(struct fx *f, const char *name, bool single)
 {

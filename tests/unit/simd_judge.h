@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * simd_judge: runs bytes on this machine's CPU and compares what they read and write with what
- * they may.
+ * simd_judge: runs bytes on this machine's CPU and compares what they read and write with what they
+ * may.
  *
- * The bytes run twice. Registers and memory that they may read are equal in both runs, all
- * others differ, so that results which differ show a forbidden read: the stack pointer counts
- * as a register like any other. Registers hold no valid addresses but for the base of the
- * operand, which ends at the end of its page.
+ * The bytes run twice. Registers and memory that they may read are equal in both runs, and all
+ * others differ, so that different results show a forbidden read. The stack pointer is treated like
+ * any other register. Registers hold no valid addresses except the base of the operand, which ends
+ * at the end of its page.
  */
 #ifndef KVMPROF_TESTS_UNIT_SIMD_JUDGE_H
 #define KVMPROF_TESTS_UNIT_SIMD_JUDGE_H
@@ -32,8 +32,8 @@
 #define JUDGE_WROTE_FLAGS 4u
 #define JUDGE_READ_MORE 8u
 #define JUDGE_FAULTED 16u /* SIGSEGV or SIGBUS: an access outside of the operand */
-#define JUDGE_LEFT 32u	  /* the signal came from elsewhere */
-/* Not a difference: the CPU does not have the instruction. */
+#define JUDGE_LEFT 32u	  /* the signal came from another place */
+/* No difference: the CPU lacks the instruction. */
 #define JUDGE_UNKNOWN 64u
 
 struct simd_permit {
@@ -42,7 +42,7 @@ struct simd_permit {
 	bool stores, flags;
 };
 
-/* The text of the stub has these offsets. */
+/* The assembly of the stub uses these offsets. */
 struct judge_state {
 	uint64_t gpr[16];
 	uint64_t rflags;   /* 128 */
@@ -107,7 +107,7 @@ static void judge_caught(int signo, siginfo_t *info, void *context)
 	reg[REG_RIP] = (greg_t)(uintptr_t)judge_raised;
 }
 
-/* Returns 0, or -1 where the system forbids memory that is writable and executable. */
+/* Returns 0, or -1 if the system forbids memory that is writable and executable. */
 static inline int simd_judge_start(void)
 {
 	static const int signals[] = { SIGILL, SIGSEGV, SIGFPE, SIGBUS, SIGTRAP };
@@ -117,7 +117,7 @@ static inline int simd_judge_start(void)
 				.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
 	const int rwx = PROT_READ | PROT_WRITE | PROT_EXEC;
 
-	/* Each time: cmocka has handlers of its own for each test. */
+	/* Done each time, because cmocka installs its own handlers for each test. */
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &sa, NULL);
 	if (judge_code)
@@ -154,7 +154,10 @@ struct judge_result {
 	uint8_t area[832], data[JUDGE_PAGE];
 };
 
-/* One run. common: seed of what may be read; own: seed of the rest. Returns JUDGE_ bits. */
+/*
+ * Runs the bytes once. common: seed of what may be read; own: seed of the rest. Returns JUDGE_
+ * bits.
+ */
 static inline unsigned int judge_once(const struct simd_permit *p, uint64_t common, uint64_t own,
 				      struct judge_result *r)
 {
@@ -181,8 +184,8 @@ static inline unsigned int judge_once(const struct simd_permit *p, uint64_t comm
 			  ~(UINT64_C(0xff) << 56)) |
 			 UINT64_C(0x5a) << 56;
 	/*
-	 * The bytes may not use the stack: this address is canonical, since some hypervisors do not return to a program with
-	 * another one, and nothing is mapped there.
+	 * The bytes may not use the stack. This address is canonical, because some hypervisors do
+	 * not return to a program with another one, and nothing is mapped there.
 	 */
 	gpr[JUDGE_RSP] = (gpr[JUDGE_RSP] & ((UINT64_C(1) << 40) - 1)) | UINT64_C(1) << 45;
 	if (p->memory_size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stackset_fixture: stacksets filled by hand. Each function is one frame of the same
- * index, 0 ends a list of frames given outermost first.
+ * stackset_fixture: stacksets filled by a test. Each function is one frame of the same index; 0
+ * ends a list of frames, outermost first.
  */
 #ifndef KVMPROF_TESTS_STACKSET_FIXTURE_H
 #define KVMPROF_TESTS_STACKSET_FIXTURE_H
@@ -57,8 +57,8 @@ static inline uint32_t fixture_task(struct fixture *f, const char *comm, uint32_
 }
 
 /*
- * Adds the functions of a list of names that are not there yet: of the kernel where dso_of() returns a DSO in brackets, else
- * of a program. fixture_forget() frees the names.
+ * Adds those functions of a list of names that do not exist yet: of the kernel if dso_of() returns
+ * a DSO in brackets, else of a program. fixture_forget() frees the names.
  */
 static inline void fixture_names(struct fixture *f, const char *names,
 				 const char *(*dso_of)(const char *name))
@@ -84,7 +84,7 @@ static inline void fixture_forget(struct fixture *f)
 		free((char *)f->func[i].name);
 }
 
-/* "outer inner": names of functions that are there. */
+/* Returns a stack of existing functions; names: "outer inner". */
 static inline uint32_t fixture_stack(struct fixture *f, uint32_t task, uint8_t mode,
 				     uint64_t weight, const char *names)
 {
@@ -113,7 +113,7 @@ static inline uint32_t fixture_stack(struct fixture *f, uint32_t task, uint8_t m
 	return at;
 }
 
-/* n samples of 1 ms on a vCPU, from the last one of the fixture on. */
+/* Adds n samples of 1 ms on a vCPU, after the last one of the fixture. */
 static inline void fixture_samples(struct fixture *f, uint32_t stack, uint32_t cpu, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {

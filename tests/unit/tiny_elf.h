@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tiny_elf: a kernel image of two kilobytes for tests, in the shape of a Linux
- * vmlinux: text and data segments in the upper half, a per-CPU segment at 0,
- * a build-id note, a banner, symbols.
+ * tiny_elf: a kernel image of two kilobytes for tests, shaped like a Linux vmlinux: text and data
+ * segments in the upper half, a per-CPU segment at 0, a build-id note, a banner, symbols.
  */
 #ifndef KVMPROF_TESTS_UNIT_TINY_ELF_H
 #define KVMPROF_TESTS_UNIT_TINY_ELF_H
@@ -20,7 +19,7 @@
 #define TINY_FUNCS 32u /* of 16 bytes each: f0, f1, ... */
 #define TINY_BANNER "Linux version 6.1.0-tiny (test@test) #1 SMP"
 
-/* Where things are in the file. */
+/* Offsets in the file. */
 enum {
 	TINY_OFF_TEXT = 0x400,
 	TINY_OFF_RODATA = 0x600,
@@ -35,7 +34,7 @@ struct tiny_elf {
 	uint8_t id; /* first byte of the build id */
 };
 
-/* Each function calls the next but one: push; mov; call; pop; ret. */
+/* Makes text in which each function calls the next but one: push; mov; call; pop; ret. */
 static inline void tiny_text(uint8_t *p, bool no_frames)
 {
 	for (unsigned int i = 0; i < TINY_FUNCS; i++) {
@@ -175,7 +174,7 @@ static inline void tiny_build(const struct tiny_elf *t, uint8_t out[TINY_SIZE])
 	memcpy(out + sizeof(eh), ph, sizeof(ph));
 }
 
-/* The same symbols as a System.map; returns its length. delta moves every address. */
+/* Writes the same symbols as a System.map, and returns its length. delta moves every address. */
 static inline size_t tiny_map(char *out, size_t size, uint64_t delta)
 {
 	size_t n = 0;

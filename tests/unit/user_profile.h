@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * user_profile: a perf.data of samples in chosen functions of one user file, with
- * the file, or one made of it, in a build-id cache: for tests that ask stock perf
- * for the names. Include after cmocka's prerequisites (setjmp.h, stdarg.h).
+ * user_profile: a perf.data of samples in chosen functions of one user file, with the file, or one
+ * made from it, in a build-id cache: for tests that query stock perf for the names. Include it
+ * after cmocka's prerequisites (setjmp.h, stdarg.h).
  */
 #ifndef KVMPROF_TESTS_UNIT_USER_PROFILE_H
 #define KVMPROF_TESTS_UNIT_USER_PROFILE_H
