@@ -107,7 +107,7 @@ static int nap(struct run *r, double ms, struct err *e)
 	while ((now = clock_mono_ns()) < end) {
 		int n = poll(fds, 2, (int)((end - now) / 1000000) + 1);
 
-		if (n > 0 && fds[0].revents && run_is_to_end(r))
+		if (n > 0 && fds[0].revents && run_must_end(r))
 			return err_set(e, EINTR, "interrupted");
 		if (n > 0 && fds[1].revents)
 			return err_set(e, ESRCH, "the machine has ended");
@@ -188,7 +188,7 @@ static int look_at_machine(struct run *r, double interval_s, enum ps_stacks stac
 	ret = looks(r, &look, interval_s, before, now, e);
 	vm_end(r->vm, VM_END_ASKED);
 	vm_join(r->vm);
-	run_give_stops_back(r);
+	run_restore_stop_signals(r);
 	pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 	r->pipeline_done = true;
 	return ret;

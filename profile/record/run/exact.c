@@ -57,8 +57,8 @@ static void exact_moment(void *ctx, uint64_t now_ns)
 {
 	struct run *r = ctx;
 
-	(void)run_markers_look(&r->markers, r->vm, now_ns);
-	run_panic_look(r, now_ns);
+	(void)run_markers_handle(&r->markers, r->vm, now_ns);
+	run_panic_check(r, now_ns);
 }
 
 static uint64_t exact_clock(void *ctx)

@@ -17,7 +17,7 @@ int inspect_open(struct inspect *in, const char *path, struct err *e)
 
 	memset(in, 0, sizeof(*in));
 	in->path = path;
-	ret = run_source_look(path, &in->what, e);
+	ret = run_source_identify(path, &in->what, e);
 	if (ret)
 		return ret;
 	ret = run_source_of_image(&in->source, &request, e);

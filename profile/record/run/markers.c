@@ -270,7 +270,7 @@ static uint64_t duration_from(const struct run_markers *m, uint64_t from, uint64
 	return named < latest ? named : latest;
 }
 
-uint64_t run_markers_look(struct run_markers *m, struct vm *vm, uint64_t now)
+uint64_t run_markers_handle(struct run_markers *m, struct vm *vm, uint64_t now)
 {
 	static const char name[] = "delay";
 	uint64_t count, due;

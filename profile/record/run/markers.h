@@ -30,7 +30,7 @@ struct run_markers {
 	struct console_bytes taken;
 	struct console *console;
 	struct vm *vm;
-	/* readable when run_markers_look() has something to do; -1: none */
+	/* readable when run_markers_handle() has something to do; -1: none */
 	int wake_fd;
 	bool begun;	     /* a start marker was found, or there is none */
 	uint64_t begin_ns;   /* time of the start marker */
@@ -71,7 +71,7 @@ int run_markers_configure(struct run_markers *m, const struct target *t, struct 
  * Handles new markers while the machine runs. Returns the latest time of the next call
  * (CLOCK_MONOTONIC in ns); UINT64_MAX: any time. It may end the machine.
  */
-uint64_t run_markers_look(struct run_markers *m, struct vm *vm, uint64_t now);
+uint64_t run_markers_handle(struct run_markers *m, struct vm *vm, uint64_t now);
 /* Handles the last output of the console, after vm_join(). */
 void run_markers_finish(struct run_markers *m, const struct vm *vm);
 

@@ -443,7 +443,7 @@ static void panic_next_kernel(struct run_panic_live *l, struct run_panic_console
 	atomic_store(&l->noticed, false);
 }
 
-void run_panic_look(struct run *r, uint64_t now_ns)
+void run_panic_check(struct run *r, uint64_t now_ns)
 {
 	struct run_panic_live *l = &r->panic.live;
 	const struct panic_watch *w = r->pipeline ? pipeline_panic(r->pipeline) : NULL;
@@ -470,7 +470,7 @@ void run_panic_look(struct run *r, uint64_t now_ns)
 		vm_end(r->vm, VM_END_PANIC);
 }
 
-void run_panic_tell(struct run *r)
+void run_panic_report(struct run *r)
 {
 	const struct panic_state *s = &r->panic.live.state;
 	char then[80] = "";

@@ -67,9 +67,9 @@ void run_panic_put(void *c, uint8_t byte);
  * now_ns is the host's time; on the exact engine the guest's time. Called by the main thread, on
  * the exact engine by the thread that processes samples, while the guest is stopped.
  */
-void run_panic_look(struct run *r, uint64_t now_ns);
+void run_panic_check(struct run *r, uint64_t now_ns);
 /* Prints a line once when a panic was noticed. Called by the main thread. */
-void run_panic_tell(struct run *r);
+void run_panic_report(struct run *r);
 
 /* Where to search for a panic; all borrowed. guest and watch are NULL if there is no pipeline. */
 struct run_panic_places {

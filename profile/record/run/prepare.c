@@ -438,7 +438,7 @@ static int attach_when_ready(struct run *r, const struct attach_config *cfg, str
 				(int)cfg->pid, why.text, r->opt->duration_s);
 		}
 		err_clear(e);
-		if (poll(&signals, 1, ATTACH_AGAIN_MS) > 0 && run_is_to_end(r))
+		if (poll(&signals, 1, ATTACH_AGAIN_MS) > 0 && run_must_end(r))
 			return err_set(e, EINTR,
 				       "process %d: interrupted before the guest could be profiled",
 				       (int)cfg->pid);
@@ -479,7 +479,7 @@ static int attach_vm(struct run *r, struct err *e)
 	if (ret)
 		return ret;
 	cfg.idle_start = vm.idle_start;
-	run_take_stops(r);
+	run_catch_stop_signals(r);
 	ret = run_launched_begin(r, &cfg, e);
 	if (!ret)
 		ret = o->gdb ? gdb_open(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
@@ -497,7 +497,7 @@ static int attach_vm(struct run *r, struct err *e)
 
 int run_prepare(struct run *r, struct err *e)
 {
-	int ret = run_take_signals(r, e);
+	int ret = run_catch_signals(r, e);
 
 	if (ret)
 		return ret;

@@ -411,7 +411,7 @@ static int finish_crashed(struct run *r)
 
 	exec_console_end(&r->exec.console);
 	run_drain_console(r);
-	run_leave_signals();
+	run_restore_signals();
 	if (res->err.code)
 		reporter_printf(r->opt->reporter, "kvmprof: %s\n", res->err.text);
 	if (r->json)
@@ -451,7 +451,7 @@ static int run_finish(struct run *r, struct err *e)
 	 * until the end.
 	 */
 	if (!r->opt->gdb)
-		run_give_stops_back(r);
+		run_restore_stop_signals(r);
 	run_markers_finish(&r->markers, r->vm);
 	/* Samples from before an error (a full disk) are still worth publishing. */
 	pipeline_finish(r->pipeline, &r->stats, &r->crash, &lost);
@@ -492,7 +492,7 @@ static int run_finish(struct run *r, struct err *e)
 	/*
 	 * The profile is complete: a signal may end the rest, such as output to a stopped terminal.
 	 */
-	run_leave_signals();
+	run_restore_signals();
 	s.console_dropped = console_dropped(&r->console);
 	if (!json.failed && r->json)
 		fprintf(r->json, "%s\n", (const char *)json.data);

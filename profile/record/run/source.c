@@ -32,7 +32,7 @@ static ssize_t read_head(int fd, uint8_t *head, size_t n)
 	return (ssize_t)have;
 }
 
-int run_source_look(const char *path, struct image_what *what, struct err *e)
+int run_source_identify(const char *path, struct image_what *what, struct err *e)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	cleanup_free uint8_t *head = malloc(IMAGE_HEAD);
@@ -238,7 +238,7 @@ int run_source_of_image(struct run_source *s, const struct source_request *q, st
 {
 	const char *image = q->image ? q->image : q->kernel;
 	struct image_what what = { .kind = IMAGE_KERNEL };
-	int ret = image ? run_source_look(image, &what, e) : 0;
+	int ret = image ? run_source_identify(image, &what, e) : 0;
 
 	if (ret)
 		return ret;

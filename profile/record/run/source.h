@@ -65,7 +65,7 @@ struct run_source {
  * Identifies a file that may become a guest by its first bytes. Fails with -EISDIR, -EINVAL and the
  * errors of open(2) and read(2).
  */
-int run_source_look(const char *path, struct image_what *what, struct err *e);
+int run_source_identify(const char *path, struct image_what *what, struct err *e);
 
 /*
  * Opens a kernel or a disk, with its RAM disk. A disk becomes the first one of s->disks. After a

@@ -41,7 +41,7 @@ static void handle_stops(void)
 			&stop_before);
 }
 
-int run_take_signals(struct run *r, struct err *e)
+int run_catch_signals(struct run *r, struct err *e)
 {
 	signal(SIGPIPE, SIG_IGN);
 	signals_set(SIGNALS_END);
@@ -54,7 +54,7 @@ void run_report_signals(void)
 	signals_set(SIGNALS_REPORT);
 }
 
-void run_leave_signals(void)
+void run_restore_signals(void)
 {
 	(void)signals_came();
 	stop_came = 0;
@@ -90,7 +90,7 @@ static void terminal_signals(sigset_t *set)
 	sigaddset(set, SIGTTOU);
 }
 
-void run_take_stops(struct run *r)
+void run_catch_stop_signals(struct run *r)
 {
 	sigset_t set;
 
@@ -100,7 +100,7 @@ void run_take_stops(struct run *r)
 	handle_stops();
 }
 
-void run_give_stops_back(struct run *r)
+void run_restore_stop_signals(struct run *r)
 {
 	sigset_t set;
 
@@ -130,7 +130,7 @@ static void stop_process(struct run *r)
 		foreign_resume(r->vm);
 }
 
-bool run_is_to_end(struct run *r)
+bool run_must_end(struct run *r)
 {
 	bool end = signals_came(), stop = stop_came;
 
@@ -214,7 +214,7 @@ static uint64_t look_at_markers(struct run *r, uint64_t now)
 	r->markers.counts_names = run_options_is_attached(r->opt) && !r->opt->gdb;
 	if (r->markers.counts_names)
 		r->markers.named_ns = pipeline_named_ns(r->pipeline);
-	return run_markers_look(&r->markers, r->vm, now);
+	return run_markers_handle(&r->markers, r->vm, now);
 }
 
 static void wait_for_end(struct run *r)
@@ -247,8 +247,8 @@ static void wait_for_end(struct run *r)
 		if (r->opt->engine == RUN_ENGINE_KVM)
 			deadline = look_at_markers(r, now);
 		if (r->opt->engine == RUN_ENGINE_KVM)
-			run_panic_look(r, now);
-		run_panic_tell(r);
+			run_panic_check(r, now);
+		run_panic_report(r);
 		if (vm_reset_is_due(r->vm))
 			boot_again(r);
 		if (run_markers_snapshot_due(&r->markers, r->vm))
@@ -281,7 +281,7 @@ static void wait_for_end(struct run *r)
 				attach_domain_wait(r->domain, r->signals.fd);
 			return;
 		}
-		if (run_is_to_end(r)) {
+		if (run_must_end(r)) {
 			vm_end(r->vm, VM_END_INTERRUPTED);
 			return;
 		}

@@ -16,7 +16,7 @@ struct run;
 
 struct run_signals {
 	int fd;		  /* readable after a signal: signals_fd(), borrowed */
-	bool takes_stops; /* run_take_stops() is in effect */
+	bool takes_stops; /* run_catch_stop_signals() is in effect */
 };
 
 struct run_status {
@@ -25,24 +25,24 @@ struct run_status {
 };
 
 /*
- * run_take_signals() sets up the signals. Until run_report_signals() a signal ends the process
+ * run_catch_signals() sets up the signals. Until run_report_signals() a signal ends the process
  * (base/signals.h), as nothing has to be completed yet. From then on it ends the guest but not the
  * profile. Returns 0 or -errno with the reason in *e.
  */
-int run_take_signals(struct run *r, struct err *e);
+int run_catch_signals(struct run *r, struct err *e);
 void run_report_signals(void);
 /*
- * run_take_stops(), for a machine of another process: signals that stop this process (Ctrl-Z) make
+ * run_catch_stop_signals(), for a machine of another process: signals that stop this process (Ctrl-Z) make
  * r->signals.fd readable, too, because nothing of that process may be held while this one is
- * stopped. run_give_stops_back() restores their effect once nothing can be held any more.
+ * stopped. run_restore_stop_signals() restores their effect once nothing can be held any more.
  */
-void run_take_stops(struct run *r);
-void run_give_stops_back(struct run *r);
+void run_catch_stop_signals(struct run *r);
+void run_restore_stop_signals(struct run *r);
 /*
  * Returns whether a signal requests the end of the run. If a stop was requested, the process stops
  * here until it is continued.
  */
-bool run_is_to_end(struct run *r);
+bool run_must_end(struct run *r);
 /* Waits until the guest ends, or ends it because of a time limit, a marker or a signal. */
 void run_wait(struct run *r);
 /*
@@ -51,6 +51,6 @@ void run_wait(struct run *r);
  */
 void run_drain_console(struct run *r);
 /* Restores the default effect of signals, for the time up to run_deinit(). */
-void run_leave_signals(void);
+void run_restore_signals(void);
 
 #endif
