@@ -194,7 +194,7 @@ static void stat_write_interval(struct run *r, struct stat_run *s)
 {
 	stat_read(r->stat, &s->now);
 	s->part = s->now;
-	stat_since(&s->part, &s->before);
+	stat_subtract(&s->part, &s->before);
 	stat_write(s, &s->part, r->opt->json, true);
 	fflush(stdout);
 	s->before = s->now;
@@ -224,7 +224,7 @@ static void stat_tick(struct run *r, uint64_t now_ns)
 	uint64_t step = (uint64_t)(s->opt.interval_s * 1e9), first = vm_first_entry_ns(r->vm);
 
 	stat_drain(r->vm);
-	if (cost_bound_look(&r->bound, now_ns))
+	if (cost_bound_check(&r->bound, now_ns))
 		fprintf(stderr, "kvmprof: --max-overhead: from now on a sample every %.3f ms\n",
 			(double)vm_period(r->vm, 0) / 1e6);
 	if (!step || !first || now_ns < first || now_ns - first < s->due_ns + step ||
@@ -277,7 +277,7 @@ static int stat_guest(struct run *r, struct stat_run *s, struct err *e)
 	stat_read(r->stat, &s->now);
 	if (s->opt.interval_s > 0) {
 		s->part = s->now;
-		stat_since(&s->part, &s->before);
+		stat_subtract(&s->part, &s->before);
 		stat_write(s, &s->part, r->opt->json, true);
 	}
 	stat_print_end(r, s);

@@ -60,7 +60,7 @@ static void cost_remember(struct cost_bound *b, uint64_t now_ns)
 	}
 }
 
-bool cost_bound_look(struct cost_bound *b, uint64_t now_ns)
+bool cost_bound_check(struct cost_bound *b, uint64_t now_ns)
 {
 	double share, longer;
 

@@ -38,7 +38,7 @@ void cost_bound_init(struct cost_bound *b, struct vm *vm, const struct vm_event 
  * CLOCK_MONOTONIC. If it exceeded the bound since the last check, the periods of all events are
  * lengthened. Returns true only the first time that this happens.
  */
-bool cost_bound_look(struct cost_bound *b, uint64_t now_ns);
+bool cost_bound_check(struct cost_bound *b, uint64_t now_ns);
 
 /*
  * Returns the share of elapsed_ns that n samples took of one vCPU, which was stopped for stop_ns

@@ -311,7 +311,7 @@ void stat_build(struct stat_table *t, const struct vm *vm, const struct stat_vcp
 	add_kvm(t, vcpu);
 }
 
-void stat_since(struct stat_table *t, const struct stat_table *before)
+void stat_subtract(struct stat_table *t, const struct stat_table *before)
 {
 	t->elapsed_ns = less(t->elapsed_ns, before->elapsed_ns);
 	for (unsigned int i = 0; i < t->n; i++) {

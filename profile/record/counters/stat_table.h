@@ -67,7 +67,7 @@ struct stat_vcpu {
 void stat_build(struct stat_table *t, const struct vm *vm, const struct stat_vcpu *vcpu,
 		unsigned int vcpus, uint64_t elapsed_ns);
 /* Subtracts `before`, an earlier table of the same machine, from *t. */
-void stat_since(struct stat_table *t, const struct stat_table *before);
+void stat_subtract(struct stat_table *t, const struct stat_table *before);
 /* Returns the sum of a row over all vCPUs. */
 uint64_t stat_sum(const struct stat_table *t, const struct stat_row *r);
 

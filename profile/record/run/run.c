@@ -518,7 +518,7 @@ static void keep_bound(struct run *r, uint64_t now_ns)
 {
 	uint64_t before = vm_period(r->vm, 0);
 
-	if (!cost_bound_look(&r->bound, now_ns))
+	if (!cost_bound_check(&r->bound, now_ns))
 		return;
 	console_hide_status(&r->console);
 	reporter_printf(

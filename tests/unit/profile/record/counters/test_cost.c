@@ -94,7 +94,7 @@ static void goes_down_until_it_fits(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20; i++) {
-		said += cost_bound_look(&b, now);
+		said += cost_bound_check(&b, now);
 		pass(1, 200 * MS, (unsigned int)(200 * MS / period[0]));
 	}
 	assert_int_equal(said, 1);
@@ -110,29 +110,29 @@ static void goes_down_until_it_fits(void **state)
 static void no_reason_to(void **state)
 {
 	(void)state;
-	assert_false(cost_bound_look(&b, now)); /* the beginning */
+	assert_false(cost_bound_check(&b, now)); /* the beginning */
 	pass(0, 50 * MS, 1000);
-	assert_false(cost_bound_look(&b, now)); /* too early */
+	assert_false(cost_bound_check(&b, now)); /* too early */
 	pass(0, 3000 * MS, 0);
-	assert_false(cost_bound_look(&b, now)); /* it was little in the end */
+	assert_false(cost_bound_check(&b, now)); /* it was little in the end */
 	setup(NULL);
-	cost_bound_look(&b, now);
+	cost_bound_check(&b, now);
 	pass(0, 1000 * MS, 15);
-	assert_false(cost_bound_look(&b, now)); /* too few to tell */
+	assert_false(cost_bound_check(&b, now)); /* too few to tell */
 	assert_int_equal(b.seen_ns, T0);
 	pass(0, 9000 * MS, 15);
-	assert_false(cost_bound_look(&b, now));
+	assert_false(cost_bound_check(&b, now));
 	assert_int_equal(b.seen_ns, now);
 	assert_int_equal(period[0], 20 * US);
 	setup(NULL);
 	first_ns = 0;
 	pass(0, 1000 * MS, 1000);
-	assert_false(cost_bound_look(&b, now)); /* nothing runs yet */
+	assert_false(cost_bound_check(&b, now)); /* nothing runs yet */
 	cost_bound_init(&b, NULL, event, 2, 0);
 	first_ns = T0;
 	for (int i = 0; i < 3; i++) {
 		pass(0, 200 * MS, 10000);
-		assert_false(cost_bound_look(&b, now)); /* no bound */
+		assert_false(cost_bound_check(&b, now)); /* no bound */
 	}
 }
 

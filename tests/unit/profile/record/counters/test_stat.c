@@ -200,7 +200,7 @@ static void an_interval(void **state)
 	vcpu[1].account.wall[ACCOUNT_RUN] += SEC;
 	vcpu[1].account.blocked[ACCOUNT_RUN] += SEC;
 	stat_build(&t, NULL, vcpu, 2, 3 * SEC);
-	stat_since(&t, before);
+	stat_subtract(&t, before);
 	assert_int_equal(t.elapsed_ns, SEC);
 	expect("exit:io", 12, 0);
 	expect("vmm:serial", 0, 4);
@@ -227,7 +227,7 @@ static void a_wait_that_went_on(void **state)
 	vcpu[1].account.blocked[ACCOUNT_RUN] -= SEC;
 	vcpu[1].account.delay[ACCOUNT_RUN] += 2 * SEC + 100 * MS;
 	stat_build(&t, NULL, vcpu, 2, 3 * SEC);
-	stat_since(&t, before);
+	stat_subtract(&t, before);
 	expect("time:runnable", 300 * MS, SEC);
 	expect("time:waiting", 0, 0);
 	closes();
