@@ -71,7 +71,7 @@ static void look_at_host(struct memprobe *m, const struct sample *s, struct mem_
 		r->host = MEM_HOST_NO_FILE;
 		return;
 	}
-	hostpages_look(m->host, hva, s->time_ns, &page);
+	hostpages_find(m->host, hva, s->time_ns, &page);
 	r->host = page.why;
 	r->host_shift = page.shift;
 	r->node = page.node;

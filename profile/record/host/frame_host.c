@@ -203,7 +203,7 @@ static uint64_t task_frame(struct frame_host *h, const struct sample *s,
 	};
 	char who[NAME_MAX_LEN / 2], name[NAME_MAX_LEN];
 
-	if (!host_switches_who(h->switches, &wait, who, sizeof(who)))
+	if (!host_switches_find_task(h->switches, &wait, who, sizeof(who)))
 		return 0;
 	snprintf(name, sizeof(name), "[task] %s", who);
 	return met(&h->tasks, name);

@@ -295,7 +295,7 @@ static uint32_t most_owed(struct host_runs *r, const struct host_runs_parts *p, 
 	return who->tid;
 }
 
-uint32_t host_runs_who(struct host_runs *r, const struct host_wait *w)
+uint32_t host_runs_find_task(struct host_runs *r, const struct host_wait *w)
 {
 	struct own_run own[OWN_MAX];
 	struct host_runs_parts p = { .n = 0 };

@@ -51,7 +51,7 @@ struct host_wait {
  * came back count. After a sleep the host does not report when the thread was woken: then the tasks
  * that ran before it count, as far back as the rest of wait_ns.
  */
-uint32_t host_runs_who(struct host_runs *r, const struct host_wait *w);
+uint32_t host_runs_find_task(struct host_runs *r, const struct host_wait *w);
 
 /* Returns the name of a task from the records, or NULL. Valid until the next host_runs_add(). */
 const char *host_runs_comm(const struct host_runs *r, uint32_t tid);

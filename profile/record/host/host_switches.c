@@ -141,8 +141,8 @@ static const char *read_comm(struct host_runs *runs, uint32_t tid)
 	return host_runs_comm(runs, tid);
 }
 
-const char *host_switches_who(struct host_switches *s, const struct host_wait *w, char *buf,
-			      size_t size)
+const char *host_switches_find_task(struct host_switches *s, const struct host_wait *w, char *buf,
+				    size_t size)
 {
 	const char *comm;
 	uint32_t who;
@@ -150,7 +150,7 @@ const char *host_switches_who(struct host_switches *s, const struct host_wait *w
 	if (!s)
 		return NULL;
 	drain_all(s);
-	who = host_runs_who(s->runs, w);
+	who = host_runs_find_task(s->runs, w);
 	if (!who)
 		return NULL;
 	comm = host_runs_comm(s->runs, who);

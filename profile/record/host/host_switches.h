@@ -36,8 +36,8 @@ void host_switches_drain(struct host_switches *s, uint64_t now_ns);
  * Returns the name of the task that had the processor (host_runs.h), in buf of `size` bytes, or
  * NULL if unknown.
  */
-const char *host_switches_who(struct host_switches *s, const struct host_wait *w, char *buf,
-			      size_t size);
+const char *host_switches_find_task(struct host_switches *s, const struct host_wait *w, char *buf,
+				    size_t size);
 
 /* Returns how often records were lost: waits at those times are attributed to no task. */
 uint64_t host_switches_lost(const struct host_switches *s);

@@ -219,7 +219,7 @@ static struct hostpages_block *block_of(struct hostpages *h, uint64_t start, uin
 	return &h->block[h->n++];
 }
 
-void hostpages_look(struct hostpages *h, uint64_t hva, uint64_t now_ns, struct hostpage *out)
+void hostpages_find(struct hostpages *h, uint64_t hva, uint64_t now_ns, struct hostpage *out)
 {
 	uint64_t va = hva, start = va & ~((1ull << BLOCK_SHIFT) - 1);
 	struct hostpages_block *b = block_of(h, start, now_ns);

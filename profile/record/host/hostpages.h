@@ -44,6 +44,6 @@ void hostpages_destroy(struct hostpages *h);
  * Fills in *out for address hva of that process, in a mapping that stays until hostpages_destroy().
  * now_ns is CLOCK_MONOTONIC.
  */
-void hostpages_look(struct hostpages *h, uint64_t hva, uint64_t now_ns, struct hostpage *out);
+void hostpages_find(struct hostpages *h, uint64_t hva, uint64_t now_ns, struct hostpage *out);
 
 #endif

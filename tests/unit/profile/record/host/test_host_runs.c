@@ -61,7 +61,7 @@ static void comes(unsigned int cpu, uint32_t tid, uint16_t out, uint64_t time)
 
 static uint32_t who(uint64_t from, uint64_t to, uint64_t wait)
 {
-	return host_runs_who(r, &(struct host_wait){ VCPU, from, to, wait });
+	return host_runs_find_task(r, &(struct host_wait){ VCPU, from, to, wait });
 }
 
 /* How many of 1,000 such waits are said to be his? */

@@ -54,17 +54,17 @@ static void small_pages(void **state)
 	(void)state;
 	assert_int_equal(hostpages_create(&h, 0, NULL), 0);
 	p[5 * 4096] = 1;
-	hostpages_look(h, (uintptr_t)(p + 5 * 4096 + 123), 1000, &page);
+	hostpages_find(h, (uintptr_t)(p + 5 * 4096 + 123), 1000, &page);
 	assert_int_equal(page.why, MEM_HOST_OK);
 	assert_int_equal(page.shift, 12);
 	assert_true(page.node >= MEM_NO_NODE);
-	hostpages_look(h, (uintptr_t)(p + 6 * 4096), 1000, &page);
+	hostpages_find(h, (uintptr_t)(p + 6 * 4096), 1000, &page);
 	assert_int_equal(page.why, MEM_HOST_ABSENT);
 	assert_int_equal(page.shift, 0);
 	assert_int_equal(page.node, MEM_NO_NODE);
 	/* Touched since: it is asked again. */
 	p[6 * 4096] = 1;
-	hostpages_look(h, (uintptr_t)(p + 6 * 4096), 2000, &page);
+	hostpages_find(h, (uintptr_t)(p + 6 * 4096), 2000, &page);
 	assert_int_equal(page.shift, 12);
 	hostpages_destroy(h);
 	munmap(p, 4 * MIB);
@@ -81,7 +81,7 @@ static void huge_pages(void **state)
 	memset(p, 1, 4 * MIB);
 	kib = huge_kib(p);
 	assert_int_equal(hostpages_create(&h, 0, NULL), 0);
-	hostpages_look(h, (uintptr_t)(p + 2 * MIB + 77), 1000, &page);
+	hostpages_find(h, (uintptr_t)(p + 2 * MIB + 77), 1000, &page);
 	print_message("%lu KiB of 4096 are in huge pages; 2^%u, %s\n", kib, page.shift,
 		      memref_host_text(page.why));
 	/* Not root, or no huge pages: then it must not claim any. */
@@ -91,7 +91,7 @@ static void huge_pages(void **state)
 		assert_int_equal(page.why, MEM_HOST_NO_RIGHT);
 	/* Broken up: noticed when it is read again. */
 	if (page.shift == 21 && madvise(p + 2 * MIB, 4096, MADV_DONTNEED) == 0) {
-		hostpages_look(h, (uintptr_t)(p + 2 * MIB + 8192), 2000 + 2 * HOSTPAGES_REFRESH_NS,
+		hostpages_find(h, (uintptr_t)(p + 2 * MIB + 8192), 2000 + 2 * HOSTPAGES_REFRESH_NS,
 			       &page);
 		assert_int_equal(page.shift, 12);
 	}
