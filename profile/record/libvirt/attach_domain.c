@@ -41,7 +41,7 @@ static int find_process(struct attach_domain *d, const struct attach_request *r,
 	if (!d->domain.running)
 		return err_set(e, ECANCELED, "domain %s is %s: resume it first", d->domain.name,
 			       d->domain.state);
-	return r->monitor ? libvirt_pid_ask(d->host, &d->domain, pid, e)
+	return r->monitor ? libvirt_pid_query(d->host, &d->domain, pid, e)
 			  : libvirt_pid_find(d->domain.name, d->domain.uuid, pid, e);
 }
 
@@ -118,7 +118,7 @@ void attach_domain_wait(const struct attach_domain *d, int stop_fd)
 	unsigned int asked = 0;
 	uint64_t count;
 
-	while (asked < MOST_QUESTIONS && !libvirt_watch_is_deaf(d->watch)) {
+	while (asked < MOST_QUESTIONS && !libvirt_watch_is_disconnected(d->watch)) {
 		if (libvirt_watch_end(d->watch, &end) && !end.more)
 			return;
 		if (poll(p, 2, QUESTION_MS) < 0)
@@ -128,7 +128,7 @@ void attach_domain_wait(const struct attach_domain *d, int stop_fd)
 		if (p[0].revents) {
 			(void)!read(p[0].fd, &count, sizeof(count));
 		} else {
-			libvirt_watch_ask(d->watch);
+			libvirt_watch_query(d->watch);
 			asked++;
 		}
 	}

@@ -119,7 +119,7 @@ static bool domain_xml_has(const xmlNode *n, const char *name, const char *value
 
 /* -- the rest of the definition -------------------------------------------------------- */
 
-void domain_xml_leave(struct domain_xml *d, const char *fmt, ...)
+void domain_xml_note_unused(struct domain_xml *d, const char *fmt, ...)
 {
 	char text[DOMAIN_XML_LEFT_TEXT];
 	va_list ap;
@@ -156,11 +156,12 @@ static void leave(struct domain_xml *d, const char *prefix, const xmlNode *n)
 	const char *what = kind ? kind : text ? text : "";
 	bool both = *what && place;
 
-	domain_xml_leave(d, "%s%s%s%s%s%s%s%s%s%s%s", prefix,
-			 n->ns && n->ns->prefix ? (const char *)n->ns->prefix : "",
-			 n->ns && n->ns->prefix ? ":" : "", (const char *)n->name,
-			 target ? " " : "", target ? target : "", *what || place ? " (" : "", what,
-			 both ? " " : "", place ? place : "", *what || place ? ")" : "");
+	domain_xml_note_unused(d, "%s%s%s%s%s%s%s%s%s%s%s", prefix,
+			       n->ns && n->ns->prefix ? (const char *)n->ns->prefix : "",
+			       n->ns && n->ns->prefix ? ":" : "", (const char *)n->name,
+			       target ? " " : "", target ? target : "", *what || place ? " (" : "",
+			       what, both ? " " : "", place ? place : "",
+			       *what || place ? ")" : "");
 }
 
 /* Our machine has a console, too: on standard output. */
@@ -212,14 +213,14 @@ static bool take_disk(struct domain_xml *d, const xmlNode *n)
 		return false;
 	}
 	if (format && strcmp(format, "raw")) {
-		domain_xml_leave(d, "disk %.16s (%.20s %.80s: only raw ones)", k.target, format,
-				 k.path);
+		domain_xml_note_unused(d, "disk %.16s (%.20s %.80s: only raw ones)", k.target,
+				       format, k.path);
 		free_disk(&k);
 		return true;
 	}
 	if (bus && strcmp(bus, "virtio"))
-		domain_xml_leave(d, "disk %.16s (bus %.20s: it is a virtio disk here)", k.target,
-				 bus);
+		domain_xml_note_unused(d, "disk %.16s (bus %.20s: it is a virtio disk here)",
+				       k.target, bus);
 	k.serial = text_of(child(n, "serial"));
 	k.readonly = child(n, "readonly") != NULL;
 	d->disk[d->ndisks++] = k;
@@ -360,7 +361,7 @@ static int take_vcpus(struct domain_xml *d, const xmlNode *root, struct err *e)
 				      : "is empty");
 	d->vcpus = (unsigned int)v;
 	if (now && strcmp(now, most))
-		domain_xml_leave(d, "vcpu (%.40s that may be plugged in)", most);
+		domain_xml_note_unused(d, "vcpu (%.40s that may be plugged in)", most);
 	return 0;
 }
 

@@ -66,7 +66,7 @@ int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struc
 void domain_xml_deinit(struct domain_xml *d);
 
 /* Adds an entry to `left`. */
-void domain_xml_leave(struct domain_xml *d, const char *fmt, ...)
+void domain_xml_note_unused(struct domain_xml *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #endif

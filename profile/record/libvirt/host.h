@@ -38,7 +38,7 @@ struct libvirt_domain {
 
 enum libvirt_open {
 	LIBVIRT_EVENTS = 1, /* for libvirt_watch */
-	LIBVIRT_WRITE = 2,  /* for libvirt_pid_ask() */
+	LIBVIRT_WRITE = 2,  /* for libvirt_pid_query() */
 };
 
 /*

@@ -170,8 +170,8 @@ static pid_t process_of(pid_t tid)
 	return pid;
 }
 
-int libvirt_pid_ask(struct libvirt_host *h, const struct libvirt_domain *d, pid_t *pid,
-		    struct err *e)
+int libvirt_pid_query(struct libvirt_host *h, const struct libvirt_domain *d, pid_t *pid,
+		      struct err *e)
 {
 	static const char *const name = "virDomainQemuMonitorCommand";
 	const struct library want = {

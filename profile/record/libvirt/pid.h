@@ -4,7 +4,7 @@
  *
  * libvirt's own PID file is used if the process's command line contains the domain's UUID; if that
  * is not possible (another runtime directory, another PID namespace, no permission) all processes
- * are examined. Only libvirt_pid_ask() sends a request to libvirt or QEMU. All functions are called
+ * are examined. Only libvirt_pid_query() sends a request to libvirt or QEMU. All functions are called
  * by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_PID_H
@@ -33,7 +33,7 @@ int libvirt_pid_find(const char *name, const char *uuid, pid_t *out, struct err 
  * tainted, so this is for the case that nothing else helps. h must be opened with LIBVIRT_WRITE.
  * Returns 0 or -errno with the reason in *e.
  */
-int libvirt_pid_ask(struct libvirt_host *h, const struct libvirt_domain *d, pid_t *pid,
-		    struct err *e);
+int libvirt_pid_query(struct libvirt_host *h, const struct libvirt_domain *d, pid_t *pid,
+		      struct err *e);
 
 #endif

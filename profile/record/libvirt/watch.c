@@ -268,7 +268,7 @@ bool libvirt_watch_end(const struct libvirt_watch *w, struct libvirt_end *out)
 	return seen && libvirt_event_is_end((seen - 1) >> 8, (seen - 1) & 0xff, out);
 }
 
-void libvirt_watch_ask(struct libvirt_watch *w)
+void libvirt_watch_query(struct libvirt_watch *w)
 {
 	int state, reason, event, detail;
 
@@ -277,7 +277,7 @@ void libvirt_watch_ask(struct libvirt_watch *w)
 		keep_end(w, event, detail);
 }
 
-bool libvirt_watch_is_deaf(const struct libvirt_watch *w)
+bool libvirt_watch_is_disconnected(const struct libvirt_watch *w)
 {
 	return atomic_load(&w->deaf);
 }

@@ -51,9 +51,9 @@ bool libvirt_watch_end(const struct libvirt_watch *w, struct libvirt_end *out);
  * Queries the state, which may be an end without an event. Waits for the daemon for at most 30 s,
  * after which it counts as gone.
  */
-void libvirt_watch_ask(struct libvirt_watch *w);
+void libvirt_watch_query(struct libvirt_watch *w);
 /* Returns whether the daemon has gone, so that no more events come. */
-bool libvirt_watch_is_deaf(const struct libvirt_watch *w);
+bool libvirt_watch_is_disconnected(const struct libvirt_watch *w);
 /* Ends the thread and frees w. NULL is allowed. */
 void libvirt_watch_stop(struct libvirt_watch *w);
 

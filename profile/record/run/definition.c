@@ -52,14 +52,15 @@ static void take_size(struct domain_xml *d, struct run_options *o)
 {
 	if (d->memory && !o->mem_given) {
 		if (d->memory < RUN_MEM_MIN)
-			domain_xml_leave(d, "memory (%" PRIu64 " KiB: 16 MiB is the least)",
-					 d->memory >> 10);
+			domain_xml_note_unused(d, "memory (%" PRIu64 " KiB: 16 MiB is the least)",
+					       d->memory >> 10);
 		o->mem_size = d->memory < RUN_MEM_MIN ? RUN_MEM_MIN : d->memory;
 		o->mem_given = true; /* the memory of a disk image's default does not apply */
 	}
 	if (d->vcpus && !o->vcpus_given) {
 		if (d->vcpus > VM_MAX_VCPUS)
-			domain_xml_leave(d, "vcpu (%u: %d is the most)", d->vcpus, VM_MAX_VCPUS);
+			domain_xml_note_unused(d, "vcpu (%u: %d is the most)", d->vcpus,
+					       VM_MAX_VCPUS);
 		o->vcpus = d->vcpus > VM_MAX_VCPUS ? VM_MAX_VCPUS : d->vcpus;
 	}
 }
@@ -96,8 +97,8 @@ static int take_disks(struct domain_xml *d, struct run_options *o, unsigned int 
 		struct domain_disk *k = &d->disk[i];
 
 		if (o->disk.n + all.n == VM_MAX_DISKS - 1) {
-			domain_xml_leave(d, "disk %.16s (%u disks are the most)", k->target,
-					 VM_MAX_DISKS - 1);
+			domain_xml_note_unused(d, "disk %.16s (%u disks are the most)", k->target,
+					       VM_MAX_DISKS - 1);
 			continue;
 		}
 		ret = disk_option(k, o->disk.writable, e);
@@ -117,7 +118,8 @@ static void boot_disk(struct domain_xml *d, struct run_options *o)
 
 	o->image = k->path;
 	if (k->serial)
-		domain_xml_leave(d, "disk %.16s (its serial number %.40s)", k->target, k->serial);
+		domain_xml_note_unused(d, "disk %.16s (its serial number %.40s)", k->target,
+				       k->serial);
 }
 
 int run_definition_apply(struct domain_xml *d, struct run_options *o, struct err *e)
@@ -139,8 +141,8 @@ int run_definition_apply(struct domain_xml *d, struct run_options *o, struct err
 		return ret;
 	for (unsigned int i = 0; !o->disk.writable && i < d->ndisks; i++)
 		if (!d->disk[i].readonly)
-			domain_xml_leave(d, "disk %.16s (what is written stays in memory)",
-					 d->disk[i].target);
+			domain_xml_note_unused(d, "disk %.16s (what is written stays in memory)",
+					       d->disk[i].target);
 	if (boots_disk) {
 		boot_disk(d, o);
 	} else if (!o->image && !o->kernel) {

@@ -167,7 +167,7 @@ void summary_domain(const struct facts_out *o, const struct attach_domain *d)
 	FACTS_OBJECT(o, "domain", STR("name", d->domain.name, "domain {name}, id {id:0}, of {uri}"),
 		     STR("uuid", d->domain.uuid), REAL("id", 0, d->domain.id),
 		     STR("uri", libvirt_host_uri(d->host)), STR("event", end.event),
-		     FLAG("daemon_lost", libvirt_watch_is_deaf(d->watch),
+		     FLAG("daemon_lost", libvirt_watch_is_disconnected(d->watch),
 			  "note: libvirt's daemon went away: what happened to the domain then is "
 			  "not known"));
 }
