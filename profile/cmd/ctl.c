@@ -396,7 +396,7 @@ static int ctl_list_runs(void)
 static int ctl_hello(struct control_client *c, struct err *e)
 {
 	json_t *reply = NULL;
-	int ret = control_client_ask(
+	int ret = control_client_request(
 		c, json_pack("{s:s,s:i}", "cmd", "hello", "version", (int)CONTROL_VERSION), &reply,
 		e);
 
@@ -423,7 +423,7 @@ static int ctl_ask(const char *path, json_t *request, const char *command, bool 
 	if (ret)
 		json_decref(request);
 	else
-		ret = control_client_ask(c, request, &reply, &e);
+		ret = control_client_request(c, request, &reply, &e);
 	control_client_close(c);
 	if (ret && as_json) {
 		reply = json_pack("{s:b,s:s}", "ok", 0, "error", e.text);

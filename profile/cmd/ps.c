@@ -308,7 +308,8 @@ static int ps_parse(struct ps_options *o, int argc, char **argv)
 
 static int ps_ask_once(struct control_client *c, bool stacks, json_t **out, struct err *e)
 {
-	return control_client_ask(c, json_pack("{s:s,s:b}", "cmd", "ps", "stacks", stacks), out, e);
+	return control_client_request(c, json_pack("{s:s,s:b}", "cmd", "ps", "stacks", stacks), out,
+				      e);
 }
 
 static void ps_sleep(double seconds)

@@ -275,7 +275,7 @@ static int top_hello(struct top_top *t, struct err *e)
 {
 	json_t *reply, *event;
 	const char *image, *name;
-	int ret = control_client_ask(
+	int ret = control_client_request(
 		t->client, json_pack("{s:s,s:i}", "cmd", "hello", "version", 1), &reply, e);
 
 	if (ret)
@@ -295,10 +295,10 @@ static int top_hello(struct top_top *t, struct err *e)
 static int top_ask_profile(struct top_top *t, struct err *e)
 {
 	json_t *reply;
-	int ret = control_client_ask(t->client,
-				     json_pack("{s:s,s:I,s:i}", "cmd", "profile", "since",
-					       (json_int_t)t->seq, "max_stacks", 10000),
-				     &reply, e);
+	int ret = control_client_request(t->client,
+					 json_pack("{s:s,s:I,s:i}", "cmd", "profile", "since",
+						   (json_int_t)t->seq, "max_stacks", 10000),
+					 &reply, e);
 	bool forget;
 
 	if (ret)
@@ -316,7 +316,7 @@ static int top_ask_profile(struct top_top *t, struct err *e)
 static int top_update(struct top_top *t, struct err *e)
 {
 	json_t *reply;
-	int ret = control_client_ask(t->client, json_pack("{s:s}", "cmd", "status"), &reply, e);
+	int ret = control_client_request(t->client, json_pack("{s:s}", "cmd", "status"), &reply, e);
 
 	if (ret)
 		return ret;
@@ -450,8 +450,8 @@ static void top_show_code(struct top_top *t)
 	}
 	buf_init(&text);
 	snprintf(addr, sizeof(addr), "0x%" PRIx64, row->addr);
-	ret = control_client_ask(t->client, json_pack("{s:s,s:s}", "cmd", "text", "addr", addr),
-				 &reply, &e);
+	ret = control_client_request(t->client, json_pack("{s:s,s:s}", "cmd", "text", "addr", addr),
+				     &reply, &e);
 	if (!ret) {
 		ret = top_feed_code(&code, reply, &e);
 		json_decref(reply);
@@ -492,10 +492,10 @@ static void top_toggle_collecting(struct top_top *t)
 	struct err e = { 0 };
 	json_t *reply;
 
-	if (!t->status.end && !control_client_ask(t->client,
-						  json_pack("{s:s,s:b}", "cmd", "collect", "on",
-							    !t->status.collecting),
-						  &reply, &e)) {
+	if (!t->status.end && !control_client_request(t->client,
+						      json_pack("{s:s,s:b}", "cmd", "collect", "on",
+								!t->status.collecting),
+						      &reply, &e)) {
 		t->status.collecting = !t->status.collecting;
 		json_decref(reply);
 	}

@@ -150,7 +150,7 @@ static int take_line(struct control_client *c, json_t **reply, struct err *e)
 	}
 }
 
-int control_client_ask(struct control_client *c, json_t *request, json_t **reply, struct err *e)
+int control_client_request(struct control_client *c, json_t *request, json_t **reply, struct err *e)
 {
 	json_t *got = NULL;
 	int ret = request ? send_line(c, request, e) : err_nomem(e);

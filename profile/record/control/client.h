@@ -32,6 +32,7 @@ void control_client_close(struct control_client *c);
  * with the server's text if it refused; -ETIMEDOUT, -EINTR after a signal, -EPIPE if the run has
  * ended, or another -errno.
  */
-int control_client_ask(struct control_client *c, json_t *request, json_t **reply, struct err *e);
+int control_client_request(struct control_client *c, json_t *request, json_t **reply,
+			   struct err *e);
 
 #endif
