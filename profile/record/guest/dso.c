@@ -422,12 +422,12 @@ int guest_dsos_finish(struct guest_dsos *d, struct sink *sink, struct err *e)
 			continue;
 		ret = sink->ops->dso(
 			sink, &(struct profile_dso){ o->path, o->build_id, o->elf, o->elf_len }, e);
-		guest_dso_told(o);
+		guest_dso_free_elf(o);
 	}
 	return ret;
 }
 
-void guest_dso_told(struct guest_dso *o)
+void guest_dso_free_elf(struct guest_dso *o)
 {
 	free(o->elf);
 	o->elf = NULL;

@@ -96,7 +96,7 @@ enum guest_dso_host { GUEST_DSO_PROGRAM, GUEST_DSO_DEBUG };
 bool guest_dso_on_host(struct guest_dsos *d, const struct guest_dso *o, enum guest_dso_host what,
 		       struct userfile *out);
 /* Frees o->elf, after the sink was given it. */
-void guest_dso_told(struct guest_dso *o);
+void guest_dso_free_elf(struct guest_dso *o);
 /*
  * Makes a build id from a name, for an object that has none: perf treats objects with the same
  * build id as the same.

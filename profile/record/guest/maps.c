@@ -417,7 +417,7 @@ static int maps_announce(struct guest_maps *g, const struct maps_process *p, con
 	}
 	ret = g->sink->ops->map(g->sink, &map, e);
 	if (!ret && dso)
-		guest_dso_told(dso);
+		guest_dso_free_elf(dso);
 	return ret;
 }
 

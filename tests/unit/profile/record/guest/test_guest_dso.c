@@ -164,7 +164,7 @@ static void whole_file(void **state)
 	assert_ptr_equal(guest_dsos_at(dsos, 0), o);
 	assert_null(guest_dsos_at(dsos, 1));
 	expect_stats(1, 1, 0, 0);
-	guest_dso_told(o);
+	guest_dso_free_elf(o);
 	assert_null(o->elf);
 	assert_true(o->named);
 	assert_ptr_equal(dso_of(again, "x"), o);
