@@ -6,12 +6,12 @@
 void epochs_init(struct epochs *x)
 {
 	*x = (struct epochs){ 0 };
-	held_init(&x->doubt);
+	sample_queue_init(&x->doubt);
 }
 
 void epochs_deinit(struct epochs *x)
 {
-	held_deinit(&x->doubt);
+	sample_queue_deinit(&x->doubt);
 	while (x->n > 0) {
 		x->n--;
 		guest_destroy(x->before[x->n]);
@@ -50,7 +50,7 @@ bool epochs_hold(struct epochs *x, const struct sample *s)
 {
 	if (x->doubt_ns && s->time_ns > x->doubt_ns && s->time_ns - x->doubt_ns > EPOCHS_WAIT_NS)
 		return false;
-	if (!held_add(&x->doubt, s))
+	if (!sample_queue_add(&x->doubt, s))
 		return false;
 	if (!x->doubt_ns)
 		x->doubt_ns = s->time_ns;
@@ -60,5 +60,5 @@ bool epochs_hold(struct epochs *x, const struct sample *s)
 void epochs_release(struct epochs *x, void (*take)(void *ctx, const struct sample *s), void *ctx)
 {
 	x->doubt_ns = 0;
-	held_release(&x->doubt, take, ctx);
+	sample_queue_release(&x->doubt, take, ctx);
 }

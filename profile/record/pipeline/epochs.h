@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "profile/record/guest/guest.h"
 #include "profile/record/guest/target.h"
-#include "profile/record/pipeline/held.h"
+#include "profile/record/pipeline/sample_queue.h"
 
 #include <stdint.h>
 
@@ -38,7 +38,7 @@ struct epochs {
 	struct target *target[EPOCHS_MAX];
 	unsigned int n;
 	/* samples whose kernel is not known yet, oldest first */
-	struct held doubt;
+	struct sample_queue doubt;
 	uint64_t doubt_ns; /* time of the first sample in `doubt`; 0 if it is empty */
 };
 
@@ -62,7 +62,7 @@ int epochs_next(struct epochs *x, struct guest **g, struct err *e);
 
 /*
  * Stores a copy of a sample whose kernel is not known. Returns false, without storing it, if there
- * is no memory for it, if HELD_MAX bytes are stored, or if the first sample has waited for longer
+ * is no memory for it, if SAMPLE_QUEUE_MAX bytes are stored, or if the first sample has waited for longer
  * than EPOCHS_WAIT_NS.
  */
 bool epochs_hold(struct epochs *x, const struct sample *s);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct offcpu {
-	struct guest_look *look;
+	struct task_walk *look;
 	struct trigger trigger; /* counts ns since begin_ns, where the first one is 1 */
 	uint64_t begin_ns;	/* time of the first call; 0: there was none */
 	/* carried_ns: time that no sample stands for yet */
@@ -34,7 +34,7 @@ int offcpu_create(struct offcpu **out, struct guest *g, uint64_t period_ns, uint
 	o->event = event;
 	o->stats.on = true;
 	o->stats.period_ns = period_ns;
-	ret = look_create(&o->look, g, e);
+	ret = task_walk_create(&o->look, g, e);
 	if (ret)
 		free(o);
 	else
@@ -46,14 +46,14 @@ void offcpu_destroy(struct offcpu *o)
 {
 	if (!o)
 		return;
-	look_destroy(o->look);
+	task_walk_destroy(o->look);
 	free(o);
 }
 
 void offcpu_stats(struct offcpu *o, struct offcpu_stats *out)
 {
 	*out = o->stats;
-	out->look = *look_stats(o->look);
+	out->look = *task_walk_stats(o->look);
 }
 
 static int on_task(void *ctx, const struct linux_task *t, const struct linux_sched *sched,
@@ -120,7 +120,7 @@ int offcpu_run(struct offcpu *o, uint64_t now_ns, bool collecting, offcpu_sample
 		return 0;
 	o->take = take;
 	o->ctx = ctx;
-	ret = look_all(o->look, GUEST_LOOK_AT_PROGRAMS, on_task, o, &why);
+	ret = task_walk_run(o->look, TASK_WALK_PROGRAMS, on_task, o, &why);
 	cost = clock_mono_ns() - now_ns;
 	o->skip = cost * OFFCPU_SHARE / o->period_ns;
 	if (ret == -EAGAIN)

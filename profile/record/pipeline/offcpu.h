@@ -3,7 +3,7 @@
  * offcpu: samples of the tasks that do not run.
  *
  * Time is divided into periods as for vCPUs (vmm/capture/trigger.h), with one walk of all tasks
- * (look.h) at a random point of each. Each task that does not run then yields a sample that stands
+ * (task_walk.h) at a random point of each. Each task that does not run then yields a sample that stands
  * for the period, so that the weights of a task add up to the time in which it did not run. If
  * walks take too large a part of the time some periods pass without one, and the samples of the
  * next walk stand for these too. Docs: tasks.md.
@@ -14,7 +14,7 @@
 #ifndef KVMPROF_PROFILE_RECORD_PIPELINE_OFFCPU_H
 #define KVMPROF_PROFILE_RECORD_PIPELINE_OFFCPU_H
 
-#include "profile/record/pipeline/look.h"
+#include "profile/record/pipeline/task_walk.h"
 
 /* Walks use at most 1 / OFFCPU_SHARE of the consumer thread's time. */
 #define OFFCPU_SHARE 10u
@@ -27,7 +27,7 @@ struct offcpu_stats {
 	uint64_t samples, weight_ns;
 	uint64_t stretched; /* periods without a walk, because walks took too long */
 	uint64_t late;	    /* periods that were over before the walk could begin */
-	struct look_stats look;
+	struct task_walk_stats look;
 };
 
 struct offcpu;

@@ -5,7 +5,7 @@
 #include "base/fault.h"
 #include "base/thread.h"
 #include "profile/format/sink/where.h"
-#include "profile/record/pipeline/held.h"
+#include "profile/record/pipeline/sample_queue.h"
 #include "profile/record/pipeline/merge.h"
 #include "vmm/capture/capture_python.h"
 #include "vmm/control.h"
@@ -44,7 +44,7 @@ struct pipeline {
 	struct sink *sink;
 	struct pipeline_options opt;
 	struct merge *merge;
-	struct held held;
+	struct sample_queue held;
 	struct epochs epochs;
 	pthread_t thread;
 	atomic_bool stop;
@@ -397,7 +397,7 @@ static void process(struct pipeline *p, const struct sample *s)
 /* Stores a sample until the place of the kernel is known. Returns false if there is no room. */
 static bool pipeline_hold(struct pipeline *p, const struct sample *s)
 {
-	bool held = held_add(&p->held, s);
+	bool held = sample_queue_add(&p->held, s);
 
 	p->stats.held += held;
 	return held;
@@ -528,7 +528,8 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 	if (!atomic_load(&p->named_ns))
 		atomic_store(&p->named_ns, vm_now_ns(p->vm));
 	pipeline_fail(p, ret);
-	held_release(&p->held, guest_was_retried(p->guest) ? process_doubtful : process_held, p);
+	sample_queue_release(&p->held,
+			     guest_was_retried(p->guest) ? process_doubtful : process_held, p);
 	if (s->reason != SAMPLE_LOOK)
 		process(p, s);
 }
@@ -688,7 +689,7 @@ static void *consumer(void *arg)
 		if (last) {
 			read_threads(p);
 			pipeline_fail(p, guest_give_up(p->guest, &p->err));
-			held_release(&p->held, process_held, p);
+			sample_queue_release(&p->held, process_held, p);
 			epochs_release(&p->epochs, process_doubtful, p);
 			pipeline_requests(p, IO_JOIN_REST);
 			process_markers(p, UINT64_MAX);
@@ -711,7 +712,7 @@ void pipeline_destroy(struct pipeline *p)
 	io_stages_destroy(p->stages);
 	io_join_destroy(p->io);
 	merge_destroy(p->merge);
-	held_deinit(&p->held);
+	sample_queue_deinit(&p->held);
 	free(p->dropped_seen);
 	free(p->last);
 	free(p);
@@ -823,7 +824,7 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	atomic_init(&p->running, NULL);
 	if (own)
 		p->opt = *own;
-	held_init(&p->held);
+	sample_queue_init(&p->held);
 	epochs_init(&p->epochs);
 	p->stats.kernels = 1;
 	p->dropped_seen = calloc(vm_vcpus(p->vm), sizeof(*p->dropped_seen));

@@ -12,7 +12,7 @@
 
 struct writer {
 	struct guest *guest;
-	struct guest_look *look;
+	struct task_walk *look;
 	json_t *tasks;
 	enum ps_stacks stacks;
 	bool failed; /* out of memory */
@@ -50,7 +50,7 @@ static const struct symbol *name_of(const struct writer *w, unsigned int frame, 
 /* Implements the kernel's in_sched_functions(), which decides what /proc/PID/wchan contains. */
 static bool is_scheduler(const struct writer *w, uint64_t ip)
 {
-	const uint64_t *text = look_layout(w->look)->sched_text;
+	const uint64_t *text = task_walk_layout(w->look)->sched_text;
 
 	return ip - text[0] < text[1] - text[0];
 }
@@ -59,7 +59,7 @@ static void set_wchan(struct writer *w, json_t *o)
 {
 	uint64_t off;
 
-	if (!look_layout(w->look)->sched_text[1])
+	if (!task_walk_layout(w->look)->sched_text[1])
 		return;
 	for (unsigned int i = 0; i < w->stack.n_kernel; i++) {
 		const struct symbol *s = name_of(w, i, &off);
@@ -138,23 +138,23 @@ int ps_json_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct er
 {
 	struct writer w = { .guest = g, .stacks = stacks, .tasks = json_array() };
 	json_t *o = json_object();
-	const struct look_stats *st;
+	const struct task_walk_stats *st;
 	uint64_t start = clock_mono_ns();
-	int ret = look_create(&w.look, g, e);
+	int ret = task_walk_create(&w.look, g, e);
 
 	set_number(&w, o, "time_ns", start);
 	ps_json_set(&w, o, "tasks", w.tasks);
 	if (!ret)
-		ret = w.failed ? -ENOMEM : look_all(w.look, GUEST_LOOK_AT_KERNEL, add_task, &w, e);
+		ret = w.failed ? -ENOMEM : task_walk_run(w.look, TASK_WALK_KERNEL, add_task, &w, e);
 	if (!ret) {
-		st = look_stats(w.look);
+		st = task_walk_stats(w.look);
 		set_number(&w, o, "changed", st->by[LINUX_SLEEPER_CHANGED]);
 		set_number(&w, o, "unreadable", st->by[LINUX_SLEEPER_UNREADABLE] + st->skipped);
 		ps_json_set(&w, o, "cut", json_boolean(st->cut != 0));
-		ps_json_set(&w, o, "lacks", json_string(look_lacks(w.look)));
+		ps_json_set(&w, o, "lacks", json_string(task_walk_lacks(w.look)));
 		set_number(&w, o, "took_ns", clock_mono_ns() - start);
 	}
-	look_destroy(w.look);
+	task_walk_destroy(w.look);
 	if (w.failed)
 		ret = err_nomem(e);
 	if (ret)

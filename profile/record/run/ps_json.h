@@ -10,7 +10,7 @@
 #define KVMPROF_PROFILE_RECORD_RUN_PS_JSON_H
 
 #include "base/buf.h"
-#include "profile/record/pipeline/look.h"
+#include "profile/record/pipeline/task_walk.h"
 
 #include <jansson.h>
 

@@ -136,7 +136,7 @@ void summary_off_cpu(const struct facts_out *o, const struct offcpu_stats *s)
 {
 	static const char *const key[LINUX_SLEEPER_COUNT] = { "taken",	  "running",	"dead",
 							      "no_stack", "unreadable", "changed" };
-	const struct look_stats *l = &s->look;
+	const struct task_walk_stats *l = &s->look;
 	const uint64_t unreadable = l->by[LINUX_SLEEPER_UNREADABLE] + l->skipped;
 	const uint64_t moved = l->by[LINUX_SLEEPER_CHANGED];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples that wait until it is known where the kernel is. The machine is two rings. */
-#include "profile/record/pipeline/held.h"
+#include "profile/record/pipeline/sample_queue.h"
 #include "profile/record/pipeline/pipeline.h"
 
 #include "tests/unit/guest_fixture.h"
@@ -222,7 +222,7 @@ static void no_more_can_be_held(void **state)
 {
 	const uint32_t len = SAMPLE_MAX_SLICE;
 	/* With 8 bytes in front of each. */
-	const uint64_t max = HELD_MAX / (8 + sizeof(struct sample) + len);
+	const uint64_t max = SAMPLE_QUEUE_MAX / (8 + sizeof(struct sample) + len);
 	struct pipeline_stats stats;
 
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/record/pipeline/held.h"
+#include "profile/record/pipeline/sample_queue.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
  * Such samples are mostly those of the kernel's decompressor, whose stacks nobody needs; if it is
  * interpreted it runs for many minutes, so that they must be small.
  */
-struct held_low {
+struct sample_queue_low {
 	uint8_t head[offsetof(struct sample, regs)];
 	uint64_t rip, cr4, efer;
 	uint32_t rflags, cr0; /* the upper halves are reserved, and 0 */
@@ -18,15 +18,16 @@ struct held_low {
 };
 
 /* Precedes each stored sample, at a multiple of 8. */
-struct held_head {
-	uint32_t len; /* bytes that follow: those of a struct held_low, or of a whole sample */
-	/* a struct held_low follows */
+struct sample_queue_head {
+	uint32_t
+		len; /* bytes that follow: those of a struct sample_queue_low, or of a whole sample */
+	/* a struct sample_queue_low follows */
 	uint32_t low;
 };
 
-static struct held_low held_low_of(const struct sample *s)
+static struct sample_queue_low sample_queue_low_of(const struct sample *s)
 {
-	struct held_low h = {
+	struct sample_queue_low h = {
 		.rip = s->regs.rip,
 		.rflags = (uint32_t)s->regs.rflags,
 		.cr0 = (uint32_t)s->regs.cr0,
@@ -40,7 +41,7 @@ static struct held_low held_low_of(const struct sample *s)
 	return h;
 }
 
-static struct sample held_low_sample(const struct held_low *h)
+static struct sample sample_queue_low_sample(const struct sample_queue_low *h)
 {
 	struct sample s = { 0 };
 
@@ -57,29 +58,29 @@ static struct sample held_low_sample(const struct held_low *h)
 	return s;
 }
 
-void held_init(struct held *h)
+void sample_queue_init(struct sample_queue *h)
 {
 	buf_init(&h->bytes);
 }
 
-void held_deinit(struct held *h)
+void sample_queue_deinit(struct sample_queue *h)
 {
 	buf_deinit(&h->bytes);
 }
 
-bool held_add(struct held *h, const struct sample *s)
+bool sample_queue_add(struct sample_queue *h, const struct sample *s)
 {
 	static const uint8_t zeros[8];
-	struct held_head head = { .low = !(s->regs.rip >> 63) };
-	struct held_low low;
+	struct sample_queue_head head = { .low = !(s->regs.rip >> 63) };
+	struct sample_queue_low low;
 	size_t before = h->bytes.len;
 
 	head.len = (uint32_t)(head.low ? sizeof(low) : sample_size(s));
-	if (before + sizeof(head) + head.len + sizeof(zeros) > HELD_MAX)
+	if (before + sizeof(head) + head.len + sizeof(zeros) > SAMPLE_QUEUE_MAX)
 		return false;
 	buf_add(&h->bytes, &head, sizeof(head));
 	if (head.low) {
-		low = held_low_of(s);
+		low = sample_queue_low_of(s);
 		buf_add(&h->bytes, &low, sizeof(low));
 	} else {
 		buf_add(&h->bytes, s, head.len);
@@ -92,17 +93,19 @@ bool held_add(struct held *h, const struct sample *s)
 	return false;
 }
 
-void held_release(struct held *h, void (*take)(void *ctx, const struct sample *s), void *ctx)
+void sample_queue_release(struct sample_queue *h, void (*take)(void *ctx, const struct sample *s),
+			  void *ctx)
 {
 	size_t at = 0;
 
 	while (at < h->bytes.len) {
 		const uint8_t *bytes = h->bytes.data + at;
-		const struct held_head *head = (const struct held_head *)bytes;
+		const struct sample_queue_head *head = (const struct sample_queue_head *)bytes;
 
 		bytes += sizeof(*head);
 		if (head->low) {
-			struct sample s = held_low_sample((const struct held_low *)bytes);
+			struct sample s =
+				sample_queue_low_sample((const struct sample_queue_low *)bytes);
 
 			take(ctx, &s);
 		} else {

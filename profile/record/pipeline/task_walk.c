@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/record/pipeline/look.h"
+#include "profile/record/pipeline/task_walk.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,18 +15,18 @@
  */
 #define SEARCH_NS 1000000000u
 
-struct guest_look {
+struct task_walk {
 	struct guest *guest;
 	struct linux_sched_layout sched;
 	bool have_sched;
 	uint64_t searched_ns;
-	struct look_stats stats;
+	struct task_walk_stats stats;
 	_Alignas(8) uint8_t room[sizeof(struct sample) + LINUX_SLEEPER_ROOM];
 };
 
-int look_create(struct guest_look **out, struct guest *g, struct err *e)
+int task_walk_create(struct task_walk **out, struct guest *g, struct err *e)
 {
-	struct guest_look *l = calloc(1, sizeof(*l));
+	struct task_walk *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return err_nomem(e);
@@ -36,22 +36,22 @@ int look_create(struct guest_look **out, struct guest *g, struct err *e)
 	return 0;
 }
 
-void look_destroy(struct guest_look *l)
+void task_walk_destroy(struct task_walk *l)
 {
 	free(l);
 }
 
-struct look_stats *look_stats(struct guest_look *l)
+struct task_walk_stats *task_walk_stats(struct task_walk *l)
 {
 	return &l->stats;
 }
 
-const struct linux_sched_layout *look_layout(const struct guest_look *l)
+const struct linux_sched_layout *task_walk_layout(const struct task_walk *l)
 {
 	return &l->sched;
 }
 
-const char *look_lacks(const struct guest_look *l)
+const char *task_walk_lacks(const struct task_walk *l)
 {
 	bool sp = l->sched.sp != LINUX_TASK_NONE, state = l->sched.state != LINUX_TASK_NONE;
 
@@ -65,7 +65,7 @@ const char *look_lacks(const struct guest_look *l)
  * Learns the offsets of the scheduler's members: from types at the first call, else by a search of
  * memory, which is repeated until all are found.
  */
-static int learn(struct guest_look *l, const struct guest_view *v, struct err *e)
+static int learn(struct task_walk *l, const struct guest_view *v, struct err *e)
 {
 	const struct target_linux *facts = &v->target->linux_facts;
 	const uint64_t text[2] = { v->target->kernel.text + v->target->slide,
@@ -84,7 +84,7 @@ static int learn(struct guest_look *l, const struct guest_view *v, struct err *e
 	return linux_sched_from_content(&l->sched, &facts->task, v->memory, text, e);
 }
 
-static void look_forget(void *ctx)
+static void forget_pages(void *ctx)
 {
 	struct guest_memory *pages = ctx;
 
@@ -112,7 +112,7 @@ static uint64_t space_of(const struct guest_view *v, const struct linux_task *t)
 
 /* The callback of a walk. */
 struct listener {
-	guest_look_fn each;
+	task_walk_fn each;
 	void *ctx;
 };
 
@@ -120,9 +120,9 @@ struct listener {
  * Reads one task and reports it. `space` is the address of the page table of the task's program as
  * CR3 would contain it, or 0 if the program's frames are not wanted.
  */
-static int look_at(struct guest_look *l, const struct linux_sleeper_from *from,
-		   const struct linux_task *t, uint64_t space, const struct listener *to,
-		   struct err *e)
+static int read_task(struct task_walk *l, const struct linux_sleeper_from *from,
+		     const struct linux_task *t, uint64_t space, const struct listener *to,
+		     struct err *e)
 {
 	struct sample *s = (struct sample *)l->room;
 	struct linux_sched sched;
@@ -136,8 +136,8 @@ static int look_at(struct guest_look *l, const struct linux_sleeper_from *from,
 	return to->each(to->ctx, t, &sched, what, what == LINUX_SLEEPER_GOOD ? s : NULL, e);
 }
 
-int look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, void *ctx,
-	     struct err *e)
+int task_walk_run(struct task_walk *l, enum task_walk_depth at, task_walk_fn each, void *ctx,
+		  struct err *e)
 {
 	uint64_t start = clock_mono_ns();
 	const struct listener to = { each, ctx };
@@ -149,7 +149,7 @@ int look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, vo
 		l->stats.failed++;
 		return -EAGAIN;
 	}
-	look_forget(v.pages);
+	forget_pages(v.pages);
 	ret = learn(l, &v, e);
 	ret = ret ? ret : linux_task_list(&v.target->linux_facts.task, v.memory, &list, e);
 	if (ret) {
@@ -168,15 +168,14 @@ int look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, vo
 			.rethook = &v.target->linux_facts.rethook,
 			.memory = v.memory,
 			.ncpus = v.vcpus,
-			.forget = look_forget,
+			.forget = forget_pages,
 			.forget_ctx = v.pages,
 		};
 
 		if (!list.task[i].is_idle)
-			ret = look_at(l, &from, &list.task[i],
-				      at == GUEST_LOOK_AT_PROGRAMS ? space_of(&v, &list.task[i])
-								   : 0,
-				      &to, e);
+			ret = read_task(l, &from, &list.task[i],
+					at == TASK_WALK_PROGRAMS ? space_of(&v, &list.task[i]) : 0,
+					&to, e);
 	}
 	linux_task_list_deinit(&list);
 	hist_add(&l->stats.cost_ns, clock_mono_ns() - start);
