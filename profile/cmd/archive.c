@@ -76,7 +76,8 @@ static int archive_to_stdout(struct archive_request *r, struct archive_facts *fa
 {
 	if (isatty(STDOUT_FILENO))
 		return err_set(e, EINVAL,
-			       "an archive is nothing for a terminal: -o FILE, or pipe it");
+			       "an archive is binary, and standard output is a terminal: give -o "
+			       "FILE, or pipe it");
 	r->fd = STDOUT_FILENO;
 	r->form = ARCHIVE_ZSTD;
 	return archive_profile(r, facts, e);

@@ -20,7 +20,8 @@ static int diverge_word(void *at, char *arg, struct err *e)
 	struct cmd_diverge_options *o = at;
 
 	if (o->n == 2)
-		return err_set(e, E2BIG, "unexpected argument '%s': there are two profiles", arg);
+		return err_set(e, E2BIG, "unexpected argument '%s': two profiles are compared",
+			       arg);
 	o->of.path[o->n++] = arg;
 	return 0;
 }

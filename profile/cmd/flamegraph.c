@@ -265,7 +265,7 @@ int cmd_flamegraph(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (o.phase && (o.load.from_s > 0 || o.load.to_s > 0))
-		return cmd_wrong(argv, "--phase and --time both say when: drop one");
+		return cmd_wrong(argv, "--phase and --time both select a time: drop one");
 	o.tree.clones_are_one = o.base != NULL;
 	if (o.chart && (o.base || o.tree.reverse))
 		return cmd_wrong(argv, "--chart goes with neither --diff nor --reverse");

@@ -134,7 +134,7 @@ static int import_parse(const struct cmd_import_options *o, enum form form, cons
 	/* The guess was the last of the forms. */
 	if (ret == -ENODATA && form == FORM_SCRIPT && !o->form)
 		return err_set(e, ENODATA,
-			       "%s: there are no stacks in it, neither lines like \"task;main;work "
+			       "%s: has no stacks: neither lines like \"task;main;work "
 			       "12\" nor what `perf script` or kp print",
 			       o->input);
 	return ret ? err_set(e, -ret, "%s: %s", o->input, why.code ? why.text : import_error(ret))
@@ -218,8 +218,7 @@ static int import_parse_parts(const char *dir, struct dirent **entry, size_t n, 
 			err_set(e, -ret, "%s/%s: %s", dir, entry[k]->d_name, import_error(ret));
 	}
 	if (!ret && !stats->samples)
-		ret = err_set(e, ENODATA,
-			      "%s: there are no counts in its files (lines like \"0x2d6 12\")",
+		ret = err_set(e, ENODATA, "%s: its files have no counts (lines like \"0x2d6 12\")",
 			      dir);
 	import_iprof_destroy(parser);
 	buf_deinit(&symbols);

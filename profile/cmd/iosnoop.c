@@ -398,14 +398,15 @@ static int snoop_check(struct snoop *o)
 	struct err e = { 0 };
 
 	if (opt->output && run_options_to_stdout(opt))
-		return run_options_wrong(opt, "-o -: standard output has the requests");
+		return run_options_wrong(
+			opt, "-o -: standard output is used for the requests: give -o PATH");
 	o->json = opt->json;
 	opt->json = false;
 	/* A task is seen by samples. */
 	if (!opt->events.n && events_add(&opt->events, o->breakdown ? "io,wall" : "io", &e) < 0)
 		return run_options_wrong(opt, "%s", e.text);
 	if (!events_have(&opt->events, EVENT_IO))
-		return run_options_wrong(opt, "--event: io or io:latency has to be among them");
+		return run_options_wrong(opt, "--event: add io or io:latency");
 	return -1;
 }
 

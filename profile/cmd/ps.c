@@ -88,7 +88,7 @@ static int look_once(struct run *r, struct look *l, json_t **out, struct err *e)
 		;
 	(void)!read(l->done, &count, sizeof(count));
 	if (l->ret == -EFAULT)
-		return err_set(e, EFAULT, "the thread that reads the guest's memory has crashed");
+		return err_set(e, EFAULT, "the thread that reads guest memory has crashed");
 	if (l->ret)
 		return err_set(e, -l->ret, "%s", l->err.text);
 	*out = l->tasks;

@@ -135,7 +135,7 @@ static int push_read_token(struct push_options *o, struct err *e)
 			return err_set(e, errno, "cannot read %s: %s", o->token_file,
 				       strerror(errno));
 		if (!fgets(o->token, sizeof(o->token), f))
-			return err_set(e, EINVAL, "%s: no token in it", o->token_file);
+			return err_set(e, EINVAL, "%s: contains no token", o->token_file);
 		o->token[strcspn(o->token, "\r\n")] = '\0';
 	} else if (value && *value) {
 		if (strlen(value) > PUSH_TOKEN_MAX)

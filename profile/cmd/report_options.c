@@ -29,9 +29,11 @@ static int set_keys(struct agg_config *c, char *list, struct err *e)
 		const struct agg_key *key = agg_key_find(s);
 
 		if (!key && (!strcmp(s, "self") || !strcmp(s, "children")))
-			return err_set(e, EINVAL, "'%s' is an order: --order %s", s, s);
+			return err_set(e, EINVAL, "'%s' is an order, not a key: give --order %s", s,
+				       s);
 		if (!key)
-			return err_set(e, EINVAL, "cannot sort by '%.60s': one of %s", s, keys);
+			return err_set(e, EINVAL, "cannot sort by '%.60s': expected one of %s", s,
+				       keys);
 		if (c->nkeys == AGG_MAX_KEYS)
 			return err_set(e, E2BIG, "more than %u keys to sort by", AGG_MAX_KEYS);
 		c->key[c->nkeys++] = key;
@@ -364,16 +366,16 @@ static int report_options_check(struct report_options *opt, struct err *e)
 	static char by_image[] = "dso", by_function[] = "dso,sym";
 
 	if (opt->phase && (opt->from.given || opt->to.given))
-		return err_set(e, EINVAL, "--phase and --time both say when: drop one");
+		return err_set(e, EINVAL, "--phase and --time both select a time: drop one");
 	if (opt->phases && opt->format == REPORT_CSV)
-		return err_set(e, EINVAL, "the table of phases is text or --json");
+		return err_set(e, EINVAL, "the table of phases is printed as text or --json only");
 	if (opt->header && opt->format != REPORT_TEXT)
-		return err_set(e, EINVAL, "--header stands above the table: drop %s",
+		return err_set(e, EINVAL, "--header is printed above the text table: drop %s",
 			       opt->format == REPORT_JSON ? "--json" : "--csv");
 	if (!opt->images)
 		return 0;
 	if (opt->sorted || opt->graph)
-		return err_set(e, EINVAL, "--images has rows of its own: drop %s",
+		return err_set(e, EINVAL, "--images prints a table of its own: drop %s",
 			       opt->sorted ? "--sort" : "-g");
 	opt->no_children = opt->by_self = true;
 	return set_keys(&opt->config, opt->functions ? by_function : by_image, e);

@@ -157,9 +157,9 @@ static int stat_parse(struct stat_run *s, int argc, char **argv)
 	if (run->boot == BOOT_WAY_BZIMAGE && !run->image)
 		return run_options_wrong(run, "--boot bzimage needs a bzImage as IMAGE");
 	if (s->opt.sep && run->json)
-		return run_options_wrong(run, "-x and --json are two forms: drop one");
+		return run_options_wrong(run, "-x and --json are two output formats: drop one");
 	if (run->max_overhead > 0 && run->freq_hz <= 0)
-		return run_options_wrong(run, "--max-overhead is about sampling: add --freq");
+		return run_options_wrong(run, "--max-overhead limits sampling: add --freq");
 	run->stack_size &= ~7u;
 	return -1;
 }

@@ -123,7 +123,7 @@ static int top_guest_connect(struct top_guest *g, struct control_client **out, s
 		if (ret && ret != -ENOENT && ret != -ECONNREFUSED)
 			return err_set(e, -ret, "%s", why.text);
 	}
-	return ret ? err_set(e, ETIMEDOUT, "the run does not begin") : 0;
+	return ret ? err_set(e, ETIMEDOUT, "the run did not start") : 0;
 }
 
 /* False: it still runs after so long. */

@@ -186,7 +186,7 @@ for arguments, status, words in (
         (["--time", "3,2"], 2, "--time 3,2: expected"),
         (["-g", "fractal"], 2, "bad call graph 'fractal'"), (["--color", "red"], 2, "--color red: expected auto"),
         (["--percent-limit", "x"], 2, "--percent-limit x: expected"), (["--max-stack", "0"], 2, "--max-stack 0: expected"),
-        (["--images", "--sort", "sym"], 2, "--images has rows of its own")):
+        (["--images", "--sort", "sym"], 2, "--images prints a table of its own")):
     err = report(*arguments, status=status)
     check(words in err and err.count("\n") == 1, "report %s says: %s" % (" ".join(arguments), err))
 

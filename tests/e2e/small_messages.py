@@ -70,7 +70,7 @@ def check_text():
         p = e2e.kvmprof("report", "-i", "script%d.data" % i)
         check(": 2 samples" in p.out, "task %s: %s" % (task, p.out[:200]))
     write("decimals", "task;main;work 1.5\n")
-    one_line(["decimals: there are no stacks in it", "task;main;work 12", "perf script"], "import", "decimals", status=1)
+    one_line(["decimals: has no stacks", "task;main;work 12", "perf script"], "import", "decimals", status=1)
 
 
 def check_paths():

@@ -133,7 +133,9 @@ static int parse_net(void *at, char *arg, struct err *e)
 	int ret;
 
 	if (o->net.kind != NET_NONE)
-		return err_set(e, EINVAL, "%.150s: there is one network card", arg);
+		return err_set(e, EINVAL,
+			       "%.150s: a guest has one network card at most: give --net once",
+			       arg);
 	if (!strncmp(arg, "tap=", 4))
 		return parse_tap(o, s, e);
 	if (strncmp(arg, "user", 4) || (*s && *s != ','))
@@ -155,12 +157,12 @@ static int parse_net(void *at, char *arg, struct err *e)
 			continue;
 		if (strncmp(s, ",hostfwd=", 9))
 			return err_set(e, EINVAL,
-				       "%.150s: after user comes ,hostfwd=tcp:PORT-:PORT, "
+				       "%.150s: expected after user: ,hostfwd=tcp:PORT-:PORT, "
 				       ",host-loopback, ,restrict, ,rate=SIZE or ,pps=NUMBER",
 				       arg);
 		s += 9;
 		if (o->net.nforwards == NET_MAX_FORWARDS)
-			return err_set(e, E2BIG, "more than %u hostfwd", NET_MAX_FORWARDS);
+			return err_set(e, E2BIG, "more than %u hostfwd rules", NET_MAX_FORWARDS);
 		if (!parse_forward(&s, &o->net.forward[o->net.nforwards++]))
 			return err_set(e, EINVAL,
 				       "%.150s: expected hostfwd=tcp:PORT-:PORT, the host's and "

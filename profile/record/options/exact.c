@@ -112,10 +112,10 @@ static int exact_check_disks(const struct run_options *o)
 int run_options_exact_check(struct run_options *o)
 {
 	if (o->engine != RUN_ENGINE_EXACT && o->call_counts)
-		return run_options_wrong(o, "--call-counts goes with --engine exact");
+		return run_options_wrong(o, "--call-counts needs --engine exact");
 	if (o->engine != RUN_ENGINE_EXACT)
-		return o->repeat ? run_options_wrong(o, "--repeat goes with --engine exact: other "
-							"runs are never the same")
+		return o->repeat ? run_options_wrong(o, "--repeat needs --engine exact: other "
+							"runs differ each time")
 				 : -1;
 	o->exec.repeats = true;
 	if (o->of_kvm)
@@ -124,7 +124,7 @@ int run_options_exact_check(struct run_options *o)
 		return run_options_wrong(o, "--vcpus %u: --engine exact has %u at most", o->vcpus,
 					 EXACT_MAX_VCPUS);
 	if (o->mem_size % (1u << 20))
-		return run_options_wrong(o, "--memory: --engine exact has whole MiB");
+		return run_options_wrong(o, "--memory: --engine exact takes whole MiB only");
 	if (o->repeat > 1 && (!o->output || run_options_to_stdout(o)))
 		return run_options_wrong(o, "--repeat compares profiles: it needs -o PATH");
 	return exact_check_disks(o);

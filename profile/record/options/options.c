@@ -319,7 +319,7 @@ static int check_kept(struct run_options *o)
 static int check_tasks(const struct run_options *o)
 {
 	if (o->tasks.off_cpu_ms > 0 && !o->tasks.off_cpu)
-		return run_options_wrong(o, "--off-cpu-period is about --off-cpu: give that, too");
+		return run_options_wrong(o, "--off-cpu-period needs --off-cpu: give that, too");
 	if (o->tasks.off_cpu && o->gdb)
 		return run_options_wrong(
 			o, "--off-cpu reads the guest's memory all the time, for which --gdb "
@@ -345,8 +345,8 @@ int run_options_check(struct run_options *o)
 	if (ret >= 0)
 		return ret;
 	if (run_options_to_stdout(o) && o->json)
-		return run_options_wrong(o, "-o - and --json both want standard output: drop %s",
-					 "--json");
+		return run_options_wrong(
+			o, "-o - and --json both write to standard output: drop %s", "--json");
 	if (run_options_to_stdout(o) && !o->buildid_cache)
 		return run_options_wrong(o, "-o - needs the build-id cache: drop %s",
 					 "--no-buildid-cache");
@@ -371,7 +371,7 @@ int run_options_check_machine(const struct run_options *o)
 	const char *demo = run_options_demo_check(o, why, sizeof(why));
 
 	if (o->reboot && exec_wanted(&o->exec))
-		return run_options_wrong(o, "--exec ends by a reset of the guest: drop %s",
+		return run_options_wrong(o, "--exec ends the run by a reset of the guest: drop %s",
 					 "--reboot");
 	if (demo)
 		return run_options_wrong(o, "%s", demo);
@@ -440,7 +440,8 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		return run_options_wrong(o, "unexpected argument '%s': one IMAGE at most",
 					 argv[optind]);
 	if (o->connect && !o->domain)
-		return run_options_wrong(o, "--connect %s: only --domain asks libvirt", o->connect);
+		return run_options_wrong(o, "--connect %s: it has no effect without --domain",
+					 o->connect);
 	/* Checked first: an option that no snapshot supports needs no further message. */
 	ret = run_options_snapshot_check(o);
 	if (ret >= 0)

@@ -79,7 +79,7 @@ bool run_options_snapshot_takes(const char *name)
 
 static int snapshot_refuse(const struct run_options *o, const char *dashes, const char *what)
 {
-	return run_options_wrong(o, "--snapshot has its machine and kernel already: drop %s%s",
+	return run_options_wrong(o, "--snapshot restores its own machine and kernel: drop %s%s",
 				 dashes, what);
 }
 
@@ -113,6 +113,6 @@ int run_options_snapshot_check(const struct run_options *o)
 			s->save);
 	if (s->at && s->on)
 		return run_options_wrong(o,
-					 "--snapshot-at and --snapshot-on: one of them is enough");
+					 "--snapshot-at and --snapshot-on: give only one of them");
 	return -1;
 }

@@ -214,11 +214,12 @@ static int check_root(const struct run *r, struct err *e)
 		return 0;
 	while (8 + digits < len && root[8 + digits] >= '0' && root[8 + digits] <= '9')
 		digits++;
-	return err_set(e, EINVAL,
-		       "root=%.*s: under --engine exact disks are NVDIMMs: say root=" RUN_EXACT_DISK
-		       "%u%s%.*s",
-		       (int)len, root, disk < EXACT_MAX_DISKS ? disk : 0, digits ? "p" : "",
-		       (int)digits, root + 8);
+	return err_set(
+		e, EINVAL,
+		"root=%.*s: under --engine exact disks are NVDIMMs: give root=" RUN_EXACT_DISK
+		"%u%s%.*s",
+		(int)len, root, disk < EXACT_MAX_DISKS ? disk : 0, digits ? "p" : "", (int)digits,
+		root + 8);
 }
 
 /*

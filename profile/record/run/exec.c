@@ -47,7 +47,7 @@ static int exec_check_memory(const struct run_source *s, struct err *e)
 	return err_set(e, ENOMEM,
 		       "the files for the guest have %" PRIu64
 		       " MiB, and are in its memory twice while its kernel unpacks them: %" PRIu64
-		       " MiB of memory would do, and there are %" PRIu64 ": give -m %" PRIu64 "M",
+		       " MiB of memory are enough, and there are %" PRIu64 ": give -m %" PRIu64 "M",
 		       (uint64_t)s->initrd.len / GPA_MIB + 1, need / GPA_MIB, s->mem_size / GPA_MIB,
 		       need / GPA_MIB);
 }
@@ -73,7 +73,7 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct run_
 	if (!exec_any(o))
 		return 0;
 	if (exec_for_linux(o) && !s->target.is_linux)
-		return err_set(e, EINVAL, "%.200s: not a Linux kernel, and only that runs commands",
+		return err_set(e, EINVAL, "%.200s: not a Linux kernel: --exec needs one",
 			       s->target.name);
 	if (o->rootfs_disk && s->disk)
 		return err_set(

@@ -144,7 +144,7 @@ static int wait_for(struct run *r, pid_t *pid, struct err *e)
 
 	while (!ret && !(*pid = find_new(n, wanted))) {
 		if (poll(&signals, 1, WAIT_MS) > 0 && run_must_end(r))
-			ret = err_set(e, EINTR, "interrupted before there was a VMM called %.60s",
+			ret = err_set(e, EINTR, "interrupted before a VMM called %.60s was started",
 				      wanted);
 		else if (clock_mono_ns() >= run_launched_until(r))
 			ret = err_set(e, ETIMEDOUT,

@@ -316,7 +316,7 @@ int run_markers_verdict(const struct run_markers *m, const struct vm *vm, struct
 
 	if (m->console->missed)
 		err_set(note, EOVERFLOW,
-			"%" PRIu64 " bytes of the console came too fast to be looked through",
+			"%" PRIu64 " bytes of the console came too fast and were not searched",
 			m->console->missed);
 	if (m->collecting) {
 		if (vm_result(vm)->reason != VM_END_MARKER && (o->stop_on || o->stop_at))

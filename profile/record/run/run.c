@@ -87,7 +87,7 @@ static int open_output(struct run *r, struct err *e)
 		ret = perfdata_sink_create(&r->profile.sink, &so, e);
 	} else if (isatty(STDOUT_FILENO)) {
 		return err_set(e, EINVAL,
-			       "-o - writes a profile, which is nothing for a terminal: "
+			       "-o - writes a binary profile, and standard output is a terminal: "
 			       "add `| perf report -i -`");
 	} else {
 		ret = sink_pipe_create(&r->profile.sink, STDOUT_FILENO, &so, e);

@@ -76,7 +76,8 @@ int snapshot_facts_parse(struct snapshot_facts *f, struct cursor *in, struct err
 		snapshot_facts_deinit(&g);
 		return no_memory ? err_nomem(e)
 				 : err_set(e, EINVAL,
-					   "what the snapshot says about its kernel is damaged");
+					   "the facts about the kernel in the snapshot are "
+					   "damaged: save it again");
 	}
 	*f = g;
 	return 0;

@@ -179,7 +179,7 @@ static void about_tasks(void **state)
 	assert_int_equal(PARSE("--off-cpu", "--off-cpu-period", "2.5"), -1);
 	assert_int_equal(run_options_off_cpu_ns(&o), 2500000);
 	assert_int_equal(PARSE("--off-cpu-period", "20"), 2);
-	assert_true(said("is about --off-cpu"));
+	assert_true(said("--off-cpu-period needs --off-cpu"));
 	assert_int_equal(PARSE("--off-cpu", "--off-cpu-period", "0"), 2);
 	assert_true(said("expected 1 to 60000"));
 	assert_int_equal(PARSE("--off-cpu", "--off-cpu-period", "nan"), 2);
