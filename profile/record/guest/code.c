@@ -583,8 +583,8 @@ static int code_look(struct guest_code *g, uint64_t time_ns, struct err *e)
 	return ret;
 }
 
-int guest_code_see(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
-		   struct err *e)
+int guest_code_update(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
+		      struct err *e)
 {
 	return is_due(g, ip, where, time_ns) ? code_look(g, time_ns, e) : 0;
 }

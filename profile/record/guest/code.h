@@ -70,13 +70,13 @@ void guest_code_set_clock(struct guest_code *g, guest_code_clock clock, void *ct
  * Reads the lists if a look is due. To be called before a sample at kernel address ip is unwound,
  * with the sample's time. Returns 0, -ENOMEM or the error of the sink.
  */
-int guest_code_see(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
-		   struct err *e);
+int guest_code_update(struct guest_code *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
+		      struct err *e);
 
 /*
  * Looks at the lists once more if one of the n addresses of a sample lies in code that was last
  * seen before the sample was taken, so that each name is proven by a look before and a look after
- * the sample. Returns as guest_code_see().
+ * the sample. Returns as guest_code_update().
  */
 int guest_code_prove(struct guest_code *g, const uint64_t *ip, unsigned int n, uint64_t time_ns,
 		     struct err *e);
@@ -89,7 +89,7 @@ bool guest_code_in_doubt(const struct guest_code *g, uint64_t va, uint64_t time_
 
 /*
  * Returns all known code, sorted by address, and its number of regions in *n. Regions do not
- * overlap: generated code within a module is omitted. Valid until the next guest_code_see() or
+ * overlap: generated code within a module is omitted. Valid until the next guest_code_update() or
  * guest_code_prove().
  */
 const struct unwind_region *guest_code_regions(const struct guest_code *g, size_t *n);

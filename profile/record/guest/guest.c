@@ -176,7 +176,7 @@ static int see_no_task(struct guest *g, const struct sample *s, struct profile_s
 
 	memset(&bare.task, 0, sizeof(bare.task));
 	bare.task.state = SAMPLE_TASK_NOT_YET;
-	return guest_tasks_see(g->tasks, &bare, &out->pid, &out->tid, &none, e);
+	return guest_tasks_identify(g->tasks, &bare, &out->pid, &out->tid, &none, e);
 }
 
 static int see_task(struct guest *g, const struct sample *s, struct profile_sample *out,
@@ -201,7 +201,7 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 		if (ret)
 			return ret;
 	}
-	return guest_tasks_see(g->tasks, s, &out->pid, &out->tid, task, e);
+	return guest_tasks_identify(g->tasks, s, &out->pid, &out->tid, task, e);
 }
 
 /*
@@ -258,7 +258,7 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 		return 0;
 	if (guest_search_modules(&g->search, l, &g->reader, s))
 		guest_code_use_modules(g->code, &l->modules);
-	ret = guest_code_see(g->code, ip, where, s->time_ns, e);
+	ret = guest_code_update(g->code, ip, where, s->time_ns, e);
 	(void)take_regions(g);
 	return ret;
 }
@@ -287,8 +287,8 @@ static int see_maps(struct guest *g, const struct sample *s, struct guest_owner 
 		    const struct stack *stack, bool *fresh, struct err *e)
 {
 	uint64_t reads = guest_maps_stats(g->maps)->reads;
-	int ret = guest_maps_see(g->maps, owner, s, stack->ip + stack->n_kernel,
-				 stack->n - stack->n_kernel, e);
+	int ret = guest_maps_update(g->maps, owner, s, stack->ip + stack->n_kernel,
+				    stack->n - stack->n_kernel, e);
 
 	*fresh = guest_maps_stats(g->maps)->reads != reads;
 	return ret;
@@ -344,7 +344,7 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		unwind(&g->unwinder, s, stack);
 		ret = see_maps(g, s, &owner, stack, &fresh, e);
 	}
-	return ret || !g->python ? ret : guest_python_see(g->python, &owner, s, stack, e);
+	return ret || !g->python ? ret : guest_python_add_frames(g->python, &owner, s, stack, e);
 }
 
 int guest_process(struct guest *g, const struct sample *s, struct stack *stack,

@@ -120,7 +120,7 @@ static int create_tasks(struct guest *g, struct err *e)
 	if (l->have_current)
 		ret = guest_tasks_create(&g->tasks, &l->task, &g->reader, g->sink, e);
 	if (g->tasks && (g->opt.runs || g->opt.placed))
-		guest_tasks_joined(g->tasks);
+		guest_tasks_set_running(g->tasks);
 	if (g->tasks && l->have_task)
 		guest_tasks_members_known(g->tasks);
 	if (ret || !l->have_task || !l->have_mm)
@@ -514,7 +514,7 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 	const struct kslide_cpu cpu = { .lstar = s->lstar, .idt_base = s->idt_base };
 
 	*ret = 0;
-	guest_memory_see(&g->memory, s);
+	guest_memory_begin_sample(&g->memory, s);
 	if (g->ready)
 		return true;
 	see_boot_code(g, s);

@@ -753,8 +753,8 @@ static int doubt_frames(struct guest_maps *g, struct maps_process *p, const stru
 	return ret;
 }
 
-int guest_maps_see(struct guest_maps *g, struct guest_owner *owner, const struct sample *s,
-		   const uint64_t *ip, unsigned int n, struct err *e)
+int guest_maps_update(struct guest_maps *g, struct guest_owner *owner, const struct sample *s,
+		      const uint64_t *ip, unsigned int n, struct err *e)
 {
 	struct maps_process *p = maps_of(g, owner);
 	struct maps_placed is;

@@ -85,8 +85,8 @@ struct guest_owner guest_maps_owner(const struct guest_maps *g, const struct gue
  * To be called before the sample is written; owner->task has an mm. Returns 0, -ENOMEM or the error
  * of the sink.
  */
-int guest_maps_see(struct guest_maps *g, struct guest_owner *owner, const struct sample *s,
-		   const uint64_t *ip, unsigned int n, struct err *e);
+int guest_maps_update(struct guest_maps *g, struct guest_owner *owner, const struct sample *s,
+		      const uint64_t *ip, unsigned int n, struct err *e);
 
 /*
  * Returns whether a sample's user frames belong to its task. While the kernel switches tasks, page
@@ -97,7 +97,7 @@ bool guest_maps_owns(struct guest_maps *g, struct guest_owner *owner, const stru
 
 /*
  * Returns the executable mapping of the owner's process at va, as it is known now, or NULL. *mark
- * is its additional data. Both are valid until the next guest_maps_see().
+ * is its additional data. Both are valid until the next guest_maps_update().
  */
 const struct linux_vma *guest_maps_at(const struct guest_owner *owner, uint64_t va,
 				      struct guest_mark **mark);

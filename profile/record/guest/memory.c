@@ -54,7 +54,7 @@ bool guest_memory_walk(const struct guest_memory *g, uint64_t va, uint64_t *gpa)
 	return true;
 }
 
-void guest_memory_see(struct guest_memory *g, const struct sample *s)
+void guest_memory_begin_sample(struct guest_memory *g, const struct sample *s)
 {
 	struct mmu_root root = {
 		.cr0 = s->regs.cr0,

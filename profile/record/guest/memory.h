@@ -38,7 +38,7 @@ void guest_memory_init(struct guest_memory *g, const struct gmem *mem);
 /* Sets the run-time address of the kernel's first page table; 0: unknown. */
 void guest_memory_set_tables(struct guest_memory *g, uint64_t init_tables);
 /* Starts a sample. To be called before memory that the sample refers to is read. */
-void guest_memory_see(struct guest_memory *g, const struct sample *s);
+void guest_memory_begin_sample(struct guest_memory *g, const struct sample *s);
 
 /*
  * Drops the cached translations, because the following reads are of this moment, not of a sample.

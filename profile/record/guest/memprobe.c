@@ -124,7 +124,7 @@ static uint8_t region_of(struct memprobe *m, const struct sample *s, struct gues
 	if (!(va & KERNEL_HALF) && r->status == MEM_OK && !(r->flags & MEM_FLAG_USER))
 		return MEM_KERNEL_OTHER;
 	if (vmas && owner && owner->task && !(va & KERNEL_HALF))
-		p = guest_vmas_see(vmas, owner, va, s->time_ns);
+		p = guest_vmas_find(vmas, owner, va, s->time_ns);
 	return memregion_of(&m->layout, s, p, op, va);
 }
 

@@ -412,8 +412,8 @@ static int show(struct guest_python *g, struct python_process *p, const struct s
 	return python_names_map(g->names, g->p.sink, p->pid, s->time_ns, e);
 }
 
-int guest_python_see(struct guest_python *g, const struct guest_owner *owner,
-		     const struct sample *s, struct stack *st, struct err *e)
+int guest_python_add_frames(struct guest_python *g, const struct guest_owner *owner,
+			    const struct sample *s, struct stack *st, struct err *e)
 {
 	struct python_process *p = owner->task->mm ? process_of(g, owner->task) : NULL;
 

@@ -57,8 +57,8 @@ void guest_python_destroy(struct guest_python *g);
  * Adds the Python frames of a sample to *st, its stack with user frames, whose mappings are known.
  * Learns about the program if it is new. Returns 0, -ENOMEM or the error of the sink.
  */
-int guest_python_see(struct guest_python *g, const struct guest_owner *owner,
-		     const struct sample *s, struct stack *st, struct err *e);
+int guest_python_add_frames(struct guest_python *g, const struct guest_owner *owner,
+			    const struct sample *s, struct stack *st, struct err *e);
 
 /*
  * Reports the names of all frames to the sink. To be called once, after the last sample. Returns 0,

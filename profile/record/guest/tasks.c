@@ -49,7 +49,7 @@ void guest_tasks_destroy(struct guest_tasks *t)
 	free(t);
 }
 
-void guest_tasks_joined(struct guest_tasks *t)
+void guest_tasks_set_running(struct guest_tasks *t)
 {
 	t->joined = true;
 }
@@ -313,8 +313,8 @@ static bool is_of_boot(const struct guest_tasks *t, const struct sample *s, bool
 	return !runs_program;
 }
 
-int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
-		    const struct guest_task **out, struct err *e)
+int guest_tasks_identify(struct guest_tasks *t, const struct sample *s, uint32_t *pid,
+			 uint32_t *tid, const struct guest_task **out, struct err *e)
 {
 	const struct sample_task *now = &s->task;
 	const bool runs_program = now->state != SAMPLE_TASK_FOUND && has_program(s);

@@ -71,7 +71,7 @@ void guest_tasks_members_known(struct guest_tasks *t);
  * Reports that the guest ran before its first sample, so that a sample without a task need not
  * belong to the boot.
  */
-void guest_tasks_joined(struct guest_tasks *t);
+void guest_tasks_set_running(struct guest_tasks *t);
 void guest_tasks_destroy(struct guest_tasks *t);
 
 /*
@@ -79,8 +79,8 @@ void guest_tasks_destroy(struct guest_tasks *t);
  * the profile. *out is the task, or NULL if it is the idle task or unknown; it is valid until the
  * next call. Returns 0, -ENOMEM or the error of the sink.
  */
-int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
-		    const struct guest_task **out, struct err *e);
+int guest_tasks_identify(struct guest_tasks *t, const struct sample *s, uint32_t *pid,
+			 uint32_t *tid, const struct guest_task **out, struct err *e);
 
 /* The number of tasks that one guest_tasks_sweep() checks; it takes about 20 us. */
 #define GUEST_TASKS_SWEEP 256u

@@ -95,8 +95,8 @@ static void read_brk(const struct guest_vmas *g, struct vmas_process *p)
 	p->shown.brk_end = (end + 4095) & ~UINT64_C(4095);
 }
 
-const struct mem_process *guest_vmas_see(struct guest_vmas *g, struct guest_owner *owner,
-					 uint64_t va, uint64_t time_ns)
+const struct mem_process *guest_vmas_find(struct guest_vmas *g, struct guest_owner *owner,
+					  uint64_t va, uint64_t time_ns)
 {
 	struct vmas_process *p;
 	bool known;

@@ -33,7 +33,7 @@ void guest_vmas_destroy(struct guest_vmas *g);
  * in no known one. Returns NULL for a task without an mm or if out of memory. Valid until the next
  * call. time_ns is the sample's time.
  */
-const struct mem_process *guest_vmas_see(struct guest_vmas *g, struct guest_owner *owner,
-					 uint64_t va, uint64_t time_ns);
+const struct mem_process *guest_vmas_find(struct guest_vmas *g, struct guest_owner *owner,
+					  uint64_t va, uint64_t time_ns);
 
 #endif

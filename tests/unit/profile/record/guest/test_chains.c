@@ -263,10 +263,10 @@ static bool process_mappings(struct sample *s)
 	struct guest_owner owner;
 	uint32_t pid, tid;
 
-	assert_int_equal(guest_tasks_see(tasks, s, &pid, &tid, &seen, NULL), 0);
+	assert_int_equal(guest_tasks_identify(tasks, s, &pid, &tid, &seen, NULL), 0);
 	assert_non_null(seen);
 	owner = guest_maps_owner(maps, seen);
-	assert_int_equal(guest_maps_see(maps, &owner, s, ip, 2, NULL), 0);
+	assert_int_equal(guest_maps_update(maps, &owner, s, ip, 2, NULL), 0);
 	return true;
 }
 
@@ -274,7 +274,7 @@ static bool process_code(struct sample *s)
 {
 	const uint64_t ip[1] = { watched + 8 };
 
-	assert_int_equal(guest_code_see(code, ip[0], GUEST_IP_ELSEWHERE, s->time_ns, NULL), 0);
+	assert_int_equal(guest_code_update(code, ip[0], GUEST_IP_ELSEWHERE, s->time_ns, NULL), 0);
 	assert_int_equal(guest_code_prove(code, ip, 1, s->time_ns, NULL), 0);
 	return !guest_code_in_doubt(code, ip[0], s->time_ns);
 }

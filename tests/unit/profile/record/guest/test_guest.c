@@ -420,30 +420,30 @@ static void tables_that_stay(void **state)
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, FIX_TEXT, &b, 1), 0);
 	/* Each of these lacks the kernel's tables. */
 	other.regs.cs = 0x33;
-	guest_memory_see(&m, &other);
+	guest_memory_begin_sample(&m, &other);
 	other.regs.cs = 0x10;
 	other.regs.rip = 0x400000;
-	guest_memory_see(&m, &other);
+	guest_memory_begin_sample(&m, &other);
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, FIX_TEXT, &b, 1), 0);
 	s.regs.cr3 |= 0x805; /* a PCID */
-	guest_memory_see(&m, &s);
+	guest_memory_begin_sample(&m, &s);
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, FIX_TEXT, &b, 1), 1);
 	/* The last one's serve, until the kernel's own are found. */
 	other = s;
 	other.regs.cr3 = 0x7000;
-	guest_memory_see(&m, &other);
+	guest_memory_begin_sample(&m, &other);
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, FIX_TEXT, &b, 1), 0);
 	assert_int_equal(r.read(r.ctx, KERNEL_CR3, FIX_TEXT, &b, 1), 1);
 	map_page(KERNEL_CR3, 0xffffffff90000000, 0);
 	guest_memory_set_tables(&m, 0xffffffff90000000 + 0x7000); /* not set up yet */
-	guest_memory_see(&m, &s);
+	guest_memory_begin_sample(&m, &s);
 	assert_false(m.settled);
 	assert_int_equal(m.root.cr3, KERNEL_CR3);
 	guest_memory_set_tables(&m, 0xffffffff90000000 + KERNEL_CR3);
-	guest_memory_see(&m, &s);
+	guest_memory_begin_sample(&m, &s);
 	assert_true(m.settled);
 	assert_int_equal(m.root.cr3, KERNEL_CR3);
-	guest_memory_see(&m, &other);
+	guest_memory_begin_sample(&m, &other);
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, FIX_TEXT, &b, 1), 1);
 }
 
@@ -463,7 +463,7 @@ static void translations(void **state)
 	map_page(KERNEL_CR3, va, 0x400000);
 	map_page(KERNEL_CR3, user, 0x400000);
 	s.time_ns = 1;
-	guest_memory_see(&m, &s);
+	guest_memory_begin_sample(&m, &s);
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, va, &got, 1), 1);
 	assert_int_equal(got, 'a');
 	/* Bytes are never remembered. */
@@ -474,7 +474,7 @@ static void translations(void **state)
 	/* A sample from after the look asks anew; so does who looks at no sample. */
 	map_page(KERNEL_CR3, va, 0x600000);
 	s.time_ns = UINT64_MAX;
-	guest_memory_see(&m, &s);
+	guest_memory_begin_sample(&m, &s);
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, va, &got, 1), 1);
 	assert_int_equal(got, 'b');
 	map_page(KERNEL_CR3, va, 0x400000);
@@ -486,18 +486,18 @@ static void translations(void **state)
 	assert_int_equal(r.read(r.ctx, KERNEL_CR3, user, &got, 1), 1);
 	assert_int_equal(got, 'a');
 	map_page(KERNEL_CR3, user, 0x600000);
-	guest_memory_see(&m, &s);
+	guest_memory_begin_sample(&m, &s);
 	assert_int_equal(r.read(r.ctx, KERNEL_CR3, user, &got, 1), 1);
 	assert_int_equal(got, 'b');
 	/* And what is in other tables, which may be read in another way, is elsewhere. */
 	map_page(0x7000, va, 0x600000);
 	s.regs.cr3 = 0x7000;
-	guest_memory_see(&m, &s);
+	guest_memory_begin_sample(&m, &s);
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, va, &got, 1), 1);
 	assert_int_equal(got, 'b');
 	/* Two pages that share a place, and one that is cut by the end of what is mapped. */
 	s.regs.cr3 = KERNEL_CR3;
-	guest_memory_see(&m, &s);
+	guest_memory_begin_sample(&m, &s);
 	map_page(KERNEL_CR3, va, 0x400000);
 	map_page(KERNEL_CR3, va + (GUEST_MEMORY_TLB << 12), 0x600000);
 	for (unsigned int i = 0; i < 4; i++) {

@@ -123,7 +123,7 @@ static void create(unsigned int hole)
 	task_at = gf_task(&g, 70, 70, "a", mm, 6, 0);
 	seen = gf_sample(&g, task_at, now);
 	seen.regs.cr3 = LM_CR3;
-	assert_int_equal(guest_tasks_see(tasks, &seen, &pid, &tid, &task, &e), 0);
+	assert_int_equal(guest_tasks_identify(tasks, &seen, &pid, &tid, &task, &e), 0);
 	assert_non_null(task);
 }
 
@@ -133,7 +133,7 @@ static void see(uint64_t ip)
 	struct guest_owner owner = guest_maps_owner(maps, task);
 	struct err e = { 0 };
 
-	assert_int_equal(guest_maps_see(maps, &owner, &seen, &ip, 1, &e), 0);
+	assert_int_equal(guest_maps_update(maps, &owner, &seen, &ip, 1, &e), 0);
 	guest_cfi_begin(cfi, &owner, &seen);
 }
 
@@ -338,7 +338,7 @@ static void mapped_anew(void **state)
 	assert_true(ask.find(ask.ctx, LIB, &place));
 	lm_put64(&g, task_at + GF_MM, lm_alloc(&g, LM_MM_SIZE, 8));
 	seen = gf_sample(&g, task_at, seen.time_ns + 1);
-	assert_int_equal(guest_tasks_see(tasks, &seen, &pid, &tid, &task, &e), 0);
+	assert_int_equal(guest_tasks_identify(tasks, &seen, &pid, &tid, &task, &e), 0);
 	begin();
 	assert_false(ask.find(ask.ctx, LIB, &place));
 }

@@ -80,7 +80,7 @@ static void see(uint64_t ip, uint64_t after_ns)
 	struct err e = { 0 };
 
 	now += after_ns;
-	if (guest_code_see(code, ip, where, now, &e) < 0)
+	if (guest_code_update(code, ip, where, now, &e) < 0)
 		fail_msg("%s", e.text);
 }
 

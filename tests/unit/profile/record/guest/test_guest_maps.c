@@ -155,7 +155,7 @@ static int try_see(uint64_t task, uint64_t ip, struct err *e)
 	const struct guest_task *seen;
 	struct guest_owner owner;
 	uint32_t pid, tid;
-	int ret = guest_tasks_see(tasks, &s, &pid, &tid, &seen, e);
+	int ret = guest_tasks_identify(tasks, &s, &pid, &tid, &seen, e);
 
 	/* Tests of tasks are elsewhere. */
 	sink.log.len = 0;
@@ -165,7 +165,7 @@ static int try_see(uint64_t task, uint64_t ip, struct err *e)
 	s.task.has_changes = sample_changes != 0;
 	s.mm_changes = sample_changes;
 	owner = guest_maps_owner(maps, seen);
-	return guest_maps_see(maps, &owner, &s, ips, 2, e);
+	return guest_maps_update(maps, &owner, &s, ips, 2, e);
 }
 
 /* A sample in the program, called from ip, so long after the last. */
@@ -540,10 +540,10 @@ static void processes_that_have_ended(void **state)
 	(void)state;
 	late.regs.cr3 = LM_CR3;
 	lm_put64(&g, t + GF_MM, 0);
-	assert_int_equal(guest_tasks_see(tasks, &late, &pid, &tid, &seen, NULL), 0);
+	assert_int_equal(guest_tasks_identify(tasks, &late, &pid, &tid, &seen, NULL), 0);
 	sink.log.len = 0;
 	owner = guest_maps_owner(maps, seen);
-	assert_int_equal(guest_maps_see(maps, &owner, &late, &ip, 1, NULL), 0);
+	assert_int_equal(guest_maps_update(maps, &owner, &late, &ip, 1, NULL), 0);
 	gf_expect(&sink, "");
 	assert_int_equal(guest_maps_stats(maps)->failed, 1);
 	assert_string_equal(guest_maps_stats(maps)->why, "the process has ended");
@@ -723,7 +723,7 @@ static void frames_of_another_task(void **state)
 	uint32_t pid, tid;
 
 	(void)state;
-	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
+	assert_int_equal(guest_tasks_identify(tasks, &s, &pid, &tid, &seen, NULL), 0);
 	assert_true(owns_in_kernel(seen, 0x5000));	     /* not known yet */
 	assert_true(owns_in_program(seen, 0x5000 | 0x1003)); /* isolated, a PCID */
 	assert_true(owns_in_kernel(seen, 0x4000 | UINT64_C(1) << 63));
@@ -731,13 +731,13 @@ static void frames_of_another_task(void **state)
 	/* Another program has other tables. */
 	lm_put64(&g, t + GF_MM, new_mm());
 	s = gf_sample(&g, t, now);
-	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
+	assert_int_equal(guest_tasks_identify(tasks, &s, &pid, &tid, &seen, NULL), 0);
 	assert_true(owns_in_program(seen, 0x8000));
 	assert_false(owns_in_kernel(seen, 0x5000));
 	assert_int_equal(guest_maps_stats(maps)->foreign, 2);
 	/* A kernel thread has no program at all. */
 	s = gf_sample(&g, gf_task(&g, 9, 9, "kworker", 0, 6, 0), now);
-	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
+	assert_int_equal(guest_tasks_identify(tasks, &s, &pid, &tid, &seen, NULL), 0);
 	assert_false(owns_in_kernel(seen, 0x8000));
 	assert_int_equal(guest_maps_stats(maps)->foreign, 3);
 }

@@ -134,7 +134,7 @@ static void see(uint64_t after_ns)
 	struct err e = { 0 };
 
 	now += after_ns;
-	if (guest_code_see(modules, KERNEL, GUEST_IP_IN_IMAGE, now, &e) < 0)
+	if (guest_code_update(modules, KERNEL, GUEST_IP_IN_IMAGE, now, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -216,24 +216,25 @@ static void unknown_code(void **state)
 	see(LONG);
 	set_list(&m, 1);
 	now += GUEST_CODE_RETRY_NS + 1;
-	assert_int_equal(guest_code_see(modules, KERNEL, GUEST_IP_IN_IMAGE, now, NULL), 0);
+	assert_int_equal(guest_code_update(modules, KERNEL, GUEST_IP_IN_IMAGE, now, NULL), 0);
 	gf_expect(&sink, "");
-	assert_int_equal(guest_code_see(modules, TEXT + 5, GUEST_IP_ELSEWHERE, now, NULL), 0);
+	assert_int_equal(guest_code_update(modules, TEXT + 5, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n");
 	reads = g.reads;
 	now += GUEST_CODE_RETRY_NS + 1;
-	assert_int_equal(guest_code_see(modules, TEXT + 5, GUEST_IP_ELSEWHERE, now, NULL), 0);
+	assert_int_equal(guest_code_update(modules, TEXT + 5, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	assert_int_equal(g.reads, reads);
 	/* eBPF programs and the like never become known */
-	assert_int_equal(guest_code_see(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now, NULL),
+	assert_int_equal(guest_code_update(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now, NULL),
 			 0);
 	reads = g.reads;
 	assert_int_equal(
-		guest_code_see(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now + 5, NULL), 0);
+		guest_code_update(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now + 5, NULL), 0);
 	assert_int_equal(g.reads, reads);
 	/* a sample of another vCPU from a moment before */
-	assert_int_equal(
-		guest_code_see(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now - 500, NULL), 0);
+	assert_int_equal(guest_code_update(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now - 500,
+					   NULL),
+			 0);
 	assert_int_equal(g.reads, reads);
 }
 
@@ -289,7 +290,7 @@ static void replaced_between_two_looks(void **state)
 	guest_code_set_clock(modules, clock_of_test, NULL);
 	moment = now + 1;
 	set_list(&a, 1);
-	assert_int_equal(guest_code_see(modules, TEXT, GUEST_IP_ELSEWHERE, now, NULL), 0);
+	assert_int_equal(guest_code_update(modules, TEXT, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n");
 	prove(now + 100, now + 105);
 	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 100));
@@ -316,8 +317,8 @@ static void replaced_between_two_looks(void **state)
 	/* Where nothing was, the first one that is seen came before its sample. */
 	set_list(&a, 1);
 	moment = now + 1000 + LONG;
-	assert_int_equal(guest_code_see(modules, TEXT, GUEST_IP_ELSEWHERE, now + 999 + LONG, NULL),
-			 0);
+	assert_int_equal(
+		guest_code_update(modules, TEXT, GUEST_IP_ELSEWHERE, now + 999 + LONG, NULL), 0);
 	assert_int_equal(sink.last_ns, now + 999 + LONG);
 	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 999 + LONG));
 	gf_read_borrowed(&sink);
@@ -332,7 +333,7 @@ static void list_cannot_be_read(void **state)
 	guest_code_set_clock(modules, clock_of_test, NULL);
 	moment = now + 1;
 	set_list(&a, 1);
-	assert_int_equal(guest_code_see(modules, TEXT, GUEST_IP_ELSEWHERE, now, NULL), 0);
+	assert_int_equal(guest_code_update(modules, TEXT, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	lm_put64(&g, layout.modules, KERNEL);
 	prove(now + 100, now + 105);
 	assert_int_equal(guest_code_module_stats(modules)->failed, 1);
@@ -513,7 +514,7 @@ static void sink_that_fails(void **state)
 	sink.fail_at = sink.calls + 1;
 	set_list((uint64_t[]){ m[2], m[3], m[1] }, 3);
 	now += LONG;
-	assert_int_equal(guest_code_see(modules, KERNEL, GUEST_IP_IN_IMAGE, now, &e), -ENOSPC);
+	assert_int_equal(guest_code_update(modules, KERNEL, GUEST_IP_IN_IMAGE, now, &e), -ENOSPC);
 	assert_int_equal(region_count(), 3);
 	for (n = 0; n < 3; n++) {
 		const struct unwind_region *r = guest_code_regions(modules, &(size_t){ 0 }) + n;

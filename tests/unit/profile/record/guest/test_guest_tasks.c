@@ -54,7 +54,7 @@ static void see_sample(const struct sample *s)
 {
 	struct err e = { 0 };
 
-	if (guest_tasks_see(tasks, s, &pid, &tid, &seen, &e) < 0)
+	if (guest_tasks_identify(tasks, s, &pid, &tid, &seen, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -438,7 +438,7 @@ static void joined_guest_has_no_boot(void **state)
 	struct sample s = { .mode = SAMPLE_KERNEL, .regs.rip = UINT64_C(0xffffffff81000000) };
 
 	(void)state;
-	guest_tasks_joined(tasks);
+	guest_tasks_set_running(tasks);
 	s.task.state = SAMPLE_TASK_UNASKED;
 	see_sample(&s);
 	assert_int_equal(pid, GUEST_TASK_UNKNOWN);
@@ -586,7 +586,7 @@ static void sink_that_fails(void **state)
 		create();
 		sink.fail_at = i;
 		sink.calls = 0;
-		assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, &e), -ENOSPC);
+		assert_int_equal(guest_tasks_identify(tasks, &s, &pid, &tid, &seen, &e), -ENOSPC);
 		assert_non_null(strstr(e.text, "full"));
 		assert_int_equal(pid, 70);
 	}
