@@ -60,7 +60,7 @@ static void run_look(struct pipeline_job *job, const struct pipeline_stats *stat
 	uint64_t one = 1;
 
 	(void)stats;
-	l->ret = ps_json_look(pipeline_guest(l->pipeline), l->stacks, &l->tasks, &l->err);
+	l->ret = ps_json_read(pipeline_guest(l->pipeline), l->stacks, &l->tasks, &l->err);
 	(void)!write(l->done, &one, sizeof(one));
 }
 

@@ -134,7 +134,7 @@ static int add_task(void *ctx, const struct linux_task *t, const struct linux_sc
 	return w->failed ? -ENOMEM : 0;
 }
 
-int ps_json_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e)
+int ps_json_read(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e)
 {
 	struct writer w = { .guest = g, .stacks = stacks, .tasks = json_array() };
 	json_t *o = json_object();
@@ -173,7 +173,7 @@ static int ps_json_append(const char *text, size_t len, void *out)
 int ps_json(struct guest *g, enum ps_stacks stacks, struct buf *out, struct err *e)
 {
 	json_t *o = NULL;
-	int ret = ps_json_look(g, stacks, &o, e);
+	int ret = ps_json_read(g, stacks, &o, e);
 
 	if (ret)
 		return ret;

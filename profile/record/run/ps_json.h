@@ -21,10 +21,10 @@ enum ps_stacks { PS_WITHOUT_STACKS, PS_WITH_STACKS };
  * Reads all tasks of g into a new object *out, which the caller frees with json_decref(). Returns
  * 0, -ENOMEM, or -EAGAIN with the reason in *e if the tasks are not known yet.
  */
-int ps_json_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e);
+int ps_json_read(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e);
 /*
  * Appends the same to *out as text for a reply: members, each with a leading comma. Returns as
- * ps_json_look().
+ * ps_json_read().
  */
 int ps_json(struct guest *g, enum ps_stacks stacks, struct buf *out, struct err *e);
 

@@ -340,7 +340,7 @@ static void print_tasks(struct run *r)
 	if (!r->opt->tasks.ps_at_end)
 		return;
 	buf_init(&text);
-	ret = ps_json_look(pipeline_guest(r->pipeline), PS_WITH_STACKS, &tasks, &e);
+	ret = ps_json_read(pipeline_guest(r->pipeline), PS_WITH_STACKS, &tasks, &e);
 	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
 	if (ret)
 		reporter_printf(r->opt->reporter, "kvmprof: --ps-at-end: %s\n", e.text);
