@@ -253,7 +253,8 @@ static int add_regular(struct archive_reader *x, struct archive_entry *entry, st
 	c->ino = inode_of(x, c->name, link);
 	c->size = size > 0 ? (uint64_t)size : 0;
 	if (!c->ino) {
-		rootfs_leave_out(x->r, c->name, "a link to what is not in the archive before it");
+		rootfs_count_skipped(x->r, c->name,
+				     "a link to what is not in the archive before it");
 		return 0;
 	}
 	x->r->files++;
@@ -271,7 +272,8 @@ static int add_symlink(struct archive_reader *x, struct archive_entry *entry, st
 	to = to ? to : la.archive_entry_symlink(entry);
 	len = to ? strlen(to) : 0;
 	if (!len || len > ROOTFS_LINK_MAX) {
-		rootfs_leave_out(x->r, c->name, "a link to nothing, or to a name that is too long");
+		rootfs_count_skipped(x->r, c->name,
+				     "a link to nothing, or to a name that is too long");
 		return 0;
 	}
 	c->size = len;
@@ -295,7 +297,7 @@ static int add_entry(struct archive_reader *x, struct archive_entry *entry, stru
 	};
 
 	if (!c.name || !*c.name) {
-		rootfs_leave_out(x->r, "(no name)", "an entry without a name");
+		rootfs_count_skipped(x->r, "(no name)", "an entry without a name");
 		return 0;
 	}
 	if (target_of(entry))
@@ -314,7 +316,7 @@ static int add_entry(struct archive_reader *x, struct archive_entry *entry, stru
 	case AE_IFIFO:
 		return rootfs_entry(x->r, &c, e);
 	default:
-		rootfs_leave_out(x->r, c.name, "a socket, or of an unknown kind");
+		rootfs_count_skipped(x->r, c.name, "a socket, or of an unknown kind");
 		return 0;
 	}
 }

@@ -44,7 +44,7 @@ void rootfs_deinit(struct rootfs *r)
 	r->fd = -1;
 }
 
-void rootfs_leave_out(struct rootfs *r, const char *name, const char *why)
+void rootfs_count_skipped(struct rootfs *r, const char *name, const char *why)
 {
 	if (!r->left_out++)
 		snprintf(r->first_left, sizeof(r->first_left), "%.180s: %s", name, why);
@@ -282,11 +282,11 @@ static int add_regular(struct dir_walk *w, int dir_fd, const char *name, const s
 	/* A file that cannot be read is left out before anything refers to it. */
 	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
-		rootfs_leave_out(w->r, w->path, strerror(errno));
+		rootfs_count_skipped(w->r, w->path, strerror(errno));
 		return 0;
 	}
 	if (fstat(fd, &now) < 0 || !S_ISREG(now.st_mode)) {
-		rootfs_leave_out(w->r, w->path, "changed while it was packed");
+		rootfs_count_skipped(w->r, w->path, "changed while it was packed");
 		return 0;
 	}
 	ret = st->st_nlink > 1 ? find_link(w->r, &now, x, &again, e) : 0;
@@ -306,7 +306,7 @@ static int enter_directory(struct dir_walk *w, int dir_fd, const char *name, uns
 			       w->path, ROOTFS_MAX_DEPTH);
 	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
-		rootfs_leave_out(w->r, w->path, strerror(errno));
+		rootfs_count_skipped(w->r, w->path, strerror(errno));
 		return 0;
 	}
 	return rootfs_walk(w, fd, depth + 1, e);
@@ -322,7 +322,7 @@ static int add_any(struct dir_walk *w, int dir_fd, const char *name, unsigned in
 	int ret;
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		rootfs_leave_out(w->r, w->path, strerror(errno));
+		rootfs_count_skipped(w->r, w->path, strerror(errno));
 		return 0;
 	}
 	x.mode = st.st_mode;
@@ -338,7 +338,7 @@ static int add_any(struct dir_walk *w, int dir_fd, const char *name, unsigned in
 	case S_IFLNK:
 		n = readlinkat(dir_fd, name, target, sizeof(target));
 		if (n <= 0 || n > (ssize_t)ROOTFS_LINK_MAX) {
-			rootfs_leave_out(w->r, w->path, "cannot be read as a link");
+			rootfs_count_skipped(w->r, w->path, "cannot be read as a link");
 			return 0;
 		}
 		x.size = (uint64_t)n;
@@ -352,7 +352,7 @@ static int add_any(struct dir_walk *w, int dir_fd, const char *name, unsigned in
 	case S_IFIFO:
 		return rootfs_entry(w->r, &x, e);
 	default:
-		rootfs_leave_out(w->r, w->path, "a socket");
+		rootfs_count_skipped(w->r, w->path, "a socket");
 		return 0;
 	}
 }

@@ -74,9 +74,9 @@ int rootfs_finish(struct rootfs *r, struct file_map *out, struct err *e);
 
 /*
  * For other files of this folder: rootfs_entry() begins an entry, after it has checked its name and
- * added the missing directories above it. rootfs_leave_out() counts a file that is left out.
+ * added the missing directories above it. rootfs_count_skipped() counts a file that is left out.
  */
 int rootfs_entry(struct rootfs *r, struct cpio_entry *entry, struct err *e);
-void rootfs_leave_out(struct rootfs *r, const char *name, const char *why);
+void rootfs_count_skipped(struct rootfs *r, const char *name, const char *why);
 
 #endif
