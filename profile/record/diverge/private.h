@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * private: the results of diverge.c, which stacks.c names and say.c prints. Used by the main
+ * private: the results of diverge.c, which stacks.c names and render.c prints. Used by the main
  * thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_DIVERGE_PRIVATE_H

@@ -23,13 +23,13 @@ static const char *const how_names[] = {
 
 static const char side_letter[] = "AB";
 
-struct saying {
+struct renderer {
 	const struct diverge *d;
 	struct buf *out;
 	struct disasm *disasm; /* NULL: unavailable */
 };
 
-static uint64_t say_register(const struct exact_regs *r, unsigned int i)
+static uint64_t render_register(const struct exact_regs *r, unsigned int i)
 {
 	uint64_t words[REGISTERS];
 
@@ -37,7 +37,8 @@ static uint64_t say_register(const struct exact_regs *r, unsigned int i)
 	return words[i];
 }
 
-static void say_code(const struct saying *s, const struct part_insn *insn, char text[CODE_TEXT])
+static void render_code(const struct renderer *s, const struct part_insn *insn,
+			char text[CODE_TEXT])
 {
 	struct disasm_insn at;
 	int n;
@@ -53,8 +54,8 @@ static void say_code(const struct saying *s, const struct part_insn *insn, char 
 		snprintf(text + n, CODE_TEXT - (size_t)n, " 0x%" PRIx64, at.target);
 }
 
-static const struct diverge_frame *say_frame_of(const struct saying *s, unsigned int side,
-						enum diverge_place place)
+static const struct diverge_frame *render_frame_of(const struct renderer *s, unsigned int side,
+						   enum diverge_place place)
 {
 	const struct diverge_stack *st = &s->d->stack[side][place];
 
@@ -62,13 +63,13 @@ static const struct diverge_frame *say_frame_of(const struct saying *s, unsigned
 }
 
 /* Appends "0xffffffff81000010 start_kernel+0x10 (main.c:880)  jne 0xffffffff81000030". */
-static void say_insn(const struct saying *s, const struct part_insn *insn, unsigned int side,
-		     enum diverge_place place)
+static void render_insn(const struct renderer *s, const struct part_insn *insn, unsigned int side,
+			enum diverge_place place)
 {
-	const struct diverge_frame *f = say_frame_of(s, side, place);
+	const struct diverge_frame *f = render_frame_of(s, side, place);
 	char code[CODE_TEXT];
 
-	say_code(s, insn, code);
+	render_code(s, insn, code);
 	buf_printf(s->out, "    0x%" PRIx64, insn->pc);
 	if (f && f->symbol)
 		buf_printf(s->out, " %s", f->symbol);
@@ -80,8 +81,8 @@ static void say_insn(const struct saying *s, const struct part_insn *insn, unsig
 	buf_printf(s->out, " %s\n", code);
 }
 
-static void say_stack(const struct saying *s, unsigned int side, enum diverge_place place,
-		      const char *whose)
+static void render_stack(const struct renderer *s, unsigned int side, enum diverge_place place,
+			 const char *whose)
 {
 	const struct diverge_stack *st = &s->d->stack[side][place];
 
@@ -105,7 +106,7 @@ static void say_stack(const struct saying *s, unsigned int side, enum diverge_pl
 	}
 }
 
-static void say_access(const struct saying *s, const struct trace_access *a)
+static void render_access(const struct renderer *s, const struct trace_access *a)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		buf_printf(s->out, "    %c %s %u byte%s at 0x%" PRIx64 ": 0x", side_letter[i],
@@ -118,12 +119,12 @@ static void say_access(const struct saying *s, const struct trace_access *a)
 	}
 }
 
-static void say_registers(const struct saying *s, const struct exact_regs *r)
+static void render_registers(const struct renderer *s, const struct exact_regs *r)
 {
 	bool any = false;
 
 	for (unsigned int i = 0; i < REGISTERS; i++) {
-		uint64_t a = say_register(&r[0], i), b = say_register(&r[1], i);
+		uint64_t a = render_register(&r[0], i), b = render_register(&r[1], i);
 
 		/* The address was printed before. */
 		if (a == b || !strcmp(register_names[i], "rip"))
@@ -142,7 +143,7 @@ static void say_registers(const struct saying *s, const struct exact_regs *r)
  * -- the runs' inputs ---------------------------------------------------------------------------
  */
 
-static void say_value_text(struct buf *out, const json_t *v, const char *key)
+static void render_value_text(struct buf *out, const json_t *v, const char *key)
 {
 	if (json_is_string(v))
 		buf_printf(out, "%.*s", strstr(key, "sha256") ? 16 : 300, json_string_value(v));
@@ -160,7 +161,7 @@ static const struct {
 };
 
 /* Returns the index of the first fact from `i` on that differs, or that of the end. */
-static size_t say_next_input(const struct saying *s, size_t i, bool any)
+static size_t render_next_input(const struct renderer *s, size_t i, bool any)
 {
 	const json_t *a = s->d->side[0].again, *b = s->d->side[1].again;
 
@@ -175,18 +176,18 @@ static size_t say_next_input(const struct saying *s, size_t i, bool any)
 	return i;
 }
 
-static void say_inputs(const struct saying *s)
+static void render_inputs(const struct renderer *s)
 {
 	bool any = false;
 
-	for (size_t i = 0; (i = say_next_input(s, i, any)) < ARRAY_SIZE(facts); i++) {
+	for (size_t i = 0; (i = render_next_input(s, i, any)) < ARRAY_SIZE(facts); i++) {
 		const char *key = facts[i].key;
 
 		buf_printf(s->out, "%s    %s: ", any ? "" : "What the runs are of differs:\n",
 			   facts[i].what);
-		say_value_text(s->out, json_object_get(s->d->side[0].again, key), key);
+		render_value_text(s->out, json_object_get(s->d->side[0].again, key), key);
 		buf_printf(s->out, " and ");
-		say_value_text(s->out, json_object_get(s->d->side[1].again, key), key);
+		render_value_text(s->out, json_object_get(s->d->side[1].again, key), key);
 		buf_u8(s->out, '\n');
 		any = true;
 	}
@@ -196,7 +197,7 @@ static void say_inputs(const struct saying *s)
 
 /* -- text ------------------------------------------------------------------------------------- */
 
-static void say_how(const struct saying *s)
+static void render_how(const struct renderer *s)
 {
 	const struct part_flow *f = &s->d->flow;
 	char code[2][CODE_TEXT];
@@ -208,8 +209,8 @@ static void say_how(const struct saying *s)
 			   side_letter[!f->side]);
 		break;
 	case PART_CODE:
-		say_code(s, &f->next[0], code[0]);
-		say_code(s, &f->next[1], code[1]);
+		render_code(s, &f->next[0], code[0]);
+		render_code(s, &f->next[1], code[1]);
 		buf_printf(s->out, "other code at the same address: A has `%s`, B has `%s`.\n",
 			   code[0], code[1]);
 		break;
@@ -224,7 +225,7 @@ static void say_how(const struct saying *s)
 	}
 }
 
-static void say_since(const struct saying *s)
+static void render_since(const struct renderer *s)
 {
 	const struct part_regs *r = &s->d->regs;
 	char code[CODE_TEXT];
@@ -237,21 +238,21 @@ static void say_since(const struct saying *s)
 		return;
 	}
 	if (r->access[0].kind) {
-		say_code(s, &r->insn, code);
+		render_code(s, &r->insn, code);
 		buf_printf(s->out,
 			   "Registers differ since instruction %" PRIu64 ", 0x%" PRIx64 " `%s`:\n",
 			   r->insn.number, r->insn.pc, code);
-		say_access(s, r->access);
+		render_access(s, r->access);
 		return;
 	}
-	say_code(s, &r->from, code);
+	render_code(s, &r->from, code);
 	buf_printf(s->out,
 		   "Registers differ since instruction %" PRIu64
 		   ", by the block that begins at 0x%" PRIx64 " `%s`.\n",
 		   r->number, r->from.pc, code);
 }
 
-static void say_flow(const struct saying *s)
+static void render_flow(const struct renderer *s)
 {
 	const struct part_flow *f = &s->d->flow;
 	uint64_t number = f->next[0].number ? f->next[0].number : f->next[1].number;
@@ -260,24 +261,24 @@ static void say_flow(const struct saying *s)
 		   number, (double)EXACT_NS_AT(number) / 1e9);
 	if (f->last.number) {
 		buf_printf(s->out, "The last one that both execute:\n");
-		say_insn(s, &f->last, 0, DIVERGE_LAST);
+		render_insn(s, &f->last, 0, DIVERGE_LAST);
 	}
 	for (unsigned int i = 0; i < 2; i++) {
 		buf_printf(s->out, "%c then:\n", side_letter[i]);
 		if (f->next[i].number)
-			say_insn(s, &f->next[i], i, DIVERGE_NEXT);
+			render_insn(s, &f->next[i], i, DIVERGE_NEXT);
 		else
 			buf_printf(s->out, "    ends\n");
 	}
-	say_how(s);
+	render_how(s);
 	if (f->next[0].number && f->next[1].number) {
 		buf_printf(s->out, "\nRegisters that differ there:\n");
-		say_registers(s, f->regs);
-		say_since(s);
+		render_registers(s, f->regs);
+		render_since(s);
 	}
 }
 
-static void say_value(const struct saying *s)
+static void render_value(const struct renderer *s)
 {
 	const struct part_value *v = &s->d->value;
 
@@ -292,42 +293,42 @@ static void say_value(const struct saying *s)
 	}
 	buf_printf(s->out, "%sThe first value that differs is at instruction %" PRIu64 ":\n",
 		   s->d->flow.found ? "\n" : "", v->insn.number);
-	say_insn(s, &v->insn, 0, DIVERGE_VALUE);
-	say_access(s, v->access);
+	render_insn(s, &v->insn, 0, DIVERGE_VALUE);
+	render_access(s, v->access);
 }
 
 void diverge_text(const struct diverge *d, struct buf *out, struct err *e)
 {
-	struct saying s = { .d = d, .out = out };
+	struct renderer s = { .d = d, .out = out };
 
 	/* Without a disassembler bytes are printed. */
 	(void)disasm_open(&s.disasm, DISASM_ATT, e);
-	say_inputs(&s);
+	render_inputs(&s);
 	if (diverge_is_same(d)) {
 		buf_printf(out, "The runs are the same: %" PRIu64 " instructions%s.\n", d->count[0],
 			   d->has_values ? ", and each value that they read or wrote" : "");
 	} else if (d->flow.found) {
-		say_flow(&s);
-		say_value(&s);
+		render_flow(&s);
+		render_value(&s);
 	} else {
 		buf_printf(out,
 			   "Both runs execute the same %" PRIu64
 			   " instructions, with other values.\n\n",
 			   d->count[0]);
-		say_value(&s);
+		render_value(&s);
 	}
 	if (d->value.found)
-		say_stack(&s, 0, DIVERGE_VALUE, "where the first value differs");
+		render_stack(&s, 0, DIVERGE_VALUE, "where the first value differs");
 	if (d->flow.found) {
-		say_stack(&s, 0, DIVERGE_NEXT, "of A where they part");
-		say_stack(&s, 1, DIVERGE_NEXT, "of B where they part");
+		render_stack(&s, 0, DIVERGE_NEXT, "of A where they part");
+		render_stack(&s, 1, DIVERGE_NEXT, "of B where they part");
 	}
 	disasm_close(s.disasm);
 }
 
 /* -- JSON ------------------------------------------------------------------------------------- */
 
-static void json_insn(struct json_writer *w, const struct saying *s, const char *key,
+static void json_insn(struct json_writer *w, const struct renderer *s, const char *key,
 		      const struct part_insn *insn, const struct diverge_stack *st)
 {
 	char code[CODE_TEXT], bytes[2 * PART_INSN_MAX + 1] = "";
@@ -337,7 +338,7 @@ static void json_insn(struct json_writer *w, const struct saying *s, const char 
 		json_raw(w, key, "null");
 		return;
 	}
-	say_code(s, insn, code);
+	render_code(s, insn, code);
 	for (unsigned int i = 0; i < insn->len; i++)
 		snprintf(bytes + 2 * i, 3, "%02x", insn->code[i]);
 	json_object_begin(w, key);
@@ -360,7 +361,7 @@ static void json_registers(struct json_writer *w, const struct exact_regs *r)
 	json_line(w);
 	json_object_begin(w, "registers");
 	for (unsigned int i = 0; i < REGISTERS; i++) {
-		uint64_t a = say_register(&r[0], i), b = say_register(&r[1], i);
+		uint64_t a = render_register(&r[0], i), b = render_register(&r[1], i);
 
 		if (a == b)
 			continue;
@@ -400,7 +401,7 @@ static void json_since(struct json_writer *w, const struct part_regs *r)
 	json_object_end(w);
 }
 
-static void json_flow(struct json_writer *w, const struct saying *s)
+static void json_flow(struct json_writer *w, const struct renderer *s)
 {
 	const struct part_flow *f = &s->d->flow;
 	const char *side = f->side ? "b" : "a";
@@ -423,7 +424,7 @@ static void json_flow(struct json_writer *w, const struct saying *s)
 
 void diverge_json(const struct diverge *d, struct buf *out, struct err *e)
 {
-	struct saying s = { .d = d, .out = out };
+	struct renderer s = { .d = d, .out = out };
 	struct json_writer w;
 	bool any = false;
 
@@ -436,7 +437,7 @@ void diverge_json(const struct diverge *d, struct buf *out, struct err *e)
 	json_u64(&w, NULL, d->count[1]);
 	json_array_end(&w);
 	json_array_begin(&w, "inputs");
-	for (size_t i = 0; (i = say_next_input(&s, i, any)) < ARRAY_SIZE(facts); i++, any = true)
+	for (size_t i = 0; (i = render_next_input(&s, i, any)) < ARRAY_SIZE(facts); i++, any = true)
 		json_str(&w, NULL, facts[i].key);
 	json_array_end(&w);
 	json_flow(&w, &s);
