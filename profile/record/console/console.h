@@ -35,7 +35,7 @@ struct console {
 	pthread_cond_t less;  /* signals that something was written, or never will be */
 	uint8_t *ring;	      /* CONSOLE_RING bytes, owned; NULL before console_start() */
 	size_t head, n;	      /* index of the oldest byte, and number of bytes */
-	size_t ready;	      /* of these, the bytes to write now: whole lines, or many */
+	size_t ready;	      /* number of bytes to write now: whole lines, or many bytes */
 	uint64_t bytes;	      /* number of bytes that the guest has written */
 	uint64_t written;     /* progress of the writer thread */
 	uint64_t dropped;     /* bytes that found no room, or were not written at the end */

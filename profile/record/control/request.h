@@ -65,7 +65,7 @@ struct control_request {
 	uint64_t value; /* a period, bytes, frames, or a version; never 0 */
 	double hz;
 	char path[CONTROL_MAX_PATH];
-	char name[CONTROL_MAX_NAME];	/* of a marker */
+	char name[CONTROL_MAX_NAME];	/* name of a marker */
 	uint64_t since;			/* 0: from the beginning */
 	uint32_t max_stacks, max_depth; /* 0: not given */
 	uint64_t addr;

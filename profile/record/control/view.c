@@ -140,7 +140,7 @@ struct sink_live {
 	struct live_names names;
 	bool active;
 	uint64_t until_ns; /* no request extends the gathering beyond this time */
-	uint64_t *lost;	   /* of each vCPU, since gathering began */
+	uint64_t *lost;	   /* for each vCPU: lost samples since gathering began */
 	struct live_stacks stacks;
 };
 
@@ -325,7 +325,7 @@ struct view_view {
 	uint32_t depth;
 	struct shown {
 		struct live_count count;
-		uint32_t index; /* of the stack */
+		uint32_t index; /* index of the stack */
 	} * shown;
 	size_t n;
 	uint32_t *func; /* number of each function in the reply; UINT32_MAX: not written yet */

@@ -64,7 +64,7 @@ struct live_stacks {
 	/* full_ns: since when stacks have found no room; 0: there is room */
 	uint64_t began_ns, full_ns;
 	struct live_mark mark[LIVE_MARKS];
-	uint64_t seq; /* of the newest mark; not reset when all begins again */
+	uint64_t seq; /* number of the newest mark; not reset when all begins again */
 };
 
 /*

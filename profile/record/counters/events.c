@@ -332,7 +332,7 @@ static bool sampled(const struct events *ev, const char *name, unsigned int but)
 	return false;
 }
 
-/* Refused: is there something else? */
+/* Tries to replace a refused event. */
 static void fall_back(struct events *ev, unsigned int i, const struct events_rate *rate,
 		      const struct kvm_host *host, const struct err *cause)
 {

@@ -29,7 +29,7 @@ struct kvm_host;
 #define HOST_THREADS_EVENT "host-threads"
 
 struct event_state {
-	struct event_name name; /* what is sampled */
+	struct event_name name; /* name of the event that is sampled */
 	/* the name as requested */
 	char asked[EVENT_NAME_MAX];
 	char why[300]; /* why it differs from the request; "" if it does not */

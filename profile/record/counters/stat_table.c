@@ -13,7 +13,7 @@
 /* -- one vCPU's time -------------------------------------------------------------------- */
 
 /*
- * How rows are computed that add up to the elapsed time. The base is the thread's own account
+ * Rows are computed such that their sum is the elapsed time. The base is the thread's own account
  * (base/account.h): in KVM_RUN, in the VMM, stopped by us, each with its processor time. The other
  * sources only divide the time in KVM_RUN: running, by the host's accounting of guests; off its
  * processor, by KVM's own times of halts. Time that none of them explains has a row of its own.

@@ -30,7 +30,7 @@ struct part_flow {
 	unsigned int side;
 	/* the last instruction that both executed; number 0: it is not in the records */
 	struct part_insn last;
-	struct part_insn next[2]; /* of sides A and B */
+	struct part_insn next[2]; /* the next instructions of sides A and B */
 	/*
 	 * Registers at the start of the block of next[i]; regs_at: the number of the instruction
 	 * that follows.

@@ -30,7 +30,7 @@ struct diverge_stack {
 
 struct diverge {
 	struct rerun side[2];
-	struct trace_reader reader[2]; /* of the latest traced runs */
+	struct trace_reader reader[2]; /* readers of the latest traced runs */
 	uint64_t step;		       /* the first check in which control differs; 0: none */
 	uint64_t value_step;	       /* the first check in which a value differs; 0: none */
 	bool ended[2];		       /* the run ended before the checksums differed */

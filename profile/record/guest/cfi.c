@@ -49,7 +49,7 @@ struct guest_cfi {
 	struct cfi_file **file; /* by dso number; NULL: not looked up yet */
 	size_t nfiles, nhost;
 	struct guest_owner owner;
-	uint64_t space, time_ns; /* of the sample: its CR3 and its time */
+	uint64_t space, time_ns; /* CR3 and time of the sample */
 	struct cfi_near near[NEAR];
 	unsigned int nnear; /* additions since guest_cfi_begin() */
 	struct guest_cfi_stats stats;

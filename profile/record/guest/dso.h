@@ -28,7 +28,7 @@
 
 struct guest_dso {
 	uint32_t number;	 /* index in the order of first use */
-	struct linux_file_id id; /* of the vDSO: only `inode`, which is the kernel's image of it */
+	struct linux_file_id id; /* for the vDSO only `inode`, which is the kernel's image of it */
 	uint8_t build_id[GUEST_BUILD_ID];
 	uint8_t id_len; /* length of the file's own build id; 0: not found in the guest's memory */
 	/*

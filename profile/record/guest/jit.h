@@ -47,7 +47,7 @@ struct guest_jit_stats {
 	uint64_t beyond;      /* regions over the maximum, which get no symbols */
 	uint64_t from_memory; /* maps that were read from the guest's own memory */
 	uint64_t names;
-	uint64_t doubtful; /* of `names`: an earlier function had some of its bytes */
+	uint64_t doubtful; /* the part of `names` whose function has bytes of an earlier one */
 	char why[200];	   /* the first map that could not be used, and why; "": none */
 };
 

@@ -25,7 +25,7 @@
 struct guest_mapped {
 	struct linux_vmas vmas;
 	struct guest_mark *mark; /* one for each of vmas */
-	size_t cap;		 /* of mark */
+	size_t cap;		 /* capacity of mark */
 	/* `changes` was the process's number of changes before they were read */
 	bool counted;
 	uint32_t changes;

@@ -30,7 +30,7 @@ struct guest_python_stats {
 	/* samples of such programs whose thread was not known yet, or is not Python's */
 	uint64_t before;
 	uint64_t changing; /* samples between two steps of the interpreter, or unreadable */
-	uint64_t cut;	   /* of `samples`: outer frames are missing */
+	uint64_t cut;	   /* the part of `samples` that lacks outer frames */
 	uint64_t untied;   /* no C frame was found to which the interpreter's frames belong */
 	uint64_t foreign;  /* programs with an interpreter that was not found to run */
 };

@@ -25,7 +25,7 @@
 struct python_names_function {
 	uint64_t name; /* a hash of its name and file */
 	uint32_t first;
-	uint32_t offset, span; /* of its addresses; one for each line */
+	uint32_t offset, span; /* range of its addresses, relative to the base; one for each line */
 	char *text;	       /* owned */
 };
 

@@ -74,7 +74,8 @@ struct target_image {
 	/* Owned by the target after target_open(), even if that fails. */
 	uint8_t *unpacked;
 	struct file_map file;
-	struct file_map symbols_file; /* of symbols_path; empty: target_open() opens that file */
+	/* content of symbols_path; empty: target_open() opens that file */
+	struct file_map symbols_file;
 	/*
 	 * A System.map that came with the image, or NULL. It is used if no file with symbols is
 	 * given and the kernel has no symbols of its own. Borrowed during target_open().

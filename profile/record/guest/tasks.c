@@ -20,7 +20,8 @@ struct guest_tasks {
 	bool idle_told;
 	struct guest_task *task;
 	uint32_t n;
-	uint32_t sweep, sweep_end; /* of the current round: the next task to check, and the end */
+	/* the current round: index of the next task to check, and the end */
+	uint32_t sweep, sweep_end;
 	size_t cap;
 	uint64_t programs;   /* the last number that was assigned */
 	struct idmap by_tid; /* index of a task */

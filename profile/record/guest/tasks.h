@@ -27,7 +27,7 @@ struct guest_task {
 	/* guest addresses of its task_struct and mm_struct; its start time */
 	uint64_t addr, mm, start;
 	/*
-	 * A number that changes whenever the sink was told something (fork, exec) that makes it
+	 * A number that changes whenever the sink received something (fork, exec) that makes it
 	 * drop the process's mappings. Threads have their process's.
 	 */
 	uint64_t program;
@@ -45,8 +45,8 @@ struct guest_task {
  */
 struct guest_owner {
 	const struct guest_task *task; /* NULL: the idle task, or unknown */
-	struct maps_process *maps;     /* of guest_maps; NULL: nothing is known yet */
-	struct vmas_process *vmas;     /* of guest_vmas; NULL: nothing is known yet */
+	struct maps_process *maps;     /* data of guest_maps; NULL: nothing is known yet */
+	struct vmas_process *vmas;     /* data of guest_vmas; NULL: nothing is known yet */
 };
 
 struct guest_tasks_stats {

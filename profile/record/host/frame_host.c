@@ -14,7 +14,7 @@
 
 #define NAME_MAX_LEN 80u
 #define NAME_KEPT (NAME_MAX_LEN - 1) /* characters kept of a longer name */
-#define SLOTS (2 * WHERE_HOSTS)	     /* of the hash table; a power of two */
+#define SLOTS (2 * WHERE_HOSTS)	     /* size of the hash table; a power of two */
 /* How often new names are reported to the sink; all of them are at the end. */
 #define TELL_NS 1000000000u
 

@@ -18,7 +18,8 @@
 
 #define OPTION_STRUCT struct run_options
 
-#define WHOLE_MAX 1000000000000000u /* of samples and periods; exactly representable as a double */
+/* the most samples, and the longest period; exactly representable as a double */
+#define WHOLE_MAX 1000000000000000u
 
 int run_options_wrong(const struct run_options *o, const char *fmt, ...)
 {

@@ -48,11 +48,11 @@ struct run_tasks {
 
 /* A VMM that `kvmprof attach` starts or waits for. All zero: none. */
 struct run_launch_options {
-	char *const *argv;    /* of the VMM; NULL: none is started */
-	const char *wait_for; /* name of a VMM's program or machine; NULL: none is awaited */
+	char *const *argv;    /* command line of the VMM; NULL: none is started */
+	const char *wait_for; /* name of a VMM's program or machine to wait for; NULL: none */
 	const char
 		*until; /* expression for the VMM's standard output that ends the run; NULL: none */
-	double timeout_s; /* of the whole command; 0: none */
+	double timeout_s; /* time limit of the whole command, in seconds; 0: none */
 };
 
 /*
@@ -61,7 +61,7 @@ struct run_launch_options {
  */
 struct run_options {
 	const char *command;		 /* name for messages: "run" or another command */
-	const struct reporter *reporter; /* of the command; must outlive the run */
+	const struct reporter *reporter; /* the command's; must outlive the run */
 	FILE *help;			 /* where --help is printed; NULL: nowhere */
 	/* PID of the VMM to attach to; 0: none, the guest is our own */
 	pid_t attach;

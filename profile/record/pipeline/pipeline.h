@@ -28,7 +28,7 @@ struct vm;
 
 /* Kernel stacks that broke off at the same place for the same reason. */
 struct pipeline_broken {
-	uint64_t ip;	    /* of the outermost frame that was found */
+	uint64_t ip;	    /* address of the outermost frame that was found */
 	uint64_t innermost; /* innermost frame of the first such stack */
 	uint64_t count;
 	uint8_t end; /* enum stack_end */
@@ -197,7 +197,10 @@ struct guest *pipeline_guest(struct pipeline *p);
  */
 bool pipeline_crashed(struct pipeline *p, struct err *why);
 
-/* Returns when the kernel and its names were first known (CLOCK_MONOTONIC), or 0 if they are not. Any thread. */
+/*
+ * Returns when the kernel and its names were first known (CLOCK_MONOTONIC), or 0 if they are not.
+ * Any thread.
+ */
 uint64_t pipeline_named_ns(const struct pipeline *p);
 
 /*

@@ -26,7 +26,7 @@ struct cpio_entry {
 	uint32_t mode;	  /* as in struct stat */
 	uint32_t uid, gid, mtime;
 	uint32_t ino, links;
-	uint32_t major, minor; /* of a device */
+	uint32_t major, minor; /* numbers of a device */
 	uint64_t size;	       /* bytes of data that follow, at most CPIO_FILE_MAX */
 };
 

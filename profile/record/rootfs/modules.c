@@ -18,7 +18,7 @@
 #define DEP_MAX (32u << 20) /* bytes of a modules.dep */
 #define MODULES_MAX 65536u
 #define MODULE_MAX (256u << 20) /* bytes of a module, decompressed */
-#define MODULE_NAME 64u		/* of Linux: MODULE_NAME_LEN is 56 */
+#define MODULE_NAME 64u		/* Linux's MODULE_NAME_LEN is 56 */
 #define DEPTH_MAX 64u
 
 struct modules_module {
@@ -31,7 +31,7 @@ struct modules_module {
 struct tree {
 	struct rootfs *r;
 	char dir[PATH_MAX]; /* path on this host */
-	char version[128];  /* of the kernel */
+	char version[128];  /* release of the kernel */
 	bool flat;	    /* without modules.dep */
 	struct modules_module *module;
 	size_t n, cap;

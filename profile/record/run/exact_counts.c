@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define UNKNOWN_PID UINT32_MAX /* perf's -1 */
-#define SPACE_SHIFT 13	       /* of CR3: see callstacks_state.h */
+#define SPACE_SHIFT 13	       /* position of the address space in CR3: see callstacks_state.h */
 
 enum counts_event { COUNTS_INSTRUCTIONS, COUNTS_CALLS, COUNTS_EXEC, COUNTS_ENTRIES, COUNTS_EVENTS };
 

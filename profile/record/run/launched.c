@@ -23,12 +23,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Interval at which new processes are looked at: a small VMM runs its guest 10 ms after its start. */
+/*
+ * Interval at which new processes are examined: a small VMM runs its guest 10 ms after its start.
+ */
 #define WAIT_MS 1
-/* A new process is looked at for so many intervals: execve(2) comes some time after fork(2). */
+/*
+ * A new process is examined for this many intervals, because execve(2) follows fork(2) some time
+ * later.
+ */
 #define NEW_LOOKS 500u
 #define MAX_NEW 256u
-/* The end of the last vCPU's thread is seen before that of the process. */
+/* The end of the last vCPU's thread is noticed before that of the process. */
 #define END_MS 2000u
 
 void run_launched_init(struct run_launched *l)
@@ -46,9 +51,12 @@ uint64_t run_launched_until(const struct run *r)
 	return after(r->start_ns, r->opt->launch.timeout_s);
 }
 
-/* -- --wait ---------------------------------------------------------------------------------------- */
+/*
+ * -- --wait
+ * ----------------------------------------------------------------------------------------
+ */
 
-/* Returns whether the command line is that of a program of this name, or of a machine that is called so. */
+/* Returns whether the command line is that of a program, or of a machine, with this name. */
 static bool is_called(const char *command, size_t len, const char *wanted)
 {
 	const char *slash = strrchr(command, '/');
@@ -77,7 +85,7 @@ static bool is_wanted(pid_t pid, const char *wanted)
 	return !strstr(command, "kvmprof") && is_called(command, (size_t)n, wanted);
 }
 
-/* Returns a process that is called so, or 0. */
+/* Returns a process with this name, or 0. */
 static pid_t find_called(const char *wanted)
 {
 	cleanup_closedir DIR *d = opendir("/proc");
@@ -92,12 +100,12 @@ static pid_t find_called(const char *wanted)
 	return 0;
 }
 
-/* Processes that were started lately. */
+/* Processes that were started recently. */
 struct newcomers {
-	pid_t last; /* the number that the kernel has given last */
+	pid_t last; /* the last number that the kernel has assigned */
 	struct {
 		pid_t pid;
-		unsigned int looks; /* left */
+		unsigned int looks; /* number of examinations left */
 	} at[MAX_NEW];
 	unsigned int next;
 };
@@ -111,7 +119,10 @@ static pid_t last_process(void)
 	return f && fscanf(f, "%*s %*s %*s %*s %d", &last) == 1 ? last : 0;
 }
 
-/* Returns a new process that is called so, or 0. After a jump of the numbers all are looked at. */
+/*
+ * Returns a new process with this name, or 0. After a jump of the numbers all processes are
+ * examined.
+ */
 static pid_t find_new(struct newcomers *n, const char *wanted)
 {
 	const pid_t last = last_process();
@@ -155,7 +166,10 @@ static int wait_for(struct run *r, pid_t *pid, struct err *e)
 	return ret;
 }
 
-/* A process that has vCPUs already may be in the middle of anything: it is attached to as any other. */
+/*
+ * Returns whether the process has vCPUs already: it may then be in any state, and is attached to as
+ * any other.
+ */
 static bool has_vcpus(pid_t pid)
 {
 	cleanup_free struct process *p = calloc(1, sizeof(*p));
@@ -164,7 +178,10 @@ static bool has_vcpus(pid_t pid)
 	return p && process_look(p, pid, &ignored) == 0;
 }
 
-/* -- the whole ------------------------------------------------------------------------------------- */
+/*
+ * -- the start and the end
+ * -----------------------------------------------------------------------------
+ */
 
 int run_launched_begin(struct run *r, struct attach_config *cfg, struct err *e)
 {

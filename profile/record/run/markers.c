@@ -259,7 +259,10 @@ uint64_t run_markers_collect_ns(const struct run_markers *m, const struct vm *vm
 	return m->collect_ns ? m->collect_ns : vm_first_entry_ns(vm);
 }
 
-/* Returns when --duration begins to count. from: the first sample; 0: there is none yet. */
+/*
+ * Returns when --duration begins to count. `from` is the time of the first sample; 0: there is none
+ * yet.
+ */
 static uint64_t duration_from(const struct run_markers *m, uint64_t from, uint64_t now)
 {
 	const uint64_t latest = from + MARKERS_NAMES_NS;

@@ -51,8 +51,8 @@ struct run {
 	FILE *json;		       /* --json: where the summary is written; NULL: nowhere */
 	uint64_t start_ns, load_ns;
 	/* The guest and its inputs. */
-	struct events events;	  /* of the options, as this host supports them */
-	struct run_source source; /* what is booted or attached to */
+	struct events events;	  /* the options' events, as this host supports them */
+	struct run_source source; /* the source that is booted or attached to */
 	struct run_exec exec;	  /* --exec and similar options */
 	struct run_modules modules;
 	struct run_snapshot snapshot;

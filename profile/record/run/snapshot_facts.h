@@ -37,8 +37,9 @@ struct snapshot_facts {
 	/* Members for --exec: */
 	bool exec;	  /* the guest runs a command, whose exit status is wanted */
 	char *guest_root; /* directory that looks like the guest's root; NULL: none */
-	char *nonce;	  /* of its message (exec_console.h), EXEC_NONCE_LEN digits; NULL: none */
-	char *message;	  /* the part of the message that had come; NULL: nothing */
+	/* nonce of its message (exec_console.h), EXEC_NONCE_LEN digits; NULL: none */
+	char *nonce;
+	char *message; /* the part of the message that had come; NULL: nothing */
 };
 
 /* Appends the section to *b. A lack of memory sets b->failed. */

@@ -43,11 +43,12 @@ struct run_source {
 	struct diskboot boot;	/* the bootable content of the disk */
 	struct buf kernel_name; /* "debian.img:/boot/vmlinuz-6.1", or "" */
 	struct buf map_name;	/* name of a System.map on the disk, in the same form */
-	struct buf cmdline;	/* of the disk's boot entry or the unified kernel image; "": none */
-	struct buf note;	/* changes that were made to it */
-	struct buf why;		/* what the choice of the kernel was based on */
-	bool is_uki;		/* the kernel, on a disk or not, is in a unified kernel image */
-	struct uki uki;		/* valid then: positions in the image */
+	/* command line of the disk's boot entry or the unified kernel image; "": none */
+	struct buf cmdline;
+	struct buf note; /* changes that were made to it */
+	struct buf why;	 /* reason for the choice of the kernel */
+	bool is_uki;	 /* the kernel, on a disk or not, is in a unified kernel image */
+	struct uki uki;	 /* valid then: positions in the image */
 	/* Valid then, terminated: its .cmdline and .uname, and the name in .osrel. "": none. */
 	struct buf uki_cmdline, uki_release;
 	char uki_os[OSREL_MAX_VALUE];

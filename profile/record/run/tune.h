@@ -20,14 +20,15 @@ struct tune_request {
 	bool virtio;	     /* it has virtio devices (vm_has_virtio()) */
 	bool pci;	     /* these are on a PCI bus */
 	bool virtio_console; /* a console on hvc0 */
-	uint32_t tsc_khz;    /* of the guest; 0: unknown */
+	uint32_t tsc_khz;    /* frequency of the guest's TSC; 0: unknown */
 	/* The kernel's symbols, which show what it contains; NULL: unknown. */
 	const struct symtab *symbols;
-	const char *cmdline;	  /* --cmdline: replaces the defaults; NULL: keep them */
-	const char *disk_cmdline; /* of a disk's boot entry or a unified kernel image; NULL: none */
-	bool disk_initrd;	  /* that one has a RAM disk that searches for the root */
-	bool saved;		  /* the machine will be continued from a snapshot */
-	const char *extra;	  /* words that the run itself needs; may be NULL */
+	const char *cmdline; /* --cmdline: replaces the defaults; NULL: keep them */
+	/* command line of a disk's boot entry or a unified kernel image; NULL: none */
+	const char *disk_cmdline;
+	bool disk_initrd;  /* that one has a RAM disk that searches for the root */
+	bool saved;	   /* the machine will be continued from a snapshot */
+	const char *extra; /* words that the run itself needs; may be NULL */
 	/* --append: added last, so that it takes precedence; may be NULL */
 	const char *append;
 };

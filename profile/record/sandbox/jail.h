@@ -32,7 +32,7 @@ struct jail_path {
 };
 
 struct jail {
-	uid_t uid; /* of the child */
+	uid_t uid; /* user of the child */
 	gid_t gid;
 	bool other_user;	  /* `uid` is not ours */
 	unsigned long namespaces; /* CLONE_NEW*, as far as they are available */

@@ -124,7 +124,7 @@ static const char *end_name(const struct summary *s)
 
 #define CPUID_BRAND 0x80000002u /* and the next two leaves: SDM vol. 2, CPUID */
 #define BRAND_LEAVES 3u
-#define BRAND_BYTES 16u /* of one leaf */
+#define BRAND_BYTES 16u /* bytes of one leaf */
 
 /* Writes the name of this host's processor, without surrounding blanks; "" if it has none. */
 static void name_processor(char out[BRAND_LEAVES * BRAND_BYTES + 1])

@@ -56,8 +56,9 @@ struct summary {
 	uint64_t overwritten;		    /* samples that were overwritten by newer ones */
 	uint64_t console_dropped;	    /* bytes of the guest's console that were not read */
 	const struct stack *crash;	    /* n = 0: none */
-	const struct pipeline_last *last;   /* of the vCPU that ended the run; NULL: none */
-	const struct summary_panic *panic;  /* panic.h; NULL: not searched for yet */
+	/* the newest sample of the vCPU that ended the run; NULL: none */
+	const struct pipeline_last *last;
+	const struct summary_panic *panic; /* panic.h; NULL: not searched for yet */
 	/* bytes of the guest's memory; valid for an own machine */
 	uint64_t mem_size;
 	/* the kernel's command line, NULL: none; valid for an own machine */
