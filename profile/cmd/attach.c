@@ -49,7 +49,7 @@ static const struct option_row rows[] = {
 	  "which they were made, from 1 on",
 	  OPTION_WHOLE(run.asked.attach_machine, 1, 64, "1 to 64") },
 	{ "monitor", 0, NULL,
-	  "find the domain's process by asking its QEMU: libvirt notes\n"
+	  "find the domain's process by a query to its QEMU: libvirt notes\n"
 	  "that (the domain is tainted)",
 	  OPTION_PUT(request.monitor, true) },
 	OPTION_HEADING("\n"),
@@ -77,10 +77,10 @@ static const struct option_row rows[] = {
 	  "with -- VMM: stop when a line of the VMM's standard output\n"
 	  "matches (POSIX extended), and end the VMM",
 	  OPTION_CALL(parse_until, NULL) },
-	{ "timeout", 0, "TIME", "with -- VMM or --wait: end the whole command after that long",
+	{ "timeout", 0, "TIME", "with -- VMM or --wait: end the whole command after this time",
 	  OPTION_SECONDS(run.asked.launch.timeout_s, 0.001, 1e7,
 			 "seconds, more than 0, or a time such as 500ms, 90s, 5m or 1h") },
-	AS_RUN("duration", "stop after that long (default: Ctrl-C, or when the guest ends)"),
+	AS_RUN("duration", "stop after this time (default: Ctrl-C, or when the guest ends)"),
 	AS_RUN("delay", NULL),
 	AS_RUN("samples", NULL),
 	AS_RUN("event", "wall (default), or host: all of its threads' time, with the host's side"),
@@ -92,7 +92,7 @@ static const struct option_row rows[] = {
 	AS_RUN("stack-size", NULL),
 	AS_RUN("max-stack", NULL),
 	AS_RUN("cpu", NULL),
-	AS_RUN("ring-size", "room for samples on their way from each vCPU"),
+	AS_RUN("ring-size", "buffer for samples of each vCPU until they are processed"),
 	AS_RUN("overwrite", NULL),
 	AS_RUN("control", "listen on this socket for `kvmprof ctl` and `kvmprof top`"),
 	AS_RUN("off-cpu", NULL),
@@ -107,7 +107,7 @@ static const struct option_row rows[] = {
 			    "without kvmprof"),
 	AS_RUN("sandbox", "give up rights that tracing does not need: on (default), log, off"),
 	AS_RUN("no-summary", NULL),
-	AS_RUN("no-status", "no line on the terminal that tells how it goes on"),
+	AS_RUN("no-status", "no status line on the terminal while it runs"),
 	OPTION_HELP,
 	{ 0 },
 };

@@ -44,7 +44,7 @@ const struct option_row cmd_filter_rows[] = {
 	{ "comm", 0, "NAME", "only samples of tasks of this name", OPTION_TEXT(comm) },
 	{ "pid", 0, "PID", "of this process", OPTION_WHOLE(pid, 0, UINT32_MAX, "a number") },
 	{ "cpu", 0, "CPU", "on this vCPU", OPTION_WHOLE(cpu, 0, UINT32_MAX, "a number") },
-	{ "time", 0, "FROM,TO", "seconds since the first sample; either may be left out",
+	{ "time", 0, "FROM,TO", "seconds since the first sample; both are optional",
 	  OPTION_CALL(parse_time, "FROM,TO in seconds, FROM less than TO, such as 1.5,3 or 2,") },
 	{ "kernel-only", 0, NULL, "only kernel frames, and samples that have some",
 	  OPTION_PUT(kernel_only, true) },

@@ -46,10 +46,10 @@ int cmd_status(int ret, const struct err *e);
 		"input", 'i', "FILE", "the profile (default: perf.data)", \
 			OPTION_TEXT_OF(m, "a profile")                    \
 	}
-#define CMD_EVENT(m)                                                                   \
-	{                                                                              \
-		"event", 0, "NAME", "of several events this one (default: the first)", \
-			OPTION_TEXT(m)                                                 \
+#define CMD_EVENT(m)                                                                        \
+	{                                                                                   \
+		"event", 0, "NAME", "show this one of several events (default: the first)", \
+			OPTION_TEXT(m)                                                      \
 	}
 /* m: a uint32_t. */
 #define CMD_EPOCH(m)                                                              \
@@ -66,10 +66,11 @@ int cmd_status(int ret, const struct err *e);
 			"the next: see `kvmprof report --phase'",                   \
 			OPTION_TEXT(m)                                              \
 	}
-#define CMD_NO_DEMANGLE(m)                                                             \
-	{                                                                              \
-		"no-demangle", 0, NULL, "names of C++ and Rust functions as they are", \
-			OPTION_PUT(m, true)                                            \
+#define CMD_NO_DEMANGLE(m)                                                          \
+	{                                                                           \
+		"no-demangle", 0, NULL,                                             \
+			"print names of C++ and Rust functions without demangling", \
+			OPTION_PUT(m, true)                                         \
 	}
 #define CMD_BUILDID_DIR(m)                                                            \
 	{                                                                             \

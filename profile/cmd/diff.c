@@ -433,7 +433,7 @@ static const struct option_row rows[] = {
 	OPTION_AS("kernel-only", "only the kernel's part of stacks", cmd_filter_rows, load),
 	OPTION_AS("time", "only samples of this span, in seconds of each run", cmd_filter_rows,
 		  load),
-	{ "seed", 0, "N", "for what is drawn by chance (default: 1)",
+	{ "seed", 0, "N", "seed of the random numbers (default: 1)",
 	  OPTION_WHOLE(diff.seed, 0, UINT64_MAX, "a whole number") },
 	{ "json", 0, NULL, NULL, OPTION_PUT(form, FORM_JSON) },
 	{ "csv", 0, NULL, NULL, OPTION_PUT(form, FORM_CSV) },

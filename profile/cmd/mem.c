@@ -349,7 +349,7 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_keys, NULL) },
 	{ "mode", 0, "MODE", "only accesses of code in this mode: kernel, user",
 	  OPTION_CALL(parse_mode, "kernel or user") },
-	{ "event", 'e', "NAME", "of several events this one (default: the first)",
+	{ "event", 'e', "NAME", "show this one of several events (default: the first)",
 	  OPTION_TEXT(load.event) },
 	{ "top", 'n', "N", "rows of each table, 0 for all (default: 20)",
 	  OPTION_WHOLE(top, 0, ULONG_MAX, "a number of rows") },

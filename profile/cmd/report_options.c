@@ -280,11 +280,11 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_keys, NULL) },
 	{ "order", 0, "ORDER", "rows by children (default) or by self",
 	  OPTION_WORD(by_self, orders) },
-	{ "no-children", 0, NULL, "only what functions spent themselves; in that order",
+	{ "no-children", 0, NULL, "show only the functions' own time, and sort by it",
 	  OPTION_CALL(parse_no_children, NULL) },
 	{ "top", 'n', "N", "rows to show, 0 for all (default: 40)",
 	  OPTION_WHOLE(top, 0, ULONG_MAX, "a number of rows") },
-	{ "percent-limit", 0, "P", "neither rows nor branches below P %",
+	{ "percent-limit", 0, "P", "leave out rows and branches below P %",
 	  OPTION_CALL(parse_limit, "a percentage") },
 	{ "ci", 0, NULL,
 	  "95 % intervals of the shares: the noise of sampling\n"
@@ -305,7 +305,7 @@ static const struct option_row rows[] = {
 	OPTION_HEADING("\nWhat to count:\n"),
 	{ "time", 0, "FROM,TO",
 	  "seconds since the first sample, or 10%,20% of all the\n"
-	  "time; either may be left out",
+	  "time; both are optional",
 	  OPTION_CALL(parse_time, "FROM,TO such as 1.5,3 or 10%,20% or 2,") },
 	/* Its name may stand alone, too: no other word does in a report. */
 	{ "phase", 0, "[=NAME]",
@@ -331,7 +331,7 @@ static const struct option_row rows[] = {
 	{ "symbols", 'S', "NAME,...", "the same by names; all functions of a name",
 	  OPTION_CALL(parse_symbols, NULL) },
 	OPTION_HEADING("\n"),
-	{ "header", 0, NULL, "above the table what the run counted, and what it cost",
+	{ "header", 0, NULL, "print the run's counters and its cost above the table",
 	  OPTION_PUT(header, true) },
 	{ "json", 0, NULL, "one JSON object", OPTION_PUT(format, REPORT_JSON) },
 	{ "csv", 0, NULL, "comma-separated values (RFC 4180)", OPTION_PUT(format, REPORT_CSV) },
@@ -350,7 +350,7 @@ static const struct option_row rows[] = {
 static const struct option_set set = {
 	.usage = "Usage: kvmprof report [OPTIONS] [PROFILE]\n"
 		 "\n"
-		 "Where the time went, by symbol or by whatever you like.\n"
+		 "Show where the time went, by symbol or by other keys.\n"
 		 "\n",
 	.after = "\n"
 		 "Children: the function was in the stack. Self: it was innermost.\n"

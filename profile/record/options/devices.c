@@ -191,8 +191,8 @@ const struct option_row run_device_rows[] = {
 	  ",host-loopback: 10.0.2.2 is the host's 127.0.0.1;\n"
 	  ",restrict: nothing but hostfwd gets in or out), or\n"
 	  "tap=NAME, an interface of the host; both with ,rate=SIZE\n"
-	  "and ,pps=N: at most so many bytes and packets a second\n"
-	  "each way",
+	  "and ,pps=N: the most bytes and packets a second in\n"
+	  "each direction",
 	  OPTION_CALL(parse_net, "user or tap=NAME") },
 	{ 0 },
 };

@@ -13,7 +13,7 @@ static const char *const engines[] = { "kvm", "exact", NULL };
 
 const struct option_row run_exact_rows[] = {
 	{ "engine", 0, "WHAT",
-	  "what runs it: kvm (default), or exact: QEMU, which counts\n"
+	  "the engine that runs it: kvm (default), or exact: QEMU, which counts\n"
 	  "instructions, so that each run gives the same profile",
 	  OPTION_WORD(engine, engines) },
 	{ "call-counts", 0, NULL,
@@ -22,7 +22,7 @@ const struct option_row run_exact_rows[] = {
 	  OPTION_PUT(call_counts, true) },
 	{ "repeat", 0, "N",
 	  "with --engine exact: N runs in turn, which must give the same\n"
-	  "profile; exit status 1 where they do not",
+	  "profile; exit status 1 if they differ",
 	  OPTION_WHOLE(repeat, 1, RUN_REPEAT_MAX, "1 to 100 runs") },
 	{ 0 },
 };

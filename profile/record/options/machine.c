@@ -80,7 +80,7 @@ static int parse_pin(void *at, char *arg, struct err *e)
 
 const struct option_row run_kernel_rows[] = {
 	{ "boot", 0, "WAY",
-	  "how it is entered (default auto: as it asks for). vmlinux:\n"
+	  "how the kernel is entered (default auto: by its format). vmlinux:\n"
 	  "directly in 64-bit mode, a bzImage's kernel itself; bzimage:\n"
 	  "its decompressor first, which randomizes addresses; linux32,\n"
 	  "multiboot, multiboot2, pvh: in 32-bit mode",

@@ -117,13 +117,13 @@ const struct option_row run_option_rows[] = {
 	{ "append", 0, "TEXT", "add to the kernel's command line; may be repeated",
 	  OPTION_CALL(parse_append, NULL) },
 	{ "cmdline", 0, "TEXT", "replace kvmprof's default command line", OPTION_TEXT(cmdline) },
-	{ "no-tune", 0, NULL, "add nothing to it because of a slow host", OPTION_PUT(tune, false) },
+	{ "no-tune", 0, NULL, "do not add parameters for a slow host", OPTION_PUT(tune, false) },
 	{ .kind = OPTION_IS_ROWS, .rows = run_device_rows },
 	{ .kind = OPTION_IS_ROWS, .rows = run_disk_rows },
 	{ "domain", 0, "DOMAIN",
 	  "kernel, RAM disk, command line, memory, vCPUs and raw disks of\n"
 	  "a libvirt domain, or of FILE.xml; IMAGE and the options above\n"
-	  "go first, and what can't be honoured is listed",
+	  "take precedence; what kvmprof cannot provide is listed",
 	  OPTION_TEXT_OF(domain, "a name or a file") },
 	{ "connect", 0, "URI", "where libvirt is, as for virsh", OPTION_TEXT(connect) },
 	OPTION_HEADING("\n"),
@@ -131,7 +131,7 @@ const struct option_row run_option_rows[] = {
 	{ .kind = OPTION_IS_ROWS, .rows = run_exec_rows },
 	OPTION_HEADING("When to sample, and when to stop:\n"),
 	{ "duration", 0, "SECONDS",
-	  "stop after that long (default: when the guest ends), from\n"
+	  "stop after this time (default: when the guest ends), from\n"
 	  "the guest's first instruction or from where sampling begins",
 	  OPTION_SECONDS(duration_s, 0.001, 1e7,
 			 "seconds, more than 0, or a time such as 500ms, 90s, 5m or 1h") },
@@ -139,7 +139,7 @@ const struct option_row run_option_rows[] = {
 	  "go on when the guest resets itself (default: that is the\n"
 	  "end); each boot begins anew, as after power-on",
 	  OPTION_PUT(reboot, true) },
-	{ "delay", 0, "SECONDS", "begin to sample after that long",
+	{ "delay", 0, "SECONDS", "begin to sample after this time",
 	  OPTION_SECONDS(delay_s, 0, 1e7, "seconds, or a time such as 500ms, 90s, 5m or 1h") },
 	{ "samples", 0, "N", "stop after N samples",
 	  OPTION_WHOLE(max_samples, 1, WHOLE_MAX, "a whole number from 1 on") },
@@ -160,32 +160,33 @@ const struct option_row run_option_rows[] = {
 	  OPTION_CALL(parse_mark_at, NULL) },
 	OPTION_HEADING("\nSampling:\n"),
 	{ "event", 'e', "LIST",
-	  "what is counted, such as cpu,cycles:u,exit:io (default wall);\n"
+	  "the events to sample, such as cpu,cycles:u,exit:io (default wall);\n"
 	  "`kvmprof list` has the events of this host",
 	  OPTION_CALL_AT(parse_event, events, NULL) },
 	{ "freq", 'F', "HZ", "samples a second on each vCPU (default 997)",
 	  OPTION_REAL(freq_hz, 0.1, RUN_FREQ_MAX, "0.1 to 50000 samples a second") },
-	{ "count", 'c', "N", "a sample at each N of the counter or exits, not by --freq",
+	{ "count", 'c', "N", "one sample per N counts or exits, instead of --freq",
 	  OPTION_WHOLE(period, 1, WHOLE_MAX, "a whole number from 1 on") },
 	{ "strict-event", 0, NULL,
 	  "an event that this host refuses is an error; without it\n"
-	  "another one may stand in, and a line says so",
+	  "another one may replace it, and a line says so",
 	  OPTION_PUT(strict_event, true) },
 	{ "no-jitter", 0, NULL, "strictly periodic: can run in step with the guest",
 	  OPTION_PUT(jitter, false) },
 	{ "max-overhead", 0, "PCT", "sample less often when it takes more of the guest's time",
 	  OPTION_REAL(max_overhead, 0.001, 100, "a percentage, 0.001 to 100") },
-	{ "stack-size", 0, "BYTES", "copy at most so much of a stack, up to 16384 (default)",
+	{ "stack-size", 0, "BYTES", "copy at most BYTES of a stack, up to 16384 (default)",
 	  OPTION_WHOLE(stack_size, 256, RUN_STACK_MAX, "256 to 16384 bytes") },
 	{ "max-stack", 0, "N", "keep the innermost N frames of a stack, up to 256 (default)",
 	  OPTION_WHOLE(max_stack, 1, STACK_MAX_FRAMES, "1 to 256 frames") },
 	{ "cpu", 'C', "LIST", "sample these vCPUs only, such as 0,2-3 (default: all)",
 	  OPTION_TEXT(vcpu_list) },
 	{ "ring-size", 0, "SIZE",
-	  "room for samples on their way from each vCPU, with K, M or G\n"
+	  "buffer for samples of each vCPU, with K, M or G\n"
 	  "(default 4M); with --overwrite: for all that are kept",
 	  OPTION_SIZE(ring_size, RUN_RING_MIN, RUN_RING_MAX, "256K to 4G, such as 16M") },
-	{ "overwrite", 0, NULL, "keep the newest samples: the oldest give way to them",
+	{ "overwrite", 0, NULL,
+	  "keep the newest samples, and discard the oldest when memory is full",
 	  OPTION_PUT(overwrite, true) },
 	{ "control", 0, "PATH", "listen on this socket for `kvmprof ctl`; auto: see there",
 	  OPTION_TEXT_OF(control, "a path") },
@@ -197,7 +198,7 @@ const struct option_row run_option_rows[] = {
 	  OPTION_TEXT_OF(guest_root, "a directory") },
 	{ "debuginfo", 0, "DIR", "debug files of its programs, by build id",
 	  OPTION_TEXT_OF(debuginfo, "a directory") },
-	{ "mem", 0, NULL, "also what memory the sampled instructions use: kvmprof mem",
+	{ "mem", 0, NULL, "also record the memory that sampled instructions use: kvmprof mem",
 	  OPTION_PUT(mem, true) },
 	{ "python", 0, NULL, "also the functions of Python that CPython 3.11 to 3.13 runs",
 	  OPTION_PUT(python, true) },
@@ -205,7 +206,7 @@ const struct option_row run_option_rows[] = {
 	  "also sample the tasks that do not run, where they wait: event\n"
 	  "off-cpu, see `kvmprof flamegraph --event off-cpu`",
 	  OPTION_PUT(tasks.off_cpu, true) },
-	{ "off-cpu-period", 0, "MS", "look at them every so many milliseconds (default 100)",
+	{ "off-cpu-period", 0, "MS", "read the list of tasks every MS milliseconds (default 100)",
 	  OPTION_REAL(tasks.off_cpu_ms, OFFCPU_PERIOD_MIN_MS, OFFCPU_PERIOD_MAX_MS,
 		      "1 to 60000 milliseconds") },
 	OPTION_HEADING("\nOutput:\n"),
@@ -227,11 +228,11 @@ const struct option_row run_option_rows[] = {
 	{ "ps-at-end", 0, NULL, "list the guest's tasks, and where they wait, when it ends",
 	  OPTION_PUT(tasks.ps_at_end, true) },
 	{ "sandbox", 0, "MODE",
-	  "give up rights before the guest runs: on (default), log (tell of\n"
-	  "system calls that are in no list, and make them), off, or\n"
+	  "give up rights before the guest runs: on (default), log (report\n"
+	  "system calls that are in no list, and allow them), off, or\n"
 	  "strict (as on, but do not run where the host lacks a part of it)",
 	  OPTION_WORD(sandbox, sandbox_mode_names) },
-	{ "no-status", 0, NULL, "no line on the terminal that tells how the run goes on",
+	{ "no-status", 0, NULL, "no status line on the terminal while it runs",
 	  OPTION_PUT(tasks.no_status, true) },
 	{ "no-summary", 0, NULL, "at the end print warnings and failures only",
 	  OPTION_PUT(summary, false) },

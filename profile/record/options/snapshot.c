@@ -38,10 +38,10 @@ const struct option_row run_snapshot_rows[] = {
 	{ "snapshot-continue", 0, NULL, "go on after saving", OPTION_PUT(snapshot.go_on, true) },
 	{ "snapshot", 0, "FILE",
 	  "instead of IMAGE: go on with a machine that was saved;\n"
-	  "what it uses of this host is given again, by --disk,\n"
+	  "give its files of this host again, by --disk,\n"
 	  "--share and --net",
 	  OPTION_TEXT_OF(snapshot.from, "a file") },
-	{ "snapshot-trust", 0, NULL, "or as FILE names it: for a FILE of your own",
+	{ "snapshot-trust", 0, NULL, "use the files that FILE names: only for a FILE of your own",
 	  OPTION_PUT(snapshot.trust, true) },
 	OPTION_HEADING("\n"),
 	{ 0 },
