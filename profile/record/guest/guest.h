@@ -165,8 +165,8 @@ bool guest_kernel_is_named(struct guest *g, uint64_t va);
 void guest_stats(const struct guest *g, struct guest_stats *out);
 
 /*
- * The objects that a walk of all tasks reads (profile/record/pipeline/task_walk.h), valid as long as the
- * guest.
+ * The objects that a walk of all tasks reads (profile/record/pipeline/task_walk.h), valid as long
+ * as the guest.
  */
 struct guest_view {
 	const struct target *target;

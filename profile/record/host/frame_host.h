@@ -26,8 +26,8 @@ struct frame_host;
 typedef const char *(*frame_exit_name)(unsigned int kind);
 
 /*
- * names and switches are borrowed; NULL: there are none. The caller frees *out with
- * frame_host_destroy(), after the sink's end().
+ * Creates an object without names. names and switches are borrowed; NULL: there are none. The
+ * caller frees *out with frame_host_destroy(), after the sink's end().
  */
 int frame_host_create(struct frame_host **out, const struct host_names *names,
 		      struct host_switches *switches, frame_exit_name exit_name, struct err *e);

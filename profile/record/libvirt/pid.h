@@ -4,8 +4,8 @@
  *
  * libvirt's own PID file is used if the process's command line contains the domain's UUID; if that
  * is not possible (another runtime directory, another PID namespace, no permission) all processes
- * are examined. Only libvirt_pid_query() sends a request to libvirt or QEMU. All functions are called
- * by the main thread.
+ * are examined. Only libvirt_pid_query() sends a request to libvirt or QEMU. All functions are
+ * called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_PID_H
 #define KVMPROF_PROFILE_RECORD_LIBVIRT_PID_H

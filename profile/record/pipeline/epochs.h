@@ -62,8 +62,8 @@ int epochs_next(struct epochs *x, struct guest **g, struct err *e);
 
 /*
  * Stores a copy of a sample whose kernel is not known. Returns false, without storing it, if there
- * is no memory for it, if SAMPLE_QUEUE_MAX bytes are stored, or if the first sample has waited for longer
- * than EPOCHS_WAIT_NS.
+ * is no memory for it, if SAMPLE_QUEUE_MAX bytes are stored, or if the first sample has waited for
+ * longer than EPOCHS_WAIT_NS.
  */
 bool epochs_hold(struct epochs *x, const struct sample *s);
 /*

@@ -3,9 +3,9 @@
  * offcpu: samples of the tasks that do not run.
  *
  * Time is divided into periods as for vCPUs (vmm/capture/trigger.h), with one walk of all tasks
- * (task_walk.h) at a random point of each. Each task that does not run then yields a sample that stands
- * for the period, so that the weights of a task add up to the time in which it did not run. If
- * walks take too large a part of the time some periods pass without one, and the samples of the
+ * (task_walk.h) at a random point of each. Each task that does not run then yields a sample that
+ * stands for the period, so that the weights of a task add up to the time in which it did not run.
+ * If walks take too large a part of the time some periods pass without one, and the samples of the
  * next walk stand for these too. Docs: tasks.md.
  *
  * All functions are called by the consumer thread only; offcpu_create() and offcpu_destroy() may be

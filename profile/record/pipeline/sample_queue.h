@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sample_queue: a queue of samples that wait until the place of the kernel is known, in the order in which
- * they were added.
+ * sample_queue: a queue of samples that wait until the place of the kernel is known, in the order
+ * in which they were added.
  *
  * Not thread-safe: all calls come from the consumer thread.
  */
@@ -26,9 +26,9 @@ void sample_queue_init(struct sample_queue *h);
 /* Frees all stored samples without reporting them. */
 void sample_queue_deinit(struct sample_queue *h);
 /*
- * Stores a copy of *s. Returns false if the queue has SAMPLE_QUEUE_MAX bytes or memory is exhausted; the
- * queue is then unchanged. A sample outside of the kernel's half of the address space is stored
- * without its stack, its code bytes and most of its registers.
+ * Stores a copy of *s. Returns false if the queue has SAMPLE_QUEUE_MAX bytes or memory is
+ * exhausted; the queue is then unchanged. A sample outside of the kernel's half of the address
+ * space is stored without its stack, its code bytes and most of its registers.
  */
 bool sample_queue_add(struct sample_queue *h, const struct sample *s);
 /*

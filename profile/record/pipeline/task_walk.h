@@ -62,8 +62,8 @@ int task_walk_run(struct task_walk *l, enum task_walk_depth at, task_walk_fn eac
  */
 const char *task_walk_lacks(const struct task_walk *l);
 /*
- * Returns the layout of the scheduler's members that is in use. Valid until task_walk_destroy(); a later
- * task_walk_run() may complete it.
+ * Returns the layout of the scheduler's members that is in use. Valid until task_walk_destroy(); a
+ * later task_walk_run() may complete it.
  */
 const struct linux_sched_layout *task_walk_layout(const struct task_walk *l);
 /* Returns the counters of this object. Valid until task_walk_destroy(). */

@@ -105,9 +105,9 @@ int keeper_publish_entry(struct keeper *k, unsigned int index, const char *entry
 void keeper_hurry(struct keeper *k);
 
 /*
- * Ends the process and frees *k; NULL is allowed. A keeper that does not end within a moment,
- * because it is stopped or its file system does not answer, is killed, even if this process may
- * send it no signal.
+ * Ends the keeper's process and frees *k; NULL is allowed. A keeper that does not end within a
+ * moment, because it is stopped or its file system does not answer, is killed, even if this process
+ * may send it no signal.
  */
 void keeper_end(struct keeper *k);
 

@@ -2,7 +2,7 @@
 /*
  * rootfs_disk: makes an ext4 file system in a file from a directory, by `mke2fs -d` (e2fsprogs).
  *
- * No privileges are needed. Owners are those of the directory's files.
+ * No privileges are needed. Owners are those of the directory's files. Called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_RECORD_ROOTFS_DISK_H
 #define KVMPROF_PROFILE_RECORD_ROOTFS_DISK_H

@@ -32,9 +32,10 @@ struct run_status {
 int run_catch_signals(struct run *r, struct err *e);
 void run_report_signals(void);
 /*
- * run_catch_stop_signals(), for a machine of another process: signals that stop this process (Ctrl-Z) make
- * r->signals.fd readable, too, because nothing of that process may be held while this one is
- * stopped. run_restore_stop_signals() restores their effect once nothing can be held any more.
+ * run_catch_stop_signals(), for a machine of another process: signals that stop this process
+ * (Ctrl-Z) make r->signals.fd readable, too, because nothing of that process may be held while this
+ * one is stopped. run_restore_stop_signals() restores their effect once nothing can be held any
+ * more.
  */
 void run_catch_stop_signals(struct run *r);
 void run_restore_stop_signals(struct run *r);
