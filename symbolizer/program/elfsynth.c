@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The file, in this order:
+ * The order of the file's parts:
  *
  *	Ehdr | Phdr: PT_LOAD... PT_NOTE | note | symbols | their names |
  *	section names | Shdr: null, note, text..., .symtab, .strtab, .shstrtab
@@ -13,7 +13,7 @@
 
 static const char shstr[] = "\0.note.gnu.build-id\0.text\0.symtab\0.strtab\0.shstrtab";
 
-/* Where the names are in shstr. */
+/* Offsets of the names in shstr. */
 enum { NAME_NOTE = 1, NAME_TEXT = 20, NAME_SYMTAB = 26, NAME_STRTAB = 34, NAME_SHSTRTAB = 42 };
 
 struct elfsynth_layout {
@@ -22,7 +22,7 @@ struct elfsynth_layout {
 	unsigned int text[USERELF_MAX_SEGMENTS]; /* segment of each text section */
 	unsigned int ntext;
 	uint64_t note_off, note_len, sym_off, sym_len, str_off, str_len, shstr_off;
-	uint32_t locals; /* symbols before the first global one, the null one included */
+	uint32_t locals; /* symbols before the first global one, including the null symbol */
 };
 
 static void put_phdr(struct buf *b, uint32_t type, const struct userelf_segment *s)
@@ -53,7 +53,7 @@ static void put_headers(struct elfsynth_layout *l, unsigned int id_len)
 	buf_u32(b, EV_CURRENT);
 	buf_u64(b, l->u->entry);
 	buf_u64(b, sizeof(Elf64_Ehdr)); /* e_phoff */
-	buf_u64(b, 0);			/* e_shoff: set at the end */
+	buf_u64(b, 0);			/* e_shoff, set at the end */
 	buf_u32(b, 0);
 	buf_u16(b, sizeof(Elf64_Ehdr));
 	buf_u16(b, sizeof(Elf64_Phdr));
@@ -72,7 +72,7 @@ static void put_headers(struct elfsynth_layout *l, unsigned int id_len)
 	put_phdr(b, PT_NOTE, &note);
 }
 
-/* The text section that holds va, or 0. */
+/* Returns the number of the text section that contains va, or 0. */
 static uint16_t section_of(const struct elfsynth_layout *l, uint64_t va)
 {
 	for (unsigned int i = 0; i < l->ntext; i++) {
@@ -89,7 +89,10 @@ static bool is_code(const struct symbol *s)
 	return s->type == 't' || s->type == 'T' || s->type == 'w' || s->type == 'W';
 }
 
-/* Global symbols come after all local ones (System V ABI, "Sections", sh_info). */
+/*
+ * Writes local or global symbols. Global ones come after all local ones (System V ABI, "Sections",
+ * sh_info).
+ */
 static void put_symbols(struct elfsynth_layout *l, const struct symtab *t, bool local,
 			struct buf *names)
 {
@@ -102,7 +105,7 @@ static void put_symbols(struct elfsynth_layout *l, const struct symtab *t, bool 
 
 		if (!is_code(s) || !s->size || !section || (bind == STB_LOCAL) != local)
 			continue;
-		/* Of several names for one place the one that we print ourselves. */
+		/* Among several names for one address, write the one that we print ourselves. */
 		if (symtab_lookup(t, s->addr, NULL) != s)
 			continue;
 		buf_u32(l->out, (uint32_t)names->len);

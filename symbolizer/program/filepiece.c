@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which of the piece's pages holds its byte `at`. */
+/* Returns the index of the piece's page that contains byte `at`. */
 static size_t page_of(const struct filepiece *p, uint64_t at)
 {
 	return (size_t)((p->off + at) / FILEPIECE_PAGE - p->off / FILEPIECE_PAGE);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * filepiece: a part of a file of which pages may be missing.
+ * filepiece: a part of a file, some of whose pages may be missing.
  *
- * A guest's file is read out of the guest's page cache, where any page may be
- * absent. A piece holds the bytes that were there, zeros for the others, and
- * knows which is which, so that a hole costs only what lies in it.
+ * A guest's file is read from the guest's page cache, where any page may be absent. A piece holds
+ * the bytes that were present, zeros for the others, and records which is which, so that a hole
+ * affects only its own content.
  *
- * Offsets and lengths in bytes. The caller frees with filepiece_deinit; one
- * thread at a time.
+ * Offsets and lengths are in bytes. Not thread-safe: one thread per piece.
  */
 #ifndef KVMPROF_SYMBOLIZER_PROGRAM_FILEPIECE_H
 #define KVMPROF_SYMBOLIZER_PROGRAM_FILEPIECE_H
@@ -20,44 +19,50 @@
 
 #define FILEPIECE_PAGE 4096u
 
-/* Where a file's bytes come from. */
+/* Access to a file's bytes. */
 struct file_source {
 	/*
-	 * Copies bytes from file_off on, and returns how many of len are there
-	 * before the first missing one; 0: this byte is missing. What lies behind
-	 * a missing byte is asked for at the next multiple of FILEPIECE_PAGE.
+	 * Copies bytes from file_off on. Returns how many of len are available before the first
+	 * missing one; 0: this byte is missing. After a missing byte, the caller continues at the
+	 * next multiple of FILEPIECE_PAGE.
 	 */
 	size_t (*read)(void *ctx, uint64_t file_off, void *dst, size_t len);
 	void *ctx;
-	uint64_t len; /* of the file */
+	uint64_t len; /* of the file, bytes */
 };
 
 struct filepiece {
 	uint8_t *data; /* owned; zero where bytes are missing */
 	size_t len;
-	uint64_t off;	   /* in the file */
-	uint8_t *missing;  /* owned; one byte per page of the file that the piece touches */
-	uint32_t nmissing; /* pages */
+	uint64_t off;	   /* offset in the file */
+	uint8_t *missing;  /* owned; one byte for each page of the file that the piece touches */
+	uint32_t nmissing; /* number of missing pages */
 };
 
 /*
- * 0, also when all of it is missing; -EINVAL: not inside the file; -E2BIG: more
- * than max; -ENOMEM. p is set on success alone.
+ * Reads a piece of len bytes at off. Returns 0, even if all of it is missing; -EINVAL if it is not
+ * inside the file; -E2BIG if len is more than max; or -ENOMEM. *p is set only on success; the
+ * caller frees it with filepiece_deinit().
  */
 int filepiece_read(struct filepiece *p, const struct file_source *s, uint64_t off, uint64_t len,
 		   uint64_t max);
+/* Frees what p owns and clears it. */
 void filepiece_deinit(struct filepiece *p);
 
-/* Are these bytes of the piece all there? */
+/* Returns whether these bytes are inside the piece and none is missing. */
 bool filepiece_has(const struct filepiece *p, uint64_t at, uint64_t len);
-/* A string that ends within max bytes and is wholly there, or NULL. */
+/*
+ * Returns the string at `at`, which is in the piece, or NULL if it does not end within max bytes
+ * or part of it is missing.
+ */
 const char *filepiece_str(const struct filepiece *p, uint64_t at, size_t max);
 /*
- * The first n bytes of a longer string, which are all there, in dst with a zero behind them; dst has room for
- * n + 1 bytes. false: the string is shorter, or part of it is missing.
+ * Copies the first n bytes of a longer string, and a NUL, to dst, which has room for n + 1 bytes.
+ * Returns false if the string is shorter, or part of it is missing.
  */
 bool filepiece_str_start(const struct filepiece *p, uint64_t at, char *dst, size_t n);
 
+/* Returns a cursor over the piece's bytes, which it borrows. */
 static inline struct cursor filepiece_cursor(const struct filepiece *p)
 {
 	struct cursor c;
@@ -66,7 +71,7 @@ static inline struct cursor filepiece_cursor(const struct filepiece *p)
 	return c;
 }
 
-/* A source over bytes in memory; ctx is the struct, which must outlive its use. */
+/* A source over bytes in memory. Its ctx is the struct, which must outlive the source. */
 struct file_bytes {
 	const uint8_t *data;
 	size_t len;

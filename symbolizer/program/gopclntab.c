@@ -8,7 +8,7 @@
 #define MAGIC_118 0xfffffff0u
 #define MAGIC_120 0xfffffff1u
 #define HEADER_LEN 72u
-#define USER_BITS 56 /* addresses of programs, with five levels of page tables */
+#define USER_BITS 56 /* bits of programs' addresses, with five levels of page tables */
 #define FLAG_TOPFRAME 1u
 #define FLAG_SPWRITE 2u
 #define FUNC_PCSP 16u
@@ -17,7 +17,7 @@
 #define FUNC_FLAG_120 41u
 #define FUNC_LEN 42u
 
-/* CFI_BAD: it would lie outside of the section. */
+/* Reads bytes of the section. CFI_BAD: they are not inside it. */
 static enum cfi_found read_table(const struct gopclntab *t, uint64_t at, void *dst, size_t len)
 {
 	if (at > t->len || len > t->len - at)
@@ -50,7 +50,7 @@ enum cfi_found gopclntab_open(struct gopclntab *t, const struct file_source *src
 	uint32_t magic;
 	uint64_t count;
 
-	/* As the header of its section says. */
+	/* off and len come from the section's header. */
 	if (off > src->len || len > src->len - off)
 		return CFI_BAD;
 	found = read_table(&n, 0, head, sizeof(head));
@@ -62,7 +62,7 @@ enum cfi_found gopclntab_open(struct gopclntab *t, const struct file_source *src
 	n.flag_at = magic == MAGIC_118 ? FUNC_FLAG_118 : FUNC_FLAG_120;
 	count = word_at(head, 8);
 	n.text = word_at(head, 24);
-	/* In a program that can be loaded anywhere it is a relocation's. */
+	/* In a position-independent program, the field is filled in by a relocation. */
 	if (!n.text)
 		n.text = text;
 	n.names = word_at(head, 32);
@@ -76,7 +76,10 @@ enum cfi_found gopclntab_open(struct gopclntab *t, const struct file_source *src
 	return CFI_FOUND;
 }
 
-/* Entry i of functab: offset of its code, of its struct _func. The last one has no struct. */
+/*
+ * Reads entry i of functab: the offsets of its code and of its struct _func. The last one has no
+ * struct.
+ */
 static enum cfi_found entry_at(const struct gopclntab *t, uint32_t i, uint32_t v[2])
 {
 	v[1] = 0;
@@ -87,7 +90,9 @@ static enum cfi_found gopclntab_find(const struct gopclntab *t, uint64_t pc, uin
 {
 	uint32_t lo = 0, hi = t->nfuncs, v[2];
 
-	/* The last entry that begins at pc or below; hi is one that begins above. */
+	/*
+	 * Search the last entry that begins at or before pc; hi is an entry that begins after it.
+	 */
 	while (lo + 1 < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 		enum cfi_found found = entry_at(t, mid, v);
@@ -118,7 +123,7 @@ static uint32_t next_number(struct cfi_stream *s)
 	return 0;
 }
 
-/* How far rsp is below its value at the entry; pc: distance from the function's begin. */
+/* Computes how far rsp is below its value at the entry; pc: distance from the function's begin. */
 static enum cfi_found find_delta(const struct gopclntab *t, uint32_t pcsp, uint64_t pc,
 				 int64_t *out)
 {
@@ -185,7 +190,7 @@ enum cfi_found gopclntab_row(const struct gopclntab *t, uint64_t va, struct cfi_
 	found = read_table(t, t->funcs + this[1], func, sizeof(func));
 	if (found != CFI_FOUND)
 		return found;
-	/* Without a table it is no function of Go's; the runtime's own start has one. */
+	/* A function without pcsp is not a Go function; the runtime's start code has one. */
 	if (half_at(func, 0) != this[0])
 		return CFI_BAD;
 	is_end = func[t->flag_at] & (FLAG_TOPFRAME | FLAG_SPWRITE);

@@ -14,35 +14,38 @@
 #include <string.h>
 
 #define MAX_UNITS (1u << 20)
-/* A section may unpack to this much, and to this many times its size (deflate's limit is 1032). */
+/*
+ * Limits for an unpacked section: its length, and its ratio to the packed length (deflate's
+ * maximum is 1032).
+ */
 #define MAX_UNPACKED (4ull << 30)
 #define MAX_RATIO 1040u
 
-/* One file in libdw's hands. */
+/* One file opened by libdw. */
 struct dwarf_file {
 	const uint8_t *data; /* borrowed, or `copy` */
 	size_t len;
-	uint8_t *copy; /* libelf unpacks sections in place: it gets bytes of its own then */
+	uint8_t *copy; /* libelf unpacks sections in place, so it gets bytes of its own then */
 	Elf *elf;
 	Dwarf *dw;
-	const uint8_t *info, *info_end; /* .debug_info as libdw sees it */
+	const uint8_t *info, *info_end; /* .debug_info as libdw has it */
 };
 
 struct lines {
 	char *name;
 	struct dwarf_file file, alt;
-	char *alt_path; /* "" when the file needs no other */
+	char *alt_path; /* "" if the file refers to no other one */
 	uint8_t alt_id[LINES_MAX_ALT_ID];
 	unsigned int alt_id_len;
 	bool indexed;
-	struct err why; /* code 0: the index is good */
-	bool cut;	/* units beyond the last known one are damaged */
+	struct err why; /* code 0: the index is valid */
+	bool cut;	/* units after the last known one are damaged */
 	struct line_unit *unit;
 	size_t nunit, unit_cap;
 	struct line_ranges ranges; /* of the units */
 };
 
-/* -- sections, before libdw looks at them ------------------------------------------------------ */
+/* -- checks of sections, before libdw reads them ----------------------------------------------- */
 
 struct lines_sections {
 	bool info, line, packed;
@@ -53,7 +56,10 @@ static bool is_debug(const char *name)
 	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
 }
 
-/* How long a packed section becomes; 0: it is not packed, or damaged, which libelf finds. */
+/*
+ * Returns the unpacked length of a packed section; 0 if it is not packed, or damaged, which libelf
+ * detects.
+ */
 static uint64_t unpacked_len(const struct cursor *body, const Elf64_Shdr *s, const char *name)
 {
 	struct cursor c = *body;
@@ -63,7 +69,7 @@ static uint64_t unpacked_len(const struct cursor *body, const Elf64_Shdr *s, con
 		cursor_skip(&c, 8); /* Elf64_Chdr: ch_type, ch_reserved */
 		return cursor_u64(&c);
 	}
-	/* GNU's older form: "ZLIB" and the length in big endian. */
+	/* GNU's older format: "ZLIB" and the length in big endian. */
 	if (!strncmp(name, ".zdebug_", 8) && cursor_u32(&c) == 0x42494c5a)
 		for (int i = 0; i < 8; i++)
 			len = len << 8 | cursor_u8(&c);
@@ -96,7 +102,7 @@ static int check_sections(struct lines *l, const struct dwarf_file *file, const 
 
 	if (ret < 0)
 		return ret;
-	/* The file that dwz makes is of that type and needs none. */
+	/* A file made by dwz has that type and needs no addresses. */
 	if (f.type == ET_REL && l)
 		return err_set(e, EINVAL,
 			       "%s: a relocatable file: its debug information has no addresses yet",
@@ -145,7 +151,7 @@ static bool is_section(const char *name, const char *what)
 	return is_debug(name) && !strcmp(name + (name[1] == 'z' ? 8 : 7), what);
 }
 
-/* As libdw sees them: it hands out strings without looking for their end. */
+/* Finds the sections as libdw has them, since it returns strings without checking for their end. */
 static int find_sections(struct dwarf_file *f, const char *file, struct err *e)
 {
 	Elf_Scn *scn = NULL;
@@ -158,7 +164,7 @@ static int find_sections(struct dwarf_file *f, const char *file, struct err *e)
 		GElf_Shdr s;
 		Elf_Data *d;
 
-		/* A copy: the table need not be aligned. */
+		/* gelf_getshdr() copies: the table need not be aligned. */
 		if (gelf_getshdr(scn, &s))
 			name = elf_strptr(f->elf, strings, s.sh_name);
 		if (!name || !is_debug(name))
@@ -182,7 +188,7 @@ static int find_sections(struct dwarf_file *f, const char *file, struct err *e)
 static int file_begin(struct dwarf_file *f, const char *name, struct err *e)
 {
 	elf_version(EV_CURRENT);
-	/* Reading alone: libelf's interface has no const. */
+	/* The bytes are only read: libelf's interface has no const. */
 	f->elf = elf_memory((char *)(uintptr_t)f->data, f->len);
 	if (!f->elf)
 		return err_set(e, EINVAL, "%s: libelf refuses it: %s", name, elf_errmsg(-1));
@@ -208,9 +214,9 @@ static int file_take(struct dwarf_file *f, const uint8_t *data, size_t len, bool
 }
 
 /*
- * When a file refers to a second one that it was not given, libdw would look for it on
- * the disk, at a path that the file names. It gets one without contents instead, in
- * which nothing can be found: a header, .shstrtab and a .debug_line of one zero byte.
+ * If a file refers to a second one that it was not given, libdw would look for it on the disk, at
+ * a path that the file names. It gets this one without contents instead, in which nothing can be
+ * found: a header, .shstrtab and a .debug_line of one zero byte.
  */
 static const struct empty_elf {
 	Elf64_Ehdr eh;
@@ -259,7 +265,7 @@ static int lines_begin(struct lines *l, struct err *e)
 
 /* -- attributes --------------------------------------------------------------------------------- */
 
-/* libdw hands out a string inside .debug_info without looking for its end. */
+/* Returns whether a string in .debug_info has an end, which libdw does not check. */
 static bool ends_inside(const struct dwarf_file *f, const uint8_t *p)
 {
 	return p >= f->info && p < f->info_end && memchr(p, 0, (size_t)(f->info_end - p));
@@ -288,7 +294,7 @@ static const char *name_of(const struct lines *l, Dwarf_Die *die)
 	return NULL;
 }
 
-/* Returns DW_AT_name; NULL: it has none, or one without an end. */
+/* Returns DW_AT_name, or NULL if it has none or one without an end. */
 static const char *lines_short_name(const struct lines *l, Dwarf_Die *die)
 {
 	Dwarf_Attribute a;
@@ -308,7 +314,10 @@ static unsigned int number_of(Dwarf_Die *die, unsigned int attribute)
 
 /* -- units -------------------------------------------------------------------------------------- */
 
-/* libdw makes paths of these. A string in a second file that we don't have is merely missing. */
+/*
+ * Returns whether the strings from which libdw makes paths have an end. A string in a missing
+ * second file is merely missing.
+ */
 static bool strings_are_sane(const struct lines *l, Dwarf_Die *die)
 {
 	static const unsigned int used[] = { DW_AT_comp_dir, DW_AT_name };
@@ -350,7 +359,7 @@ static int index_units(struct lines *l, struct err *e)
 
 	if (ret)
 		return ret;
-	/* No sub-DIE is asked for: libdw would open split files for it. */
+	/* No sub-DIE is requested: libdw would open split files for it. */
 	for (unsigned int n = 0;; n++) {
 		more = dwarf_get_units(l->file.dw, cu, &cu, &version, &type, &die, NULL);
 		if (more != 0 || n == MAX_UNITS)
@@ -370,7 +379,7 @@ static int index_units(struct lines *l, struct err *e)
 	return 0;
 }
 
-/* Stores all units. -EINVAL, -ENOMEM: there are none that can be read. */
+/* Returns all units, indexing them first. Returns -EINVAL or -ENOMEM if none can be read. */
 static int lines_units(struct lines *l, struct line_unit **units, size_t *n, struct err *e)
 {
 	if (!l->indexed) {
@@ -436,7 +445,7 @@ static void place_call(struct line_unit *u, Dwarf_Die *call, struct line_frame *
 	Dwarf_Files *files;
 	size_t n;
 
-	/* Before DWARF 5 files are counted from 1, and 0 is none. */
+	/* Before DWARF 5, files are counted from 1, and 0 is none. */
 	if ((index || (u->version >= 5 && dwarf_hasattr(call, DW_AT_call_file) > 0)) &&
 	    dwarf_getsrcfiles(&u->die, &files, &n) == 0 && index < n)
 		f->file = dwarf_filesrc(files, index, NULL, NULL);
@@ -477,7 +486,7 @@ int lines_lookup(struct lines *l, uint64_t va, struct line_frame *out, unsigned 
 	}
 	if (f)
 		out[n].function = name_of(l, &f->die);
-	/* In a gap between functions there may be nothing at all. */
+	/* In a gap between functions there may be no information at all. */
 	return f || out[0].file ? (int)n + 1 : 0;
 }
 
@@ -565,7 +574,7 @@ int lines_set_alt(struct lines *l, const uint8_t *data, size_t len, const char *
 	return 0;
 }
 
-/* -- all that a file says ---------------------------------------------------------------- */
+/* -- enumeration ------------------------------------------------------------------------- */
 
 struct each {
 	struct lines *l;
@@ -573,7 +582,7 @@ struct each {
 	uint64_t rows;
 };
 
-/* A row reaches to the next one of its sequence, which is in order of addresses. */
+/* Visits a row, which extends to the next one of its sequence, which is in order of addresses. */
 static int each_row(struct each *x, Dwarf_Line *at, Dwarf_Line *next)
 {
 	struct lines_row row = { 0 };

@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Ranges looked at for one address; more than a few overlap only in damaged files. */
+/*
+ * Maximum number of ranges examined for one address; more than a few overlap only in damaged
+ * files.
+ */
 #define MAX_OVERLAP 4096u
 #define MAX_DIE_RANGES (1u << 16)
 
@@ -31,7 +34,10 @@ int lines_unit_ranges_add_die(struct line_ranges *r, Dwarf_Die *die, uint32_t ow
 	ptrdiff_t at = 0;
 	int ret;
 
-	/* A negative offset is an error: of a DIE without addresses, too, so it is none of ours. */
+	/*
+	 * A negative result is also returned for a DIE without addresses, so it is not an error
+	 * here.
+	 */
 	for (unsigned int i = 0; i < MAX_DIE_RANGES; i++) {
 		at = dwarf_ranges(die, at, &base, &lo, &hi);
 		if (at <= 0)
@@ -81,7 +87,7 @@ const struct line_range *lines_unit_ranges_find(const struct line_ranges *r, uin
 		else
 			hi = mid;
 	}
-	/* Backwards, as long as any range before could still reach va. */
+	/* Go backwards as long as any earlier range can contain va. */
 	for (unsigned int i = 0; i < MAX_OVERLAP && lo-- > 0 && r->at[lo].top > va; i++) {
 		const struct line_range *x = &r->at[lo];
 
@@ -93,7 +99,10 @@ const struct line_range *lines_unit_ranges_find(const struct line_ranges *r, uin
 
 /* -- entries ------------------------------------------------------------------------------ */
 
-/* A sibling attribute leads wherever the file says: only forward is a way to an end. */
+/*
+ * Moves to the sibling. A sibling attribute leads anywhere in the file; only going forward is
+ * certain to end.
+ */
 static bool next_sibling(Dwarf_Die *die)
 {
 	Dwarf_Die next;
@@ -104,7 +113,7 @@ static bool next_sibling(Dwarf_Die *die)
 	return true;
 }
 
-/* What may have functions with addresses in it (C++, Rust). */
+/* Returns whether an entry of this tag can contain functions with addresses (C++, Rust). */
 static bool holds_functions(int tag)
 {
 	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type ||
@@ -119,15 +128,15 @@ static bool holds_calls(int tag)
 }
 
 /*
- * Calls visit for each entry below top, in file order, level 0 first, and goes into those
- * that `holds` names. visit returns 0 or -errno.
+ * Calls visit for each entry below top, in file order, level 0 first, and descends into those that
+ * `holds` accepts. visit returns 0 or -errno.
  */
 struct lines_unit_walk {
 	bool (*holds)(int tag);
 	int (*visit)(struct lines_unit_walk *w, Dwarf_Die *die, int tag, unsigned int level);
 	struct line_unit *unit;
 	struct line_function *function;
-	uint32_t around[LINES_MAX_NESTING + 1]; /* the call that a level is in */
+	uint32_t around[LINES_MAX_NESTING + 1]; /* the call that encloses each level */
 };
 
 static int walk_below(struct lines_unit_walk *w, Dwarf_Die *top)
@@ -170,7 +179,7 @@ static int add_function(struct lines_unit_walk *w, Dwarf_Die *die, int tag, unsi
 	if (tag != DW_TAG_subprogram)
 		return 0;
 	ret = lines_unit_ranges_add_die(&u->ranges, die, (uint32_t)u->nfunction);
-	/* A declaration, or the model of what is inlined elsewhere. */
+	/* It is a declaration, or the abstract origin of inlined code. */
 	if (ret || u->ranges.n == before)
 		return ret;
 	if (ARRAY_ROOM(u->function, u->nfunction, u->function_cap))
@@ -237,8 +246,8 @@ int lines_unit_function(struct line_unit *u, uint64_t va, struct line_function *
 }
 
 /*
- * The deepest one. It is not required that the blocks and calls around it cover va, too:
- * GCC moves code out of a block without telling the block.
+ * Returns the deepest matching call. The blocks and calls around it need not cover va: GCC moves
+ * code out of a block without changing the block's ranges.
  */
 uint32_t lines_unit_call(const struct line_function *f, uint64_t va)
 {

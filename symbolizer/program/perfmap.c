@@ -12,12 +12,15 @@ struct perfmap {
 	struct symbol *sym; /* in the order of the lines */
 	uint32_t n;
 	size_t cap;
-	char *names; /* of all, each closed by NUL */
-	/* Cut so that one symbol covers each piece; NONE: a hole. A piece ends where the next begins. */
+	char *names; /* all names, each with a NUL */
+	/*
+	 * The pieces, each owned by one symbol or NONE (a hole). A piece ends where the next one
+	 * begins.
+	 */
 	uint64_t *start;
 	uint32_t *owner;
 	size_t npieces;
-	bool *doubt; /* by symbol: an earlier line had some of its bytes, and is another function's */
+	bool *doubt; /* by symbol: an earlier line gave some of its bytes to another function */
 };
 
 #define NONE UINT32_MAX
@@ -34,7 +37,7 @@ void perfmap_destroy(struct perfmap *m)
 	free(m);
 }
 
-/* A hexadecimal number and the blank after it. */
+/* Reads a hexadecimal number and the blank after it. */
 static bool take_hex(struct cursor *c, uint64_t *v)
 {
 	uint64_t x = 0;
@@ -112,7 +115,10 @@ static int read_lines(struct perfmap *m, const uint8_t *data, size_t len, struct
 		line++;
 		cursor_init(&c, data + at, n);
 		if (parse_line(c, &s, &name_at, &name_len)) {
-			/* Never longer than its line, which has its newline to spare. */
+			/*
+			 * A name is never longer than its line, whose newline makes room for the
+			 * NUL.
+			 */
 			s.name = m->names + used;
 			put_name(m->names + used, data + at + name_at, name_len);
 			used += name_len + 1;
@@ -130,7 +136,7 @@ static int read_lines(struct perfmap *m, const uint8_t *data, size_t len, struct
 
 /* -- pieces -------------------------------------------------------------------------- */
 
-/* By address; of several, the order does not matter. */
+/* Orders by address; the order of equal addresses does not matter. */
 static int by_addr(const void *pa, const void *pb, void *ctx)
 {
 	const struct symbol *sym = ctx;
@@ -139,11 +145,11 @@ static int by_addr(const void *pa, const void *pb, void *ctx)
 	return a < b ? -1 : a > b;
 }
 
-/* A heap of the entries that are open, the latest line on top. */
+/* A heap of the open entries, with the latest line on top. */
 struct heap {
 	uint32_t *v;
 	size_t n;
-	size_t kept; /* after the last pruning */
+	size_t kept; /* number after the last pruning */
 };
 
 static void heap_push(struct heap *h, uint32_t x)
@@ -187,7 +193,10 @@ static uint64_t end_of(const struct perfmap *m, uint32_t i)
 	return m->sym[i].addr + m->sym[i].size;
 }
 
-/* V8 writes a mark of the compiler before the function's name: "JS:*f", and "JS:^f" of the one before. */
+/*
+ * Returns whether two names are the same function. V8 writes a mark of the compiler before the
+ * function's name: "JS:*f", and "JS:^f" for the previous compiler.
+ */
 static bool same_function(const char *a, const char *b)
 {
 	static const char marks[] = "~^+*";
@@ -200,7 +209,7 @@ static bool same_function(const char *a, const char *b)
 	return !strcmp(a + strspn(a, marks), b + strspn(b, marks));
 }
 
-/* Without those that have ended under later lines. */
+/* Removes entries that have ended under later lines. */
 static void heap_prune(const struct perfmap *m, struct heap *h, uint64_t at)
 {
 	size_t n = h->n;
@@ -212,7 +221,10 @@ static void heap_prune(const struct perfmap *m, struct heap *h, uint64_t at)
 	h->kept = h->n;
 }
 
-/* x is about to be pushed at its start: of two that share bytes the later line is in doubt. */
+/*
+ * Records doubts before x is pushed at its start: of two lines that share bytes, the later one is
+ * doubtful.
+ */
 static void note_doubt(struct perfmap *m, struct heap *h, uint32_t x)
 {
 	bool many;
@@ -223,7 +235,10 @@ static void note_doubt(struct perfmap *m, struct heap *h, uint32_t x)
 		heap_prune(m, h, m->sym[x].addr);
 	many = h->n >= PERFMAP_MAX_OVER;
 	m->doubt[x] = m->doubt[x] || many;
-	/* Where there are more, those that come are marked as they come, and these were. */
+	/*
+	 * If there are more, later entries are marked when they are pushed, and these were marked
+	 * already.
+	 */
 	for (size_t i = 0; i < h->n && h->n <= PERFMAP_MAX_OVER; i++) {
 		uint32_t y = h->v[i], later = x > y ? x : y;
 
@@ -234,8 +249,8 @@ static void note_doubt(struct perfmap *m, struct heap *h, uint32_t x)
 }
 
 /*
- * From low to high addresses. What ends under a later line is left in the heap
- * until it comes up, so each entry is pushed and popped once.
+ * Cuts the pieces from low to high addresses. An entry that ends under a later line stays in the
+ * heap until it is on top, so each entry is pushed and popped once.
  */
 static void cut_pieces(struct perfmap *m, const uint32_t *order, struct heap *h)
 {

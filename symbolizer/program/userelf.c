@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Notes are a few hundred bytes; a core-like file's may be more. */
+/* Notes have a few hundred bytes; a core-like file's may have more. */
 #define MAX_NOTE_BYTES (64u << 10)
 
-/* Of binutils 2.40; older headers of the C library lack it. */
+/* Defined since binutils 2.40; older headers of the C library lack it. */
 #ifndef PT_GNU_SFRAME
 #define PT_GNU_SFRAME 0x6474e554
 #endif
@@ -174,8 +174,8 @@ int userelf_open(struct userelf *u, const char *name, const struct file_source *
 }
 
 /*
- * The kernel maps whole pages: the bytes around a segment's first and last ones
- * are mapped with it, and may be asked for.
+ * Returns whether a segment covers the offset. The kernel maps whole pages: the bytes around a
+ * segment's first and last ones are mapped with it, and may be looked up.
  */
 static bool covers_off(const struct userelf_segment *s, uint64_t off, bool whole_pages)
 {
@@ -197,7 +197,7 @@ bool userelf_va_of(const struct userelf *u, uint64_t file_off, uint64_t *va)
 		for (unsigned int i = 0; i < u->nseg; i++) {
 			const struct userelf_segment *s = &u->seg[i];
 
-			/* Executable, exact; executable, by page; others likewise. */
+			/* Order: executable, exact; executable, by page; then others likewise. */
 			if (!(s->flags & PF_X) == (pass < 2) || !covers_off(s, file_off, pass & 1))
 				continue;
 			*va = s->va + (file_off - s->file_off);
@@ -239,7 +239,7 @@ const char *userelf_part_name(enum userelf_part p)
 
 /* -- code bytes -------------------------------------------------------------------------- */
 
-/* Is va in a section of code that has no bytes in the file? */
+/* Returns whether va is in a section of code that has no bytes in the file. */
 static bool has_no_bytes(const struct userelf *u, const uint8_t *data, size_t len, uint64_t va)
 {
 	struct cursor c;

@@ -13,14 +13,14 @@
 
 struct userelf_cfi {
 	struct userelf u; /* its name is not used */
-	uint64_t off;	  /* of a .debug_frame in the file: addresses in it count from there */
+	uint64_t off;	  /* file offset of a .debug_frame, to which its addresses are relative */
 	struct cfi_table table;
 	bool have_table, have_go, have_sframe;
-	struct gopclntab go;  /* for what the table does not have */
-	struct sframe sframe; /* for what neither has */
+	struct gopclntab go;  /* for addresses that the table does not describe */
+	struct sframe sframe; /* for addresses that neither describes */
 };
 
-/* What is at these file offsets, however many pages the bytes are on. */
+/* Reads bytes at a file offset, across pages. */
 static size_t read_at(const struct userelf *u, uint64_t off, void *dst, size_t len)
 {
 	return u->src.read(u->src.ctx, off, dst, len);
@@ -89,7 +89,7 @@ static enum cfi_found open_section(struct userelf_cfi *c, const struct userelf_c
 	return cfi_table_by_section(&c->table, &x);
 }
 
-/* A Go program's own table; its place in one that can be loaded anywhere is among the relocated. */
+/* Opens a Go program's own table; in a position-independent one it is in .data.rel.ro. */
 static enum cfi_found open_go(struct userelf_cfi *c, const struct userelf_cfi_sections *s)
 {
 	Elf64_Shdr h, text;
@@ -100,7 +100,10 @@ static enum cfi_found open_go(struct userelf_cfi *c, const struct userelf_cfi_se
 			      cfi_section(s, ".text", &text) ? text.sh_addr : 0);
 }
 
-/* What cannot be read counts as none: there may be other tables, also in a debug file. */
+/*
+ * Opens .sframe. If it cannot be read, it counts as absent: other tables may exist, also in a
+ * debug file.
+ */
 static enum cfi_found open_sframe(struct userelf_cfi *c, uint64_t va, uint64_t len)
 {
 	enum cfi_found found =
@@ -170,7 +173,7 @@ enum cfi_found userelf_cfi_open(struct userelf_cfi **out, const struct userelf *
 	if (found == CFI_NONE || (found == CFI_FOUND && u->shoff)) {
 		enum cfi_found rest = open_sections(c);
 
-		/* That its section headers are not in memory matters to nobody who has tables. */
+		/* Missing section headers do not matter if there are tables. */
 		found = c->have_table || c->have_sframe ? CFI_FOUND : rest;
 	}
 	if (found == CFI_BAD && c->have_sframe)
@@ -199,9 +202,10 @@ bool userelf_cfi_va(const struct userelf_cfi *c, uint64_t file_off, uint64_t *va
 }
 
 /*
- * An entry of a PLT is push and jmp behind an endbr64, or a jmp through a slot: how far the CFA is
- * above rsp; 0: it is neither. GNU's linker writes other entries' rows for these: for those with
- * endbr64 before binutils 2.44 (its bug 32296), for .plt.got up to 2.47 at least.
+ * Returns how far the CFA is above rsp in an entry of a PLT, which is push and jmp after an
+ * endbr64, or a jmp through a slot; 0 if it is neither. GNU's linker writes wrong rows for these
+ * entries: for those with endbr64 before binutils 2.44 (its bug 32296), for .plt.got up to at
+ * least 2.47.
  */
 static int32_t plt_cfa(const struct userelf_cfi *c, uint64_t va)
 {

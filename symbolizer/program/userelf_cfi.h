@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * userelf_cfi: the call frame information of a program's or library's file.
+ * userelf_cfi: reads the call frame information of a program's or library's file.
  *
- * By .eh_frame_hdr, which its program header tells and which lies in a segment. Without
- * one by the section .eh_frame, or by .debug_frame, which debug files have: these are
- * read from begin to end when it is opened, and must not be compressed. For an address of
- * which these do not tell: a Go program's own table, then .sframe, by its program header or
- * section. Sources of the formats: symbolizer/cfi/cfi_table.h, symbolizer/cfi/sframe.h,
- * gopclntab.h and userelf.h.
+ * It uses .eh_frame_hdr, which a program header names and which is in a segment. Without one, it
+ * uses the section .eh_frame, or .debug_frame, which debug files have: these are read completely
+ * when the file is opened, and must not be compressed. For addresses that these do not describe it
+ * uses a Go program's own table, then .sframe, by its program header or section. Sources of the
+ * formats: symbolizer/cfi/cfi_table.h, symbolizer/cfi/sframe.h, gopclntab.h and userelf.h.
  *
- * The file's source is borrowed, and its ctx may show more of the file later on. One
- * thread at a time.
+ * The file's source is borrowed, and may provide more of the file later on. One thread at a time
+ * per object.
  */
 #ifndef KVMPROF_SYMBOLIZER_PROGRAM_USERELF_CFI_H
 #define KVMPROF_SYMBOLIZER_PROGRAM_USERELF_CFI_H
@@ -21,18 +20,24 @@
 struct userelf_cfi;
 
 /*
- * CFI_FOUND: *out is the caller's, and u's strings and segments are not needed any more.
- * CFI_NONE: the file has none. CFI_HOLE: it cannot be told yet. CFI_BAD: damaged, of an
- * unknown form, or no memory.
+ * Opens the tables. Copies *u, whose strings and segments are not needed afterwards. Returns
+ * CFI_FOUND, and the caller frees *out with userelf_cfi_destroy(), which accepts NULL; CFI_NONE if
+ * the file has none; CFI_HOLE if that is unknown yet because pages are missing; or CFI_BAD if they
+ * are damaged, of an unknown form, or out of memory.
  */
 enum cfi_found userelf_cfi_open(struct userelf_cfi **out, const struct userelf *u);
 void userelf_cfi_destroy(struct userelf_cfi *c);
 
-/* As userelf_va_of(), of the file that was opened. */
+/* Converts a file offset like userelf_va_of(). */
 bool userelf_cfi_va(const struct userelf_cfi *c, uint64_t file_off, uint64_t *va);
-/* Stores where the FDE ends that describes this address of the file's own in *end; as cfi_table_end(). */
+/*
+ * Stores in *end where the FDE ends that describes address va of the file. Returns like
+ * cfi_table_end().
+ */
 enum cfi_found userelf_cfi_end(const struct userelf_cfi *c, uint64_t va, uint64_t *end);
-/* The rules for the instruction at this address of the file's own; as cfi_table_row(). */
+/*
+ * Computes the rules for the instruction at address va of the file. Returns like cfi_table_row().
+ */
 enum cfi_found userelf_cfi_row(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The dynamic symbols of a file without section headers, or whose section headers
- * are not in memory. PT_DYNAMIC leads to symbols and strings, but nothing says how
- * many symbols there are: that comes out of the hash table.
+ * Finds the dynamic symbols of a file without section headers, or whose section headers are not in
+ * memory. PT_DYNAMIC refers to symbols and strings but does not contain the number of symbols,
+ * which follows from the hash table.
  *
- *	DT_HASH		nbucket, nchain, ...		nchain: symbols
+ *	DT_HASH		nbucket, nchain, ... nchain: symbols
  *	DT_GNU_HASH	nbuckets, symoffset, bloom_size, bloom_shift,
  *			bloom[bloom_size] of 8 bytes, buckets[nbuckets] of 4 bytes: the
  *			first symbol of each, chain[] of 4 bytes from symbol symoffset
@@ -17,7 +17,7 @@
 
 #define MAX_DYNAMIC_BYTES (64u << 10)
 #define MAX_DYNSYMS (4u << 20)
-/* Symbols in one bucket of a hash table: linkers make tables with few. */
+/* Limit for the symbols in one bucket of a hash table: linkers make tables with few. */
 #define MAX_CHAIN 65536u
 
 struct dynamic {
@@ -64,7 +64,7 @@ static bool read_dynamic(const struct userelf_load *l, struct dynamic *d)
 	return ok && d->symtab && d->strtab && d->strsz && d->syment == sizeof(Elf64_Sym);
 }
 
-/* The bytes at an address, from the file; at most to the end of the segment. */
+/* Reads the bytes at an address from the file, at most to the end of the segment. */
 static int read_va(const struct userelf_load *l, struct filepiece *p, uint64_t va, uint64_t len)
 {
 	uint64_t off;
@@ -103,7 +103,7 @@ static uint32_t u32_at(const struct filepiece *p, uint64_t at, bool *ok)
 	return cursor_u32(&c);
 }
 
-/* The last symbol is at the end of the chain of the bucket that begins highest. */
+/* Counts the symbols: the last one is at the end of the chain of the bucket that begins highest. */
 static uint32_t count_by_gnu_hash(const struct userelf_load *l, uint64_t va)
 {
 	struct filepiece head = { 0 }, buckets = { 0 }, chain = { 0 };
@@ -126,7 +126,7 @@ static uint32_t count_by_gnu_hash(const struct userelf_load *l, uint64_t va)
 			last = first;
 	}
 	filepiece_deinit(&buckets);
-	/* All buckets empty: what there is lies below symoffset, and is not defined here. */
+	/* If all buckets are empty, all symbols are below symoffset, and are not defined here. */
 	if (!ok || last < symoffset || last >= MAX_DYNSYMS)
 		return 0;
 	va += 16 + 8ull * bloom + 4ull * nbuckets;

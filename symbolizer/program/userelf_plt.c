@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names for the procedure linkage table: small entries, without symbols, through
- * which calls leave the file. Each ends up in
+ * Names the procedure linkage table: small entries, without symbols, through which calls leave the
+ * file. Each ends with
  *
  *	[f3 0f 1e fa] [f2] ff 25 rel32		[endbr64;] [bnd] jmp *slot(%rip)
  *
- * (x86-64 ABI, "Procedure Linkage Table"; binutils' elf64-x86-64.c has the forms
- * with endbr64 and .plt.sec). The relocation of the slot says whom it leads to:
- * with lazy binding, without, in whatever order the linker put them.
+ * (x86-64 ABI, "Procedure Linkage Table"; binutils' elf64-x86-64.c has the forms with endbr64 and
+ * .plt.sec). The relocation of the slot names the target, with or without lazy binding, and in any
+ * order of the linker's.
  */
 #include "symbolizer/program/userelf_plt.h"
 
@@ -20,13 +20,13 @@
 
 #define MAX_SLOTS (1u << 20)
 #define RELA_SIZE 24u
-/* Sections of each kind; a file has two or three. */
+/* Maximum number of sections of each kind; a file has two or three. */
 #define MAX_PARTS 16u
 
 struct slot {
 	uint64_t va;
-	uint64_t addend; /* IRELATIVE: the resolver */
-	uint32_t sym;	 /* in .dynsym; 0: IRELATIVE */
+	uint64_t addend; /* IRELATIVE: address of the resolver */
+	uint32_t sym;	 /* index in .dynsym; 0: IRELATIVE */
 };
 
 struct slots {
@@ -79,7 +79,7 @@ static void read_slots(struct userelf_load *l, const Elf64_Shdr *s, struct slots
 	filepiece_deinit(&p);
 }
 
-/* The slot that the entry jumps through, or 0. */
+/* Returns the address of the slot through which the entry jumps, or 0. */
 static uint64_t slot_of(const uint8_t *p, size_t len, uint64_t va)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };

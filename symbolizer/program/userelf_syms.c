@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of a user file: which tables are read, and what counts as a function. */
+/* Reads the names of a user file: decides which tables are read, and what counts as a function. */
 #include "symbolizer/program/userelf_syms.h"
 
 #include "symbolizer/program/gopclntab.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define MAX_SECTIONS 65535u
-/* Memory that liblzma may use: its largest preset needs 65 MiB. */
+/* Limit for liblzma's memory: its largest preset needs 65 MiB. */
 #define LZMA_MEMORY (128u << 20)
 
 void userelf_why(struct userelf_load *l, const char *fmt, ...)
@@ -89,9 +89,9 @@ bool userelf_add(struct userelf_load *l, uint64_t va, uint64_t size, char type, 
 }
 
 /*
- * A function without a size, of a table that lacks the static ones: these may lie behind it, up to
- * the next name. It ends where its call frame information does; without any, its first byte is all
- * that is known to be its own.
+ * Adds a function without a size from a table that lacks static functions: these may follow it, up
+ * to the next name. It ends where its call frame information ends; without any, only its first
+ * byte is known to belong to it.
  */
 static bool add_unsized(struct userelf_load *l, uint64_t va, char type, const char *name)
 {
@@ -106,8 +106,8 @@ static bool add_unsized(struct userelf_load *l, uint64_t va, char type, const ch
 }
 
 /*
- * Functions; and labels in executable segments, as assembly code has no other
- * names. Hidden labels are left out: linkers and compilers make them.
+ * Returns whether a symbol is a function, or a label in an executable segment, because assembly
+ * code has no other names. Hidden labels are ignored: linkers and compilers generate them.
  */
 static bool is_function(const struct userelf *u, const Elf64_Sym *s)
 {
@@ -133,7 +133,10 @@ static char letter(const Elf64_Sym *s)
 	}
 }
 
-/* Sets the file of the symbols that follow. Local ones are of the STT_FILE symbol before them; without a name its effect ends. */
+/*
+ * Sets the file of the following symbols. Local symbols belong to the preceding STT_FILE symbol;
+ * one without a name ends its effect.
+ */
 static void userelf_set_file(struct userelf_load *l, const struct userelf_table *t,
 			     const Elf64_Sym *s)
 {
@@ -143,13 +146,13 @@ static void userelf_set_file(struct userelf_load *l, const struct userelf_table 
 		file = s->st_name ? filepiece_str(&t->str, s->st_name, SYMTAB_MAX_NAME + 1) : NULL;
 	else if (ELF64_ST_BIND(s->st_info) == STB_LOCAL)
 		return;
-	(void)symtab_set_file(l->t, file); /* one that cannot be kept is not known */
+	(void)symtab_set_file(l->t, file); /* one that cannot be stored is unknown */
 }
 
 /*
- * In a table with holes an unsized symbol could be stretched over functions that
- * are missing, so it is left out. A linker may have put the default version into
- * a name ("memcpy@@GLIBC_2.14"); .dynsym has the same function without it.
+ * Adds the functions of a table. In a table with holes, a symbol without a size could be extended
+ * over missing functions, so it is omitted. A linker may have put the default version into a name
+ * ("memcpy@@GLIBC_2.14"); .dynsym has the same function without it.
  */
 static uint32_t add_table(struct userelf_load *l, const struct userelf_table *t)
 {
@@ -169,7 +172,7 @@ static uint32_t add_table(struct userelf_load *l, const struct userelf_table *t)
 		if (!is_function(l->u, &s) || s.st_name == 0)
 			continue;
 		name = filepiece_str(&t->str, s.st_name, SYMTAB_MAX_NAME + 1);
-		/* symtab_add() marks that there is more of it. */
+		/* symtab_add() marks it as truncated. */
 		if (!name && filepiece_str_start(&t->str, s.st_name, cut, SYMTAB_MAX_NAME + 1))
 			name = cut;
 		if (!name || (holes && s.st_size == 0)) {
@@ -199,7 +202,7 @@ static void table_deinit(struct userelf_table *t)
 	t->count = 0;
 }
 
-/* The symbols of a section and the strings that it names. */
+/* Reads the symbols of a section and the strings that it refers to. */
 static enum userelf_part read_table(struct userelf_load *l, const Elf64_Shdr *s, const char *what,
 				    struct userelf_table *t)
 {
@@ -245,7 +248,7 @@ static void load_symtab(struct userelf_load *l, const Elf64_Shdr *s)
 	table_deinit(&t);
 }
 
-/* false: no section headers that could be used. */
+/* Reads the section headers. Returns false if they cannot be used. */
 static bool open_sections(struct userelf_load *l)
 {
 	const struct userelf *u = l->u;
@@ -257,7 +260,7 @@ static bool open_sections(struct userelf_load *l)
 		return false;
 	ret = filepiece_read(&l->shdrs, &u->src, u->shoff, sizeof(s), sizeof(s));
 	l->shnum = 1;
-	/* Numbers that do not fit 16 bits live in section 0 (System V ABI, "ELF Header"). */
+	/* Numbers that do not fit in 16 bits are in section 0 (System V ABI, "ELF Header"). */
 	if (ret == 0 && (shnum == 0 || shstrndx == SHN_XINDEX) && userelf_section(l, 0, &s)) {
 		shnum = shnum ? shnum : (uint32_t)(s.sh_size < UINT32_MAX ? s.sh_size : 0);
 		shstrndx = shstrndx == SHN_XINDEX ? s.sh_link : shstrndx;
@@ -280,7 +283,10 @@ static bool open_sections(struct userelf_load *l)
 	return true;
 }
 
-/* The unpacked bytes, malloc'd; NULL: not xz, damaged, or too much. */
+/*
+ * Returns the unpacked bytes, which the caller frees, or NULL if they are not xz, damaged, or too
+ * long.
+ */
 static uint8_t *unpack_xz(const uint8_t *in, size_t in_len, size_t *out_len)
 {
 	lzma_stream z = LZMA_STREAM_INIT;
@@ -309,7 +315,7 @@ static uint8_t *unpack_xz(const uint8_t *in, size_t in_len, size_t *out_len)
 	return NULL;
 }
 
-/* An ELF file of its own that holds nothing but a .symtab, with the addresses of this one. */
+/* Reads an embedded ELF file that contains only a .symtab, with the addresses of this one. */
 static void load_debugdata(struct userelf_load *l, const Elf64_Shdr *s)
 {
 	struct filepiece packed = { 0 };
@@ -355,7 +361,7 @@ static void load_debugdata(struct userelf_load *l, const Elf64_Shdr *s)
 		userelf_why(l, ".gnu_debugdata is %s", userelf_part_name(l->n.debugdata));
 }
 
-/* A Go program was stripped: its runtime has names of its own. */
+/* Reads the names of a stripped Go program from its runtime's table. */
 static void load_go(struct userelf_load *l, const Elf64_Shdr *s, uint64_t text)
 {
 	struct gopclntab_func f;
@@ -393,7 +399,7 @@ static void load_sections(struct userelf_load *l)
 	for (uint32_t i = 1; i < l->shnum; i++) {
 		if (!userelf_section(l, i, &s))
 			continue;
-		/* Debug files have headers of what they left out. */
+		/* Debug files also have headers of sections that they lack. */
 		if (s.sh_type == SHT_SYMTAB && !l->n.symtab)
 			load_symtab(l, &s);
 		else if (s.sh_type == SHT_DYNSYM && !l->n.dynsym)

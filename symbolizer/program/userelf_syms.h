@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * userelf_syms: what the readers of a user file's names share; inside of
- * userelf_*.c, not for others.
+ * userelf_syms: shared by the readers of a user file's names. Only for userelf_*.c. Called by the
+ * thread that loads the names.
  */
 #ifndef KVMPROF_SYMBOLIZER_PROGRAM_USERELF_SYMS_H
 #define KVMPROF_SYMBOLIZER_PROGRAM_USERELF_SYMS_H
@@ -16,33 +16,37 @@ struct userelf_table {
 	uint32_t count;
 };
 
+/* The state while names are being loaded. */
 struct userelf_load {
 	const struct userelf *u;
-	struct symtab *t; /* where names go */
+	struct symtab *t; /* receives the names */
 	struct userelf_names n;
-	struct filepiece shdrs, shstr; /* empty when there are no sections */
+	struct filepiece shdrs, shstr; /* empty if there are no sections */
 	uint32_t shnum;
-	struct userelf_table dyn; /* .dynsym; empty when there is none */
-	bool no_memory, full;	  /* of symtab_add */
-	bool whole;		  /* there is a table that has the static functions, too */
-	/* Says where functions end. Opened (asked_cfi) for the first one without a size; NULL: there is none. */
+	struct userelf_table dyn; /* .dynsym; empty if there is none */
+	bool no_memory, full;	  /* results of symtab_add() */
+	bool whole;		  /* a table with static functions exists */
+	/*
+	 * Finds the ends of functions. Opened (asked_cfi) for the first function without a size;
+	 * NULL: not available.
+	 */
 	struct userelf_cfi *cfi;
 	bool asked_cfi;
 };
 
-/* Keep the first reason. */
+/* Records the reason why a part is missing, unless one is recorded already. */
 void userelf_why(struct userelf_load *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* i < shnum; false when that header is not in memory. */
+/* Reads section header i, less than shnum. Returns false if it is not in memory. */
 bool userelf_section(const struct userelf_load *l, uint32_t i, Elf64_Shdr *s);
-/* "" when it has none, or it is not in memory. */
+/* Returns the section's name, or "" if it has none or it is not in memory. */
 const char *userelf_section_name(const struct userelf_load *l, const Elf64_Shdr *s);
 
-/* False when the table is full or there is no memory. */
+/* Adds a symbol. Returns false if the table is full or out of memory. */
 bool userelf_add(struct userelf_load *l, uint64_t va, uint64_t size, char type, const char *name);
 
-/* i < count; false when it is not in memory. */
+/* Reads symbol i, less than count. Returns false if it is not in memory. */
 bool userelf_table_sym(const struct userelf_table *t, uint32_t i, Elf64_Sym *s);
 
 #endif

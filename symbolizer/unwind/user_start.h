@@ -9,7 +9,7 @@
  *	exit(result), hlt		the same, older
  *	mov %rax,%rdi; mov $60,%eax; syscall	the result ends the thread (clone, clone3);
  *					231 ends the program
- *	xor %rbp,%rbp ... and $-16,%rsp; call	both are done by nobody else (musl's _start)
+ *	xor %rbp,%rbp ... and $-16,%rsp; call	no other code does both (musl's _start)
  *	mov %rsp,%rdi; call		at the stack that the kernel made (ld.so's _start)
  *
  * Only for unwind_user.c.
