@@ -176,16 +176,17 @@ static unsigned int open_files(void)
 }
 
 /*
- * Lowers the limits of this process, once all its threads are there:
+ * Lowers the limits of this process, once all its threads exist:
  *
- *	RLIMIT_CORE	0: a core file of a process whose guest is hostile is large, and has its secrets
- *	RLIMIT_NPROC	of each other process 0: it starts no thread and no process. A run may start none by its lists of
- *			system calls; KVM itself starts threads in it, which this limit would refuse
- *	RLIMIT_NOFILE	of a run: SANDBOX_FILES_MORE more than are open. Other processes keep the host's limit, which
- *			decides how many files of a share a guest may have open
+ *   RLIMIT_CORE    0: the core file of a process with a hostile guest is large and contains secrets
+ *   RLIMIT_NPROC   0, except in a run: the process starts no thread and no process. A run's lists
+ *                  of system calls allow none either, but KVM itself starts threads in it, which
+ *                  this limit would refuse
+ *   RLIMIT_NOFILE  in a run: SANDBOX_FILES_MORE more than are open. Other processes keep the host's
+ *                  limit, which decides how many files of a share a guest may have open
  *
- * There is no limit for what a run may need in any amount: the size of files (a profile, a disk), address space (guest
- * memory), locked memory (rings of counters). Returns 0 or -errno.
+ * Resources that a run may need in any amount are not limited: file size (a profile, a disk),
+ * address space (guest memory), locked memory (rings of counters). Returns 0 or -errno.
  */
 static int sandbox_limits(enum sandbox_scope scope)
 {
