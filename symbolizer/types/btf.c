@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opening: every record is looked at once, so that what asks later need not check again. */
+/* Opens BTF: every record is checked once, so that queries need no further checks. */
 #include "symbolizer/types/btf.h"
 
 #include "base/cleanup.h"
@@ -38,7 +38,7 @@ static struct header read_header(const uint8_t *bytes, size_t len)
 	return h;
 }
 
-/* Where the last of its parts ends. */
+/* Returns where the last part ends. */
 static uint64_t header_extent(const struct header *h)
 {
 	uint64_t types = (uint64_t)h->type_off + h->type_len;
@@ -70,7 +70,7 @@ static int check_header(const struct header *h, size_t len, const char *name, st
 	return 0;
 }
 
-/* All names and types that a record refers to. */
+/* Checks all names and types to which a record refers. */
 static int check_references(const struct btf *b, uint32_t id, const char *name, struct err *e)
 {
 	struct btf_record r = btf_record(b, id);
@@ -104,7 +104,7 @@ static int check_references(const struct btf *b, uint32_t id, const char *name, 
 	return 0;
 }
 
-/* Where each record begins; 12 bytes are the least that one takes. */
+/* Finds the offset of each record, which has at least 12 bytes. */
 static int index_records(struct btf *b, const char *name, struct err *e)
 {
 	size_t cap = b->types_len / BTF_RECORD_LEN + 1;
@@ -130,7 +130,7 @@ static int index_records(struct btf *b, const char *name, struct err *e)
 		if (btf_kind(info) == 0)
 			return err_set(e, EINVAL, "%s: BTF type %u at offset 0x%zx has kind 0",
 				       name, b->n + 1, at);
-		/* Its length is not known either, so that all behind it is lost. */
+		/* The length of its record is unknown, so everything after it is lost. */
 		if (btf_kind(info) > BTF_ENUM64)
 			return err_set(e, EINVAL,
 				       "%s: BTF type %u at offset 0x%zx has kind %u, newer than "
@@ -150,9 +150,9 @@ static int index_records(struct btf *b, const char *name, struct err *e)
 	return 0;
 }
 
-/* -- what holds what ---------------------------------------------------------- */
+/* -- nesting -------------------------------------------------------------------- */
 
-/* The i-th type that lies inside of this one; false: there are no more. */
+/* Returns the i-th type that is contained in this one. Returns false if there are no more. */
 static bool inner_type(const struct btf_record *r, uint32_t i, uint32_t *id)
 {
 	switch (r->kind) {
@@ -171,12 +171,12 @@ static bool inner_type(const struct btf_record *r, uint32_t i, uint32_t *id)
 	}
 }
 
-/* On the way to the type that is looked at. */
+/* The type is on the path that is being measured. */
 #define BUSY 0xffu
 
 /*
- * How many types lie in each other here, at most; depth keeps it for each type. No
- * type may hold itself. Recurses BTF_MAX_DEPTH times at most: level.
+ * Returns the maximum nesting in this type; depth stores it for each type. No type may contain
+ * itself. Recurses at most BTF_MAX_DEPTH times: level.
  */
 static int measure_depth(const struct btf *b, uint32_t id, unsigned int level, uint8_t *depth,
 			 const char *name, struct err *e)
@@ -240,7 +240,7 @@ static int index_names(struct btf *b, const char *name, struct err *e)
 	if (!b->bucket || !b->next || !b->enums)
 		return err_set(e, ENOMEM, "%s: no memory for BTF", name);
 	b->nstructs = 0;
-	/* From the last to the first, so that the first of one name is found first. */
+	/* From the last to the first, so that a lookup finds the first one of a name first. */
 	for (uint32_t id = b->n; id; id--) {
 		struct btf_record r = btf_record(b, id);
 		const char *s = b->strings + r.name;
@@ -274,7 +274,7 @@ static int check_strings(const struct btf *b, const char *name, struct err *e)
 			: "are not closed");
 }
 
-/* Looks at every record, and makes what answers are found by. */
+/* Checks every record, and builds the indexes. */
 static int check_all(struct btf *b, const char *name, struct err *e)
 {
 	int ret = check_strings(b, name, e);
@@ -341,9 +341,9 @@ size_t btf_size(const struct btf *b)
 	return b->size;
 }
 
-/* -- where an image has it -------------------------------------------------------- */
+/* -- the BTF of an image ------------------------------------------------------------ */
 
-/* Bytes that look like a header: so many are opened before giving up. */
+/* Maximum number of places that look like a header and are opened. */
 #define MAX_TRIES 32u
 
 static int from_content(struct btf **out, const struct kimage *k, const char *name, struct err *e)
@@ -361,7 +361,7 @@ static int from_content(struct btf **out, const struct kimage *k, const char *na
 			uint64_t len = header_extent(&h);
 			int ret;
 
-			/* Linux's own have nothing between their parts. */
+			/* Linux's own have no gap between their parts. */
 			if (h.len != HEADER_LEN || h.type_off || h.str_off != h.type_len ||
 			    len > (size_t)(end - p) || !h.type_len || !h.str_len)
 				continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * btf: the kernel's description of its own types (CONFIG_DEBUG_INFO_BTF).
+ * btf: reads the kernel's description of its own types (CONFIG_DEBUG_INFO_BTF).
  *
  *	header	u16 magic 0xeb9f, u8 version 1, u8 flags, u32 hdr_len, then u32 each,
  *		counted from the end of the header: type_off, type_len, str_off, str_len
@@ -11,10 +11,10 @@
  *	info	vlen:16, :8, kind:5, :2, kind_flag:1
  *
  * Format: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux. Little
- * endian alone. A module's BTF continues its kernel's and is refused.
+ * endian only. A module's BTF extends its kernel's and is rejected.
  *
- * Offsets are in bytes. Everything is checked when it is opened, afterwards it is
- * const and lock-free; the bytes are borrowed and must stay.
+ * Offsets are in bytes. Everything is checked when it is opened; afterwards it is constant and may
+ * be used by several threads. The bytes are borrowed.
  */
 #ifndef KVMPROF_SYMBOLIZER_TYPES_BTF_H
 #define KVMPROF_SYMBOLIZER_TYPES_BTF_H
@@ -26,30 +26,31 @@
 #include <stdint.h>
 
 #define BTF_MAX_BYTES (256u << 20)
-#define BTF_MAX_TYPES 0xfffffu /* Linux's BTF_MAX_TYPE; a stock kernel has some 100,000 */
-/* Structures inside of each other, arrays and modifiers included; Linux allows 32. */
+#define BTF_MAX_TYPES 0xfffffu /* Linux's BTF_MAX_TYPE; a typical kernel has some 100,000 */
+/* Maximum nesting of structures, including arrays and modifiers; Linux allows 32. */
 #define BTF_MAX_DEPTH 64u
 
 struct btf;
 
 /*
- * name is for messages. -EINVAL: no BTF that is understood (magic, version,
- * endianness, a kind of type from the future, part of a module's); -EBADMSG: it
- * contradicts itself, the message says at which offset; -E2BIG over a cap; -ENOMEM.
+ * Checks and indexes len bytes, which are borrowed until btf_destroy(). name is for messages.
+ * Returns 0; -EINVAL if it is not supported BTF (magic, version, endianness, a newer kind of type,
+ * part of a module's); -EBADMSG if it contradicts itself, with the offset in *e; -E2BIG beyond a
+ * limit; or -ENOMEM. The caller frees *out with btf_destroy(), which accepts NULL.
  */
 int btf_open(struct btf **out, const uint8_t *bytes, size_t len, const char *name, struct err *e);
 
 /*
- * The BTF of an image: its .BTF section or, where there are no section headers, the
- * first bytes that are BTF in all respects. -ENOENT when it has none. k->elf must stay.
+ * Opens the BTF of an image: its .BTF section or, without section headers, the first bytes that
+ * are valid BTF. Borrows k->elf. Returns as btf_open(), and -ENOENT if the image has none.
  */
 int btf_from_image(struct btf **out, const struct kimage *k, const char *name, struct err *e);
 
 void btf_destroy(struct btf *b);
 
-/* Types, void not among them. */
+/* Returns the number of types, without void. */
 uint32_t btf_count(const struct btf *b);
-/* Bytes that it takes, header included. */
+/* Returns the number of bytes that the BTF occupies, including its header. */
 size_t btf_size(const struct btf *b);
 
 #endif

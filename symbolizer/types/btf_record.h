@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * btf_record: the inside of struct btf, and its records once they are checked.
+ * btf_record: the contents of struct btf, and its checked records.
  *
- * For btf.c and btf_types.c alone. Numbers of kinds and what follows a record:
- * include/uapi/linux/btf.h of Linux.
+ * Only for btf.c and btf_types.c. Numbers of kinds and contents of records:
+ * include/uapi/linux/btf.h of Linux. Reads constant data; any thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_TYPES_BTF_RECORD_H
 #define KVMPROF_SYMBOLIZER_TYPES_BTF_RECORD_H
@@ -50,16 +50,16 @@ struct btf {
 	const char *strings; /* borrowed; the last byte is NUL */
 	size_t strings_len;
 	size_t size;
-	uint32_t n;    /* types; ids are 1 to n */
-	uint32_t *off; /* of each type's record, by id */
+	uint32_t n;    /* number of types; ids are 1 to n */
+	uint32_t *off; /* offset of each type's record, by id */
 	/* Structs and unions with a name, by its hash, the lower id first. */
 	uint32_t *bucket, bucket_mask;
 	struct btf_link *next;
 	uint32_t nstructs;
 	uint32_t *enums, nenums; /* ids */
 	/*
-	 * kind_flag of an enum says since "bpf: Add btf enum64 support" (6.0) that
-	 * values are signed; before it was 0 and they always were.
+	 * Since "bpf: Add btf enum64 support" (6.0), an enum's kind_flag says that values are
+	 * signed; before, it was 0 and they always were.
 	 */
 	bool enums_tell_sign;
 };
@@ -67,7 +67,7 @@ struct btf {
 struct btf_record {
 	uint32_t id, name, kind, vlen, size_or_type;
 	bool kind_flag;
-	const uint8_t *items; /* what follows */
+	const uint8_t *items; /* the items after the record */
 };
 
 static inline uint32_t btf_u32(const uint8_t *p)
@@ -83,7 +83,7 @@ static inline uint32_t btf_kind(uint32_t info)
 	return info >> 24 & 0x1f;
 }
 
-/* Bytes of one of the vlen items behind a record. */
+/* Returns the bytes of one of the vlen items after a record. */
 static inline uint32_t btf_item_len(uint32_t kind)
 {
 	switch (kind) {
@@ -100,7 +100,7 @@ static inline uint32_t btf_item_len(uint32_t kind)
 	}
 }
 
-/* Bytes of all that follows a record. */
+/* Returns the bytes of everything after a record. */
 static inline uint32_t btf_extra_len(uint32_t kind, uint32_t vlen)
 {
 	switch (kind) {
@@ -115,21 +115,21 @@ static inline uint32_t btf_extra_len(uint32_t kind, uint32_t vlen)
 	}
 }
 
-/* Another name, or with qualifiers: the same object. */
+/* Returns whether the kind is a typedef or qualifier, so that it describes the same object. */
 static inline bool btf_is_modifier(uint32_t kind)
 {
 	return kind == BTF_TYPEDEF || kind == BTF_VOLATILE || kind == BTF_CONST ||
 	       kind == BTF_RESTRICT || kind == BTF_TYPE_TAG;
 }
 
-/* Is size_or_type a type? */
+/* Returns whether size_or_type is a type. */
 static inline bool btf_refers(uint32_t kind)
 {
 	return btf_is_modifier(kind) || kind == BTF_PTR || kind == BTF_FUNC ||
 	       kind == BTF_FUNC_PROTO || kind == BTF_VAR || kind == BTF_DECL_TAG;
 }
 
-/* 0 < id <= n */
+/* Returns the record of type id, which must be 1 to n. */
 static inline struct btf_record btf_record(const struct btf *b, uint32_t id)
 {
 	const uint8_t *p = b->types + b->off[id];
@@ -146,7 +146,10 @@ static inline struct btf_record btf_record(const struct btf *b, uint32_t id)
 	};
 }
 
-/* Of what tells names apart; a hostile one may be as long as the file. */
+/*
+ * Hashes the beginning of a name, which suffices to distinguish names; a hostile one may be as
+ * long as the file.
+ */
 static inline uint32_t btf_hash(const char *s)
 {
 	return hash_text32(s, 64);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers out of checked BTF: references are right and nothing holds itself. */
+/* Answers queries from checked BTF: references are valid and no type contains itself. */
 #include "symbolizer/types/btf_types.h"
 
 #include "symbolizer/types/btf_record.h"
@@ -8,14 +8,14 @@
 #include <errno.h>
 #include <string.h>
 
-/* Members looked at for one question: the same anonymous union may be in many. */
+/* Members examined for one query: the same anonymous union may be in many structures. */
 #define MAX_VISITS (1u << 14)
 
 /* A place in a structure. */
 struct btf_types_place {
 	uint32_t type;
-	uint64_t bits;	    /* from the start of the structure */
-	uint32_t bit_count; /* a bit field's */
+	uint64_t bits;	    /* offset from the start of the structure */
+	uint32_t bit_count; /* size of a bit field */
 };
 
 struct btf_types_search {
@@ -24,7 +24,7 @@ struct btf_types_search {
 	unsigned int *visits;
 };
 
-/* Without typedefs and qualifiers; kind BTF_VOID for void. */
+/* Returns the type without typedefs and qualifiers; kind BTF_VOID for void. */
 static struct btf_record bare_type(const struct btf *b, uint32_t id)
 {
 	struct btf_record r = { .kind = BTF_VOID };
@@ -38,13 +38,13 @@ static struct btf_record bare_type(const struct btf *b, uint32_t id)
 	return (struct btf_record){ .kind = BTF_VOID };
 }
 
-/* Bytes of an object of this type. */
+/* Computes the bytes of an object of this type. */
 static int size_of(const struct btf *b, uint32_t id, uint64_t *out)
 {
 	uint64_t n = 1;
 	struct btf_record r = bare_type(b, id);
 
-	/* As deep as was measured; a product beyond 4 GiB is no kernel's. */
+	/* The depth was measured before; a product beyond 4 GiB is not a kernel's. */
 	for (; r.kind == BTF_ARRAY; r = bare_type(b, btf_u32(r.items))) {
 		n *= btf_u32(r.items + 8);
 		if (n > UINT32_MAX)
@@ -81,7 +81,7 @@ static struct btf_types_place member_place(const struct btf_record *r, uint32_t 
 	};
 }
 
-/* The member of this name in r, which begins at bits; anonymous ones are looked into. */
+/* Finds the member of this name in r, which begins at `bits`, also in anonymous members. */
 static int find_member(struct btf_types_search *s, const struct btf_record *r, uint64_t bits,
 		       struct btf_types_place *out)
 {
@@ -130,8 +130,8 @@ static int find_element(const struct btf *b, const struct types_step *step,
 }
 
 /*
- * Before kind_flag (4.20) a bit field had an integer type of its own: BTF_INT
- * is followed by encoding:8 (the upper four unused), offset:8, :8, bits:8.
+ * Handles a bit field before kind_flag (4.20), which had an integer type of its own: BTF_INT is
+ * followed by encoding:8 (the upper four unused), offset:8, :8, bits:8.
  */
 static void old_bit_field(const struct btf *b, struct btf_types_place *p)
 {
@@ -177,7 +177,7 @@ static int member_of(const struct btf *b, uint32_t id, const char *path, unsigne
 	return ret ? ret : btf_types_describe(b, &p, btf_record(b, id).size_or_type, out);
 }
 
-/* The next structure of this name behind *link, 0: from the first on. */
+/* Returns the next structure of this name after *link; 0 in *link: the first one. */
 static uint32_t next_structure(const struct btf *b, const char *name, uint32_t *link)
 {
 	uint32_t i = *link ? b->next[*link - 1].next : b->bucket[btf_hash(name) & b->bucket_mask];
@@ -230,7 +230,7 @@ static int64_t enum_value(const struct btf *b, const struct btf_record *r, const
 	return r->kind_flag || !b->enums_tell_sign ? (int64_t)(int32_t)v : (int64_t)v;
 }
 
-/* A few questions per kernel: not worth an index. */
+/* There are a few such queries per kernel, so an index is not worth it. */
 static int types_enumerator(void *ctx, const char *name, int64_t *out)
 {
 	const struct btf *b = ctx;

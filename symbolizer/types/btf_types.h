@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* btf_types: where the members of structures lie, by opened BTF. */
+/* btf_types: finds the members of structures in opened BTF. */
 #ifndef KVMPROF_SYMBOLIZER_TYPES_BTF_TYPES_H
 #define KVMPROF_SYMBOLIZER_TYPES_BTF_TYPES_H
 
@@ -7,9 +7,10 @@
 #include "symbolizer/types/types.h"
 
 /*
- * Answers (symbolizer/types/types.h); valid as long as b is. Of several structures with
- * one name, the first one that has the member answers. pahole, which writes it, makes
- * one array of an array of arrays: [n] counts the innermost elements.
+ * Returns the interface of symbolizer/types/types.h for b, which must outlive it. Any thread may
+ * use it. Among several structures with one name, the first one that has the member is used.
+ * pahole, which writes BTF, converts an array of arrays to one array: [n] counts the innermost
+ * elements.
  */
 struct types btf_types(const struct btf *b);
 

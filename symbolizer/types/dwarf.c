@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two walks over the compilation units, each at most once and no further than
- * needed: one collects structures, one enumerators. Each unit repeats what it
- * includes, so of a name and size only the first definition is kept.
+ * Walks the compilation units twice, each at most once and no further than needed: one walk
+ * collects structures, one enumerators. Each unit repeats what it includes, so only the first
+ * definition of a name and size is kept.
  */
 #include "symbolizer/types/dwarf.h"
 
@@ -19,12 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Typedefs and qualifiers on one type, arrays of arrays. */
+/* Maximum number of typedefs and qualifiers on one type, and of array dimensions. */
 #define MAX_MODIFIERS 64u
-/* Anonymous members in each other, and members looked at for one question. */
+/* Maximum nesting of anonymous members, and maximum number of members examined for one query. */
 #define MAX_DEPTH 32u
 #define MAX_VISITS 65536u
-/* Of distinct structures and of enumerators a kernel with everything has some 100,000. */
+/*
+ * Maximum number of distinct structures or enumerators; a kernel with all options has some
+ * 100,000.
+ */
 #define MAX_INDEX (4u << 20)
 
 struct dwarf_entry {
@@ -63,7 +66,7 @@ struct dwarf_search {
 
 /* -- index ------------------------------------------------------------------------ */
 
-/* Of what tells names apart. */
+/* Bytes of a name that are hashed, which suffice to distinguish names. */
 #define INDEX_HASH_LEN 64u
 
 static int index_grow(struct index *x)
@@ -95,7 +98,7 @@ static int index_grow(struct index *x)
 	return 0;
 }
 
-/* Behind all with the same name; one that is there already is not taken again. */
+/* Adds an entry after all with the same name, unless it is there already. */
 static int index_add(struct index *x, const char *name, uint64_t value, uint64_t size)
 {
 	uint32_t *link;
@@ -115,7 +118,7 @@ static int index_add(struct index *x, const char *name, uint64_t value, uint64_t
 	return 0;
 }
 
-/* The next entry of this name behind *at, 0: from the first; or NULL. */
+/* Returns the next entry of this name after *at, where 0 means the first one, or NULL. */
 static const struct dwarf_entry *index_next(const struct index *x, const char *name, uint32_t *at)
 {
 	uint32_t i = *at    ? x->entry[*at - 1].next
@@ -125,7 +128,7 @@ static const struct dwarf_entry *index_next(const struct index *x, const char *n
 	for (; i; i = x->entry[i - 1].next) {
 		if (strcmp(x->entry[i - 1].name, name))
 			continue;
-		/* Stays right while the table grows: chains are in order of the index. */
+		/* Stays valid while the table grows: chains are in order of the index. */
 		*at = i;
 		return &x->entry[i - 1];
 	}
@@ -145,7 +148,10 @@ static bool dwarf_number(Dwarf_Die *die, unsigned int which, uint64_t *out)
 	return true;
 }
 
-/* Without typedefs and qualifiers. false: void, or more of them than make sense. */
+/*
+ * Stores the type without typedefs and qualifiers. Returns false for void, or if there are too
+ * many of them.
+ */
 static bool type_of(Dwarf_Die *die, Dwarf_Die *out)
 {
 	Dwarf_Die d = *die;
@@ -171,8 +177,8 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *out)
 }
 
 /*
- * Elements of an array, all its dimensions together, as in BTF, where an array of
- * arrays is a long one. 0: as many as there is room for.
+ * Counts the elements of an array, all its dimensions together, as in BTF, where an array of
+ * arrays is one long array. 0: a flexible array.
  */
 static int count_elements(Dwarf_Die *array, uint64_t *out)
 {
@@ -184,7 +190,7 @@ static int count_elements(Dwarf_Die *array, uint64_t *out)
 		if (dwarf_tag(&d) != DW_TAG_subrange_type)
 			continue;
 		any = true;
-		/* The upper bound of one without elements is -1. */
+		/* The upper bound of an array without elements is -1. */
 		if (!dwarf_number(&d, DW_AT_count, &v))
 			v = dwarf_number(&d, DW_AT_upper_bound, &v) ? v + 1 : 0;
 		if (__builtin_mul_overflow(n, v, &n) || n > UINT32_MAX)
@@ -239,7 +245,7 @@ static int take_enumerator(struct index *x, Dwarf_Die *die)
 
 	if (!name || !dwarf_attr(die, DW_AT_const_value, &a))
 		return 0;
-	/* Signed ones have a signed form; the others would be extended by their top bit. */
+	/* Signed values have a signed form; the others would be sign-extended. */
 	switch (dwarf_whatform(&a)) {
 	case DW_FORM_sdata:
 	case DW_FORM_implicit_const:
@@ -260,7 +266,7 @@ static bool holds_enumerators(int tag)
 	       tag == DW_TAG_union_type;
 }
 
-/* clang puts enums without a name where they are declared, into a structure. */
+/* clang puts unnamed enums where they are declared, into a structure. */
 static int take_enumerators_at(struct index *x, Dwarf_Die *die, unsigned int depth)
 {
 	Dwarf_Die d;
@@ -280,7 +286,7 @@ static int take_enumerators(struct index *x, Dwarf_Die *die)
 	return take_enumerators_at(x, die, 0);
 }
 
-/* One more unit into x: 1, or 0 when there is none left. */
+/* Reads one more unit into x. Returns 1, or 0 if there is none left. */
 static int read_unit(struct types_dwarf *d, struct index *x, visit_fn visit)
 {
 	Dwarf_Off next, off = x->next_unit;
@@ -307,9 +313,9 @@ static int read_unit(struct types_dwarf *d, struct index *x, visit_fn visit)
 	return 1;
 }
 
-/* -- answers ----------------------------------------------------------------------- */
+/* -- queries ------------------------------------------------------------------------ */
 
-/* Where a member begins in its structure, in bits, and how many a bit field has. */
+/* Computes where a member begins in its structure, in bits, and how many bits a bit field has. */
 static int member_place(Dwarf_Die *m, struct dwarf_place *p)
 {
 	uint64_t bytes = 0, bits = 0, count = 0, size = 0;
@@ -332,7 +338,7 @@ static int member_place(Dwarf_Die *m, struct dwarf_place *p)
 		if (dwarf_number(m, DW_AT_data_bit_offset, &bits)) {
 			bytes = 0;
 		} else if (dwarf_number(m, DW_AT_bit_offset, &bits)) {
-			/* Before DWARF 4 counted from the other end of the type. */
+			/* Before DWARF 4 it was counted from the other end of the type. */
 			if (!dwarf_number(m, DW_AT_byte_size, &size) &&
 			    size_of(&p->type, &size) < 0)
 				return -EINVAL;
@@ -346,7 +352,7 @@ static int member_place(Dwarf_Die *m, struct dwarf_place *p)
 	return 0;
 }
 
-/* The member of this name in *p, which becomes its place. */
+/* Finds the member of this name in *p, which becomes its place. */
 static int find_member(struct dwarf_search *s, struct dwarf_place *p)
 {
 	int tag = dwarf_tag(&p->type), ret;

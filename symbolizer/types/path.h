@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * types_path: the paths that struct types is asked for, one step at a time.
+ * types_path: parses the paths of struct types, one step at a time.
  *
  *	path  = name { index } { "." name { index } }
  *	index = "[" decimal digits "]"
  *
- * Shared by the readers of BTF and DWARF. Borrowed bytes.
+ * Shared by the readers of BTF and DWARF. Steps refer to the path's bytes. Pure functions; any
+ * thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_TYPES_PATH_H
 #define KVMPROF_SYMBOLIZER_TYPES_PATH_H
@@ -19,12 +20,15 @@
 #include <string.h>
 
 struct types_step {
-	const char *name; /* NULL: an index */
+	const char *name; /* NULL: the step is an index */
 	size_t name_len;
 	uint32_t index;
 };
 
-/* The name at *path, which moves behind it. 1, or -ENOENT: there is none. The path begins with it. */
+/*
+ * Reads the name at *path, with which a path begins, and moves *path behind it. Returns 1, or
+ * -ENOENT if there is none.
+ */
 static inline int types_path_name(const char **path, struct types_step *s)
 {
 	*s = (struct types_step){ .name = *path, .name_len = strcspn(*path, ".[") };
@@ -32,7 +36,10 @@ static inline int types_path_name(const char **path, struct types_step *s)
 	return s->name_len ? 1 : -ENOENT;
 }
 
-/* The next step behind the first name. 1: a step, 0: the path has ended, -ENOENT: no path. */
+/*
+ * Reads the next step after the first name, and moves *path behind it. Returns 1 if there is one,
+ * 0 at the end of the path, or -ENOENT if the path is invalid.
+ */
 static inline int types_path_next(const char **path, struct types_step *s)
 {
 	const char *p = *path;
@@ -58,16 +65,20 @@ static inline int types_path_next(const char **path, struct types_step *s)
 	return types_path_name(path, s);
 }
 
+/* Returns whether the step has this name. */
 static inline bool types_step_is(const struct types_step *s, const char *name)
 {
 	return name && !strncmp(name, s->name, s->name_len) && !name[s->name_len];
 }
 
-/* What a path led to: `size` bytes, or bit_count bits, from `bits` on. -EINVAL: not inside. */
+/*
+ * Describes the member that begins at bit `bits`: `size` bytes, or bit_count bits. Returns 0, or
+ * -EINVAL if it is not inside the structure.
+ */
 static inline int types_member_at(uint64_t bits, uint32_t bit_count, uint64_t size,
 				  uint64_t struct_size, struct type_member *out)
 {
-	/* A bit field's type may be longer than what is left of its structure. */
+	/* The type of a bit field may be longer than the rest of its structure. */
 	if (bits / 8 > struct_size || (!bit_count && size > struct_size - bits / 8) ||
 	    (bits % 8 && !bit_count))
 		return -EINVAL;
