@@ -21,6 +21,7 @@
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -266,6 +267,41 @@ static void check_exact(struct check *c)
 	check_line(c, GOOD, "run --engine exact", text, NULL);
 }
 
+/* Returns whether $PATH has an executable file of this name. */
+static bool is_in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[4096];
+
+	while (path && *path) {
+		const size_t n = strcspn(path, ":");
+
+		snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, name);
+		if (n && access(file, X_OK) == 0)
+			return true;
+		path += n + (path[n] == ':');
+	}
+	return false;
+}
+
+/* The VMMs with which `kvmprof attach` was tried (docs/microvm.md). */
+static void check_vmms(struct check *c)
+{
+	static const struct {
+		const char *program, *tried;
+	} vmm[] = {
+		{ "firecracker", "attach was tried with 1.17.0-dev, with filters and jailer" },
+		{ "cloud-hypervisor", "attach was tried with v54, with its filters" },
+		{ "lkvm", "attach was tried with kvmtool b48735e" },
+		{ "qemu-system-x86_64", "attach was tried with 7.2" },
+		{ "crosvm", "attach was not tried, and should work" },
+	};
+
+	for (size_t i = 0; i < sizeof(vmm) / sizeof(vmm[0]); i++)
+		if (is_in_path(vmm[i].program))
+			check_line(c, GOOD, vmm[i].program, vmm[i].tried, NULL);
+}
+
 int cmd_check(int argc, char **argv)
 {
 	struct check c = { .failed = false };
@@ -293,6 +329,7 @@ int cmd_check(int argc, char **argv)
 	check_perf(&c);
 	check_sandbox(&c);
 	check_exact(&c);
+	check_vmms(&c);
 	if (!c.json) {
 		printf("\nkvmprof run %s on this host.\n", c.failed ? "does NOT work" : "works");
 		buf_deinit(b);

@@ -139,6 +139,28 @@ def waited_for():
         check(vm.goes_on(), "wait: the VMM does not go on")
 
 
+def other_machines():
+    """A reboot makes another machine in the same process, as in Cloud Hypervisor."""
+    seconds = 5
+    for how, more in (("auto", ()), ("ptrace", ("--technique", "ptrace")), ("host", ("-e", "host"))):
+        with microvm.MicroVM(append="seconds=1", remake=1) as vm:
+            check(vm.wait_for("demo: start"), "the guest does not start: " + vm.text())
+            before = vm.stats()["reboots"]
+            at = Attach("--json", "--duration", str(seconds), str(vm.pid))
+            out, err = at.end()
+            after = vm.stats()["reboots"]
+        if not check(at.process.returncode == 0, "reboots, %s: %s" % (how, err)):
+            continue
+        facts = json.loads(out)
+        made, taken = facts["attach"]["further_machines"], facts["kernel_ns"] + facts["user_ns"]
+        say("reboots, %s: %d machines made, %d sampled; samples stand for %.1f s of %d s"
+            % (how, after - before, made, taken / 1e9, seconds))
+        # One may be made while attach begins or ends.
+        check(after - before - 2 <= made and made >= 2, "%s: %d of %d machines" % (how, made, after - before))
+        check(facts["end"] == "duration reached", "%s: %s" % (how, facts["end"]))
+        check(taken > seconds * 1e9 / 3, "%s: samples stand for %d ns" % (how, taken))
+
+
 e2e.need_kvm()
 microvm.build()
 for shape_name, command in SHAPES.items():
@@ -146,4 +168,5 @@ for shape_name, command in SHAPES.items():
 statuses()
 until()
 waited_for()
-e2e.finish("a VMM that kvmprof starts, in %d shapes; statuses, --until, --wait" % len(SHAPES))
+other_machines()
+e2e.finish("a VMM that kvmprof starts, in %d shapes; statuses, --until, --wait, another machine in the process" % len(SHAPES))

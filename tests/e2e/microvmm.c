@@ -4,12 +4,13 @@
  *
  *     microvmm --kernel ELF [--append TEXT] [--memory anon|memfd|uffd|FILE] [--mib N] [--vcpus N]
  *              [--names firecracker|cloud-hypervisor] [--filter none|firecracker|cloud-hypervisor]
- *              [--dups N] [--reboot-ms N] [--id NAME] [--others N]
+ *              [--dups N] [--reboot-ms N] [--id NAME] [--others N] [--remake 1]
  *
  * It boots the ELF file by its PVH entry. vCPU threads have the names that the two VMMs give them, and their kind
  * of seccomp filter: that of Cloud Hypervisor allows nanosleep but not restart_syscall, so that a sleep which the kernel
  * itself resumes kills the process. When the guest resets itself (i8042), vCPU 0 sleeps 1 ms at a time until the
- * main thread has loaded the guest anew, as Cloud Hypervisor does. Further vCPUs have boot registers and are never started. N other machines of the process are halted.
+ * main thread has loaded the guest anew, as Cloud Hypervisor does. Further vCPUs have boot registers and are never started. N other machines of the process are halted. With --remake a reboot makes another
+ * machine with another thread, as in Cloud Hypervisor.
  *
  * Commands come one a line on stdin, and each is answered by one line on stdout: "stats" by JSON, others by "ok".
  *
@@ -62,12 +63,13 @@ struct vcpu {
 	pthread_t thread;
 	pid_t tid;
 	atomic_bool paused;
+	bool ends; /* its machine is replaced by another one */
 };
 
 static struct memory_config config = { .append = "seconds=600", .kind = "anon", .mib = 64 };
 static const char *names = "firecracker", *filter = "none";
 static const char *machine_id; /* nothing uses it: attach reads it from the command line */
-static unsigned int nvcpus = 1, dups, others;
+static unsigned int nvcpus = 1, dups, others, remake;
 static unsigned int reboot_ms = 20; /* how long the main thread needs to load the guest anew */
 static struct vcpu vcpu[MAX_VCPUS];
 static struct memory *memory;
@@ -192,6 +194,9 @@ static void wait_for_reboot(struct vcpu *v)
 	v->run->immediate_exit = 0;
 	atomic_store(&rebooting, true);
 	(void)!write(wake, &one, sizeof(one));
+	v->ends = remake;
+	if (v->ends)
+		return;
 	while (atomic_load(&rebooting)) {
 		struct timespec ms = { .tv_nsec = (long)MS };
 
@@ -227,7 +232,7 @@ static void *vcpu_main(void *arg)
 	own = v;
 	v->tid = (pid_t)syscall(SYS_gettid);
 	install_filter();
-	for (;;) {
+	while (!v->ends) {
 		int ret;
 
 		stay_paused(v);
@@ -285,15 +290,6 @@ static void set_first_state(void)
 	NEED(!ioctl(vcpu[0].fd, KVM_GET_LAPIC, &first_lapic), "KVM_GET_LAPIC");
 }
 
-static void reboot(void)
-{
-	for (unsigned int i = 0; i < reboot_ms; i++)
-		usleep(1000);
-	memory_reload();
-	atomic_fetch_add(&reboots, 1);
-	atomic_store(&rebooting, false);
-}
-
 static void make_vcpu(unsigned int i, int size)
 {
 	static struct {
@@ -303,6 +299,7 @@ static void make_vcpu(unsigned int i, int size)
 	struct vcpu *v = &vcpu[i];
 
 	v->id = i;
+	v->ends = false;
 	v->fd = ioctl(vm, KVM_CREATE_VCPU, i);
 	NEED(v->fd >= 0, "KVM_CREATE_VCPU");
 	for (unsigned int k = 0; k < dups; k++)
@@ -343,6 +340,30 @@ static void make_machine(void)
 	}
 	for (unsigned int i = 0; i < nvcpus; i++)
 		NEED(!pthread_create(&vcpu[i].thread, NULL, vcpu_main, &vcpu[i]), "vCPU thread");
+}
+
+static void remake_machine(void)
+{
+	pthread_join(vcpu[0].thread, NULL);
+	munmap(vcpu[0].run, (size_t)ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0));
+	close(vcpu[0].fd);
+	close(vcpu[0].epoll);
+	close(vm);
+	close(kvm);
+	munmap(memory->ram, (size_t)config.mib << 20);
+	make_machine();
+}
+
+static void reboot(void)
+{
+	for (unsigned int i = 0; i < reboot_ms; i++)
+		usleep(1000);
+	if (remake)
+		remake_machine();
+	else
+		memory_reload();
+	atomic_fetch_add(&reboots, 1);
+	atomic_store(&rebooting, false);
 }
 
 /* With less memory it would be no guest: vmm/attach/slots_kvm.c. */
@@ -486,7 +507,7 @@ static void read_options(char **v)
 			{ "--filter", &filter, NULL },	      { "--mib", NULL, &config.mib },
 			{ "--vcpus", NULL, &nvcpus },	      { "--dups", NULL, &dups },
 			{ "--reboot-ms", NULL, &reboot_ms },  { "--id", &machine_id, NULL },
-			{ "--others", NULL, &others }
+			{ "--others", NULL, &others },	      { "--remake", NULL, &remake }
 		};
 
 		for (unsigned int i = 0; i < sizeof(option) / sizeof(option[0]); i++)

@@ -28,6 +28,7 @@ struct attach_facts {
 	uint64_t absent;   /* samples that lack something as its page is not in memory */
 	uint64_t brought;  /* bytes of guest memory that came into memory for our reads */
 	uint64_t absent_names; /* reads for names that ended at such a page */
+	unsigned int machines; /* further ones that the process has made */
 	bool bpf;	       /* BPF is used, to the end */
 	char why_not[480];     /* why BPF is not used; "": it is, or was not asked for */
 	uint64_t by_bpf, by_ptrace,

@@ -432,6 +432,16 @@ void attach_release_followed(struct attach *a)
 		tracer_release(&a->tracee[i]);
 }
 
+void attach_publish_memory(struct attach *a)
+{
+	a->consumer_mem = a->capture_mem;
+	a->consumer_mem.remote = &a->consumer;
+	if (a->peek)
+		pvm_peek_ops()->see_memory(a->peek, &a->capture_mem);
+	if (a->cfg.memory_changed)
+		a->cfg.memory_changed(a->cfg.between_ctx, &a->consumer_mem);
+}
+
 void attach_find_memory_again(struct attach *a, unsigned int i)
 {
 	const uint64_t now = clock_mono_ns();
@@ -450,12 +460,7 @@ void attach_find_memory_again(struct attach *a, unsigned int i)
 		a->capture_mem = told;
 		a->proof.partial = partial;
 	}
-	a->consumer_mem = a->capture_mem;
-	a->consumer_mem.remote = &a->consumer;
-	if (a->peek)
-		pvm_peek_ops()->see_memory(a->peek, &a->capture_mem);
-	if (a->cfg.memory_changed)
-		a->cfg.memory_changed(a->cfg.between_ctx, &a->consumer_mem);
+	attach_publish_memory(a);
 }
 
 /* No guest has run yet, whose registers could prove where the memory is: what KVM has is taken as it is. */
@@ -464,6 +469,7 @@ static void take_slots(struct attach *a)
 	struct err why = { 0 };
 	bool partial = false;
 
+	a->proven = false;
 	a->capture_mem.remote = &a->capture;
 	read_slots(a, &a->capture_mem, &partial, &why);
 	a->facts.memory_told = a->capture_mem.n != 0;
@@ -490,19 +496,43 @@ static int hold_followed(struct attach *a, struct err *e)
 	return ret;
 }
 
+static int hold_any(struct attach *a, struct err *e)
+{
+	int ret;
+
+	if (a->cfg.follows)
+		return hold_followed(a, e);
+	ret = find_threads(a, e);
+	if (ret)
+		return ret;
+	attach_look_open(a);
+	return map_pages(a, e);
+}
+
 int attach_hold(struct attach *a, struct err *e)
 {
 	int ret = choose_machine(a, e);
 
-	if (!ret && a->cfg.follows)
-		return hold_followed(a, e);
-	ret = ret ? ret : find_threads(a, e);
-	if (ret)
+	ret = ret ? ret : hold_any(a, e);
+	a->places = a->ntracees;
+	if (ret || a->cfg.follows)
 		return ret;
 	a->proven = true;
-	attach_look_open(a);
-	ret = map_pages(a, e);
-	return ret ? ret : find_memory(a, e);
+	return find_memory(a, e);
+}
+
+int attach_hold_next(struct attach *a, struct err *e)
+{
+	int ret = choose_machine(a, e);
+
+	if (!ret && a->process.nvcpus > a->places)
+		a->process.nvcpus = a->places;
+	if (!ret && a->cfg.follows)
+		follow_again(&a->follow);
+	ret = ret ? ret : hold_any(a, e);
+	if (!ret && !a->cfg.follows)
+		take_slots(a);
+	return ret;
 }
 
 void attach_let_go(struct attach *a)

@@ -26,6 +26,13 @@ int attach_begin_page(struct attach *a, unsigned int i, struct err *e);
 
 /* A VMM that was followed: lets the vCPUs begin, which attach_hold() holds in front of their first KVM_RUN. */
 void attach_release_followed(struct attach *a);
+/*
+ * The same as attach_hold() for another machine that the process runs now. Memory is taken as KVM has it, or is unknown until
+ * attach_find_memory_again() finds it.
+ */
+int attach_hold_next(struct attach *a, struct err *e);
+/* Reports where memory lies to all that read it. */
+void attach_publish_memory(struct attach *a);
 /* Looks for the memory again by the fresh registers of vCPU i, until they agree with it. */
 void attach_find_memory_again(struct attach *a, unsigned int i);
 

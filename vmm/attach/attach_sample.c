@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/count.h"
+#include "vmm/attach/attach_again.h"
 #include "vmm/attach/attach_hold.h"
 #include "vmm/attach/attach_host.h"
 #include "vmm/attach/attach_rest.h"
@@ -336,7 +337,7 @@ static void attach_end_turn(void *ctx, uint64_t when)
 	if (atomic_load(&a->vm->stop))
 		return;
 	if (atomic_load(&a->sampler.go)) {
-		if (attach_all_gone(a)) {
+		if (attach_all_gone(a) && !attach_again(a)) {
 			machine_end(a->vm, VM_END_GONE, NULL, NULL, NULL);
 			return;
 		}

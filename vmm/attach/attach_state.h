@@ -53,10 +53,12 @@ struct attach {
 	struct gmem capture_mem, consumer_mem;	/* the same memory, read by each of these */
 	struct kvm_run *page[ATTACH_MAX_VCPUS]; /* of registers; by vcpu.index */
 	struct follow follow;			/* with cfg.follows */
-	sem_t known;	       /* the process that was followed is known to attach_open() */
-	uint64_t looked_ns;    /* when the memory was last looked for */
-	bool proven;	       /* registers agree with where the memory is */
-	struct host_bpf slots; /* reads KVM's memory slots; not open: BPF can't be used */
+	sem_t known;	     /* the process that was followed is known to attach_open() */
+	uint64_t looked_ns;  /* when the memory was last looked for */
+	unsigned int places; /* vCPUs that attach_hold() has found first */
+	uint64_t gone_ns, gone_look_ns; /* all vCPUs have ended; 0: they have not */
+	bool proven;			/* registers agree with where the memory is */
+	struct host_bpf slots;		/* reads KVM's memory slots; not open: BPF can't be used */
 	struct slots_proof proof;
 	struct attach_guard guard;
 	pthread_t thread;

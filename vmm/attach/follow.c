@@ -394,6 +394,12 @@ unsigned int follow_held(const struct follow *f)
 	return held;
 }
 
+void follow_again(struct follow *f)
+{
+	f->settled = false;
+	f->ntaken = 0;
+}
+
 void follow_settle(struct follow *f)
 {
 	f->settled = true;

@@ -63,6 +63,8 @@ int follow_step(struct follow *f, struct err *e);
 void follow_attend(struct follow *f);
 /* Returns how many threads are held at KVM_RUN. */
 unsigned int follow_held(const struct follow *f);
+/* Holds threads at KVM_RUN again: those that were handed over have ended. */
+void follow_again(struct follow *f);
 /* Lets threads run through their system calls from now on. */
 void follow_settle(struct follow *f);
 /*

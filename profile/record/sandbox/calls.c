@@ -153,7 +153,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(faccessat2, TRACER),
 	CALL(readlink, MAIN | CONSUMER | TRACER),
 	CALL(getcwd, MAIN | CONSUMER), /* realpath(3) */
-	CALL(readlinkat, FILES | CONSUMER | KEEPER),
+	CALL(readlinkat, FILES | CONSUMER | KEEPER | TRACER),
 	CALL(getdents64, KEEPER | MAIN | FILES | CONSUMER | TRACER),
 	CALL(mkdir, MAIN | CONSUMER),
 	CALL(mkdirat, FILES | KEEPER),
@@ -277,6 +277,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(process_vm_readv, TRACER | SERVE),
 	CALL(wait4, TRACER),
 	CALL(waitid, TRACER),
+	CALL(kcmp, TRACER),
 	CALL(pidfd_open, TRACER),
 	CALL(pidfd_getfd, TRACER),
 	CALL(bpf, TRACER),

@@ -58,6 +58,9 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 	      NUM("brought_into_memory_bytes", f->brought,
 		  "{brought_into_memory_bytes:1/1048576} MiB of the guest came into memory because "
 		  "attach read them"),
+	      NUM("further_machines", f->machines,
+		  "the VMM made {further_machines} further machines in the same process, as for a "
+		  "reboot; they are in the profile"),
 	      NUM("periods_paused", f->paused), NUM("paused_ns", f->paused_ns),
 	      NUM("periods_asleep_in_vmm", f->away), NUM("asleep_in_vmm_ns", f->away_ns),
 	      NUM("never_started_ns", f->unstarted_ns),
