@@ -26,7 +26,7 @@ static bool is_of_type(const struct python_layout *l, const struct python_progra
 	       !memcmp(is, name, len);
 }
 
-/* One character as UTF-8; returns its bytes. */
+/* Writes one character as UTF-8. Returns its number of bytes. */
 static unsigned int put_utf8(char out[4], uint32_t c)
 {
 	if (c < 0x20 || c == 0x7f || c == ';' || (c >= 0x80 && c < 0xa0) || c > 0x10ffff ||
@@ -54,7 +54,7 @@ static unsigned int put_utf8(char out[4], uint32_t c)
 	return 4;
 }
 
-/* Characters of `kind` bytes each, the last ones of n that fit. */
+/* Converts characters of `kind` bytes each; if not all fit, the last ones are kept. */
 static void to_utf8(char out[PYTHON_MAX_NAME], const uint8_t *in, size_t n, unsigned int kind)
 {
 	size_t used = 0;
@@ -156,7 +156,7 @@ static int64_t number(struct cursor *c)
 	for (unsigned int shift = 0; shift < 36; shift += 6) {
 		uint8_t b = cursor_u8(c);
 
-		/* An entry begins, where a number should go on. */
+		/* An entry begins where a number should continue. */
 		if (b & 0x80)
 			break;
 		v |= (uint64_t)(b & 0x3f) << shift;
@@ -167,7 +167,10 @@ static int64_t number(struct cursor *c)
 	return 0;
 }
 
-/* false: the table's end, or it is damaged. *line goes from entry to entry. */
+/*
+ * Reads an entry. Returns false at the table's end, or if it is damaged. *line is carried from
+ * entry to entry.
+ */
 static bool next_entry(struct cursor *c, int64_t *line, struct python_code_entry *out)
 {
 	uint8_t head = cursor_left(c) ? cursor_u8(c) : 0;
@@ -179,7 +182,7 @@ static bool next_entry(struct cursor *c, int64_t *line, struct python_code_entry
 		*line += number(c);
 	else if (kind >= 10 && kind <= 12)
 		*line += kind - 10;
-	/* Columns are of no use here. */
+	/* The columns are not used. */
 	while (!c->bad && cursor_left(c) && !(c->base[c->pos] & 0x80))
 		cursor_skip(c, 1);
 	if (c->bad || *line < 0 || *line > MAX_TABLE_LINE)

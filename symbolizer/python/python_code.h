@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * python_code: what a code object of CPython is called, and where its lines are.
+ * python_code: reads the name of a CPython code object, and its table of lines.
  *
- * A string is "compact": its characters follow its header, 1, 2 or 4 bytes each
- * (bits 2 to 4 of its state), and is ASCII (bit 6) or has a longer header. It becomes
- * UTF-8; control characters, ';' and what is no character become '?'.
+ * A string is "compact": its characters follow its header, 1, 2 or 4 bytes each (bits 2 to 4 of
+ * its state), and is ASCII (bit 6) or has a longer header. It is converted to UTF-8; control
+ * characters, ';' and invalid characters become '?'.
  *
- * Sources: as python_layout.h.
+ * Sources: as python_layout.h. No state, no allocation: any thread that may use the program's
+ * memory.
  */
 #ifndef KVMPROF_SYMBOLIZER_PYTHON_PYTHON_CODE_H
 #define KVMPROF_SYMBOLIZER_PYTHON_PYTHON_CODE_H
@@ -18,10 +19,10 @@
 
 #define PYTHON_MAX_NAME \
 	256u /* bytes with the NUL; longer ones are cut at the front, as paths are */
-#define PYTHON_MAX_LINES 65536u /* bytes of a table of lines; a longer one counts as none */
+#define PYTHON_MAX_LINES 65536u /* bytes of a table of lines; a longer one is ignored */
 #define PYTHON_CODE_IDS 4u
 
-/* By what a code object is known again: three pointers, and 8 bytes with the first line. */
+/* Identifies a code object: three pointers, and 8 bytes with the first line. */
 struct python_code_id {
 	uint64_t v[PYTHON_CODE_IDS];
 };
@@ -29,20 +30,23 @@ struct python_code_id {
 struct python_code {
 	char name[PYTHON_MAX_NAME], file[PYTHON_MAX_NAME];
 	struct python_code_id id;
-	uint32_t first;	 /* line of its `def`, 1 or more; 0: it has none */
+	uint32_t first;	 /* line of its `def`, from 1; 0: none */
 	uint64_t start;	 /* address of its instructions */
-	uint64_t lines;	 /* address of the bytes of its table of lines */
-	uint32_t nlines; /* how many; 0: none that can be used */
+	uint64_t lines;	 /* address of its table of lines */
+	uint32_t nlines; /* bytes of that table; 0: none that can be used */
 };
 
-/* false: at `at` is no code object, or it can't be read. */
+/*
+ * Reads the code object at `at`. Returns false, with *out unspecified, if there is none or it
+ * cannot be read.
+ */
 bool python_code_read(struct python_code *out, const struct python_layout *l,
 		      const struct python_program *p, uint64_t at);
 
-/* Offsets of the members of python_code_id in a code object. */
+/* Stores the offsets of the members of python_code_id in a code object. */
 void python_code_id_offsets(const struct python_layout *l, uint32_t off[PYTHON_CODE_IDS]);
 
-/* Copy up to len bytes of its table of lines; returns how many, 0 when it can't be read. */
+/* Copies up to len bytes of its table of lines. Returns how many, 0 if it cannot be read. */
 uint32_t python_code_lines(const struct python_code *c, const struct python_program *p,
 			   uint8_t *dst, uint32_t len);
 
@@ -60,13 +64,13 @@ uint32_t python_code_lines(const struct python_code *c, const struct python_prog
  * Source: Objects/locations.md of CPython 3.11. No state: any thread.
  */
 
-/* The line of a unit of code; 0: none. first: the code's first line. */
+/* Returns the line of a unit of code (2 bytes); 0: none. first: the code's first line. */
 uint32_t python_line_at(const uint8_t *table, size_t len, uint32_t first, uint64_t unit);
 
 struct python_line_range {
-	uint32_t low, high; /* both 0: there are no lines */
+	uint32_t low, high; /* both 0: no lines */
 };
-/* Between which lines all code lies. */
+/* Returns the lowest and the highest line of all code. */
 struct python_line_range python_lines_range(const uint8_t *table, size_t len, uint32_t first);
 
 #endif

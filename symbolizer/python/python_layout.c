@@ -75,7 +75,7 @@ static const struct python_layout known[] = {
 	},
 };
 
-/* Numbers of 8 bytes in struct _Py_DebugOffsets of 3.13, in their order. */
+/* Indexes of 8-byte numbers in struct _Py_DebugOffsets of 3.13. */
 enum {
 	DEBUG_COOKIE,
 	DEBUG_INTERPRETERS = 5,
@@ -112,7 +112,7 @@ static bool word(const struct python_program *p, uint64_t va, uint64_t *out)
 	return !(va >> USER_BITS) && memory_read(p->memory, p->space, va, out, sizeof(*out));
 }
 
-/* Is v in use as an address of an aligned structure? */
+/* Returns whether v can be the address of an aligned structure. */
 static bool is_pointer(uint64_t v)
 {
 	return v >= 4096 && !(v >> USER_BITS) && !(v & 7);
@@ -135,7 +135,7 @@ static bool layout_of_offsets(struct python_layout *l, const uint64_t *v)
 		.thread_interpreter = (uint32_t)v[DEBUG_THREAD_INTERPRETER],
 		.thread_current = (uint32_t)v[DEBUG_THREAD_CURRENT],
 		.thread_id = (uint32_t)v[DEBUG_THREAD_ID],
-		/* datastack_chunk, datastack_top, datastack_limit; checked in use. */
+		/* datastack_chunk, datastack_top, datastack_limit; checked when used. */
 		.thread_top = (uint32_t)v[DEBUG_THREAD_CHUNK] + 8,
 		.frame_code = (uint32_t)v[DEBUG_FRAME_CODE],
 		.frame_previous = (uint32_t)v[DEBUG_FRAME_PREVIOUS],
@@ -192,14 +192,14 @@ uint64_t python_thread(const struct python_layout *l, const struct python_progra
 		t = thread_of_interpreter(l, p, interpreter, fs_base);
 		if (t)
 			return t;
-		/* 3.11's and 3.12's lists begin with the pointer to the next one. */
+		/* The lists of 3.11 and 3.12 begin with the pointer to the next element. */
 		if (!word(p, interpreter + l->interpreter_next, &interpreter))
 			return 0;
 	}
 	return 0;
 }
 
-/* Does the innermost frame of the thread look like one? */
+/* Checks whether the thread's innermost frame is valid. */
 static enum python_found check_thread(const struct python_layout *l, const struct python_program *p,
 				      uint64_t t)
 {
@@ -211,7 +211,7 @@ static enum python_found check_thread(const struct python_layout *l, const struc
 		return PYTHON_NOT_YET;
 	if (l->cframe && is_pointer(frame) && !word(p, frame + l->cframe_current, &frame))
 		return PYTHON_UNKNOWN;
-	/* It runs no function of Python. */
+	/* It runs no Python function. */
 	if (!frame)
 		return PYTHON_NOT_YET;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -226,13 +226,16 @@ static enum python_found check_thread(const struct python_layout *l, const struc
 	if (owner > 4 || !word(p, frame + l->frame_code, &at) ||
 	    !word(p, frame + l->frame_instr, &instr) || !is_pointer(at))
 		return PYTHON_UNKNOWN;
-	/* One unit in front of the first one: 3.11 and 3.12 note the one that was run. */
+	/*
+	 * The pointer may be one unit before the first one: 3.11 and 3.12 store the unit that was
+	 * executed.
+	 */
 	if (instr + 2 < at + l->code_start || instr - at > MAX_CODE || (instr & 1))
 		return PYTHON_UNKNOWN;
 	return python_code_read(&code, l, p, at) ? PYTHON_FOUND : PYTHON_UNKNOWN;
 }
 
-/* Of a thread that has just been seen. */
+/* Tries a layout with a thread that has just been seen. */
 static enum python_found try_layout(const struct python_layout *l, const struct python_program *p,
 				    uint64_t fs_base)
 {
@@ -241,7 +244,7 @@ static enum python_found try_layout(const struct python_layout *l, const struct 
 	return t ? check_thread(l, p, t) : PYTHON_UNKNOWN;
 }
 
-/* Between a chunk of frames and its end? */
+/* Returns whether it is between a chunk of frames and its end. */
 static bool top_is_right(const struct python_layout *l, const struct python_program *p, uint64_t t)
 {
 	uint64_t chunk, top, limit;
