@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * facts: where a Linux kernel keeps its tasks, mappings and files, as its own
- * type information tells it.
+ * facts: where a Linux kernel stores its tasks, mappings and files, according to its own type
+ * information.
  *
- * Each part may be missing with a reason; a profile then shows less. Built by one
- * thread, then const. Nothing points into the image afterwards.
+ * Each part may be missing, with a reason; a profile then shows less. One thread fills the struct;
+ * afterwards it is constant. It owns nothing and does not refer to the image.
  */
 #ifndef KVMPROF_SYMBOLIZER_LINUX_FACTS_H
 #define KVMPROF_SYMBOLIZER_LINUX_FACTS_H
@@ -21,29 +21,30 @@
 
 struct target_linux {
 	bool have_current;	 /* task.current, per_cpu and init_task are known */
-	bool have_task;		 /* and so are the members of a task */
+	bool have_task;		 /* the members of a task are known, too */
 	bool have_mm, have_file; /* mappings of processes; pages of files */
 	bool have_tree;		 /* files by their paths */
 	bool have_modules;
-	bool have_dyncode; /* code that is made at run time */
-	bool have_graph;   /* return addresses that the function graph tracer keeps */
+	bool have_dyncode; /* code generated at run time */
+	bool have_graph;   /* return addresses stored by the function graph tracer */
 	struct linux_task_layout task;
-	uint64_t irq_stack_ptr; /* by types, where task.current is: per-CPU as that; 0 unknown */
-	struct linux_sched_layout sched; /* what is known of it; source 0: no members */
+	uint64_t irq_stack_ptr; /* by types, at or relative to task.current's base; 0: unknown */
+	struct linux_sched_layout sched; /* as far as known; source 0: no members */
 	struct linux_mm_layout mm;
 	struct linux_file_layout file;
 	struct linux_tree_layout tree;
 	struct linux_module_layout modules;
 	struct linux_dyncode_layout dyncode;
 	struct linux_graph_layout graph;
-	struct linux_rethook_layout rethook; /* len 0: not known */
+	struct linux_rethook_layout rethook; /* len 0: unknown */
 	struct err types_note;		     /* why there are no types; code 0: there are */
 	struct err task_note, mm_note, file_note, tree_note, module_note;
 };
 
 /*
- * types may be NULL (types_note says why). symbols: all addresses in the result are
- * of their kind, linked or run-time ones; NULL: nothing is found.
+ * Fills in every part that types and symbols allow; cannot fail. types may be NULL (types_note
+ * then has the reason). All addresses in the result are of the symbols' kind, linked or runtime
+ * ones; symbols NULL: nothing is found.
  */
 void linux_target_init(struct target_linux *l, const struct types *types,
 		       const struct symtab *symbols);

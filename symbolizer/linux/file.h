@@ -35,66 +35,74 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINUX_FILE_MAX_NODES 11u /* between the head and a page: 64 bits by 6 each */
+#define LINUX_FILE_MAX_NODES 11u /* between the head and a page: 64 bits, 6 for each node */
 #define LINUX_FILE_MAX_PAGE 256u /* bytes of a struct page */
 
-/* Offsets of members and addresses of variables; made once per kernel, const afterwards. */
+/* Offsets of members and addresses of variables. Computed once per kernel, then constant. */
 struct linux_file_layout {
 	uint32_t file_mapping, mapping_host, mapping_head, inode_size;
 	uint32_t node_shift, node_slots, chunk_shift;
 	uint32_t page_size, page_flags, page_mapping, page_index, page_head;
 	/*
-	 * PG_uptodate: number of the bit in page_flags. LINUX_NO_MEMBER: not known;
-	 * then a page that is locked (bit 0), as while it is read in, isn't valid.
+	 * Bit number of PG_uptodate in page_flags. LINUX_NO_MEMBER: unknown; then a page that is
+	 * locked (bit 0), as while it is being read, is invalid.
 	 */
 	uint32_t uptodate;
 	/*
-	 * vmemmap_base and page_offset_base. The kernel sets them early while it
-	 * boots, so they are read when a file is opened. 0: it has none, and the
-	 * addresses are the fixed ones of four levels of page tables.
+	 * Addresses of vmemmap_base and page_offset_base. The kernel sets them early in its boot,
+	 * so they are read when a file is opened. 0: the kernel does not have them, and uses the
+	 * fixed addresses of four levels of page tables.
 	 */
 	uint64_t vmemmap_at, page_offset_at;
 };
 
 /*
- * s has run-time addresses, data symbols included: without them a kernel that moves
- * its memory about would be taken for one that doesn't, and no page be found.
- * -ENOENT: the kernel lacks something (the message names it), -EINVAL: damaged types.
+ * Finds the offsets. s must have runtime addresses and data symbols: without them, a kernel that
+ * randomises its memory would be taken for one that does not, and no page would be found. Returns
+ * 0; -ENOENT if the kernel lacks something (the message names it); or -EINVAL for damaged types.
  */
 int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
 			   const struct symtab *s, struct err *e);
 
-/* Only vmemmap_at and page_offset_at. */
+/* Sets only vmemmap_at and page_offset_at. Returns 0 or -ENOENT. */
 int linux_file_variables(struct linux_file_layout *l, const struct symtab *s, struct err *e);
 
+/* An open file. It owns nothing. */
 struct linux_file {
-	const struct linux_file_layout *l; /* borrowed, as is m */
+	const struct linux_file_layout *l; /* borrowed, like m */
 	const struct memory *m;
-	uint64_t mapping; /* struct address_space */
+	uint64_t mapping; /* address of its struct address_space */
 	uint64_t size;	  /* bytes, when it was opened */
 	uint64_t vmemmap, page_offset;
 };
 
-/* file: guest address of a struct file. LINUX_OK, or *f is left alone. */
+/*
+ * Opens the file whose struct file is at guest address `file`. Returns LINUX_OK, or a reason with
+ * *f unchanged. Borrows l and m.
+ */
 enum linux_why linux_file_open(struct linux_file *f, const struct linux_file_layout *l,
 			       const struct memory *m, uint64_t file);
 
-/* The same by its struct address_space, which is what a file's inode has. */
+/* Does the same for the struct address_space at `mapping`, which a file's inode contains. */
 enum linux_why linux_file_of_mapping(struct linux_file *f, const struct linux_file_layout *l,
 				     const struct memory *m, uint64_t mapping);
 
+/* Returns the size in bytes when the file was opened. */
 uint64_t linux_file_size(const struct linux_file *f);
 
-/* Kernel address of the bytes of page `index`. LINUX_NOT_THERE: not resident or not valid. */
+/*
+ * Stores the kernel address of the bytes of page `index` in *va. Returns LINUX_OK, LINUX_NOT_THERE
+ * if the page is not resident or invalid, or another reason.
+ */
 enum linux_why linux_file_page(const struct linux_file *f, uint64_t index, uint64_t *va);
 
 /*
- * Copies from off on, up to the end of the file or the first page that is not there;
- * returns how many bytes.
+ * Copies bytes from off on, up to the end of the file or the first page that is not resident.
+ * Returns how many.
  */
 size_t linux_file_read(const struct linux_file *f, uint64_t off, void *dst, size_t len);
 
-/* The same as a callback; ctx is a const struct linux_file. */
+/* Does the same as a callback; ctx is a const struct linux_file. */
 size_t linux_file_read_cb(void *ctx, uint64_t off, void *dst, size_t len);
 
 #endif

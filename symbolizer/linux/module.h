@@ -41,13 +41,13 @@ enum linux_module_state {
 	LINUX_MODULE_LIVE = 0,
 	LINUX_MODULE_COMING,
 	LINUX_MODULE_GOING,
-	LINUX_MODULE_UNFORMED, /* its other members mean nothing yet; not listed */
+	LINUX_MODULE_UNFORMED, /* other members are not valid yet; not listed */
 };
 
-/* Offsets in struct module, but for the last two groups; some may be LINUX_MODULE_NONE. */
+/* Offsets in struct module, except in the last two groups. Some may be LINUX_MODULE_NONE. */
 struct linux_module_layout {
 	uint64_t modules;		   /* address of the list's head */
-	uint64_t kernel_start, kernel_end; /* the kernel's own image: no module is there */
+	uint64_t kernel_start, kernel_end; /* the kernel's own image, where no module is */
 	uint32_t list, name, name_size;	   /* always known */
 	uint32_t text_base, text_size;	   /* always known */
 	uint32_t init_base, init_size;	   /* always known */
@@ -57,25 +57,26 @@ struct linux_module_layout {
 	uint32_t num_orcs, orc_ip, orc;	   /* u32, pointers */
 	uint32_t notes_attrs;		   /* pointer to struct module_notes_attrs */
 	/*
-	 * Of the entries in the kernel's own ORC table; for the caller to set when it knows.
-	 * A module's few entries do not always tell.
+	 * The form of the entries in the kernel's own ORC table; the caller sets it if it is
+	 * known, because a module's few entries are not always conclusive.
 	 */
 	struct orc_format orc_format;
 	uint32_t symtab, num_symtab, strtab, typetab; /* in struct mod_kallsyms */
 	uint32_t notes, attrs;			      /* in struct module_notes_attrs */
-	uint32_t attr_stride, attr_size, attr_data;   /* of and in struct bin_attribute */
+	/* Stride of the array, and offsets in struct bin_attribute. */
+	uint32_t attr_stride, attr_size, attr_data;
 };
 
 /*
- * -ENOENT with the reason: the kernel has no modules (no symbol `modules`), or no
- * types that tell about struct module. types may be NULL: then it is the latter, and
- * out->modules and the kernel's own bounds are there for linux_module_find().
+ * Finds the offsets. types may be NULL. Returns 0, or -ENOENT with the reason: the kernel has no
+ * modules (no symbol `modules`), or its types are missing or do not describe struct module. In the
+ * second case out->modules and the kernel's bounds are set for linux_module_find().
  */
 int linux_module_layout(struct linux_module_layout *out, const struct types *types,
 			const struct symtab *symbols, struct err *e);
 
 struct linux_module_range {
-	uint64_t start, end; /* [start, end); both 0: none */
+	uint64_t start, end; /* both 0: none */
 };
 
 struct linux_module {
@@ -85,32 +86,36 @@ struct linux_module {
 	struct linux_module_range text, init_text;
 	uint8_t build_id[KIMAGE_BUILD_ID_MAX];
 	unsigned int build_id_len; /* 0: none */
-	/* By linux_module_load; owned. NULL: none, or not to be believed. */
-	struct symtab *symbols; /* code symbols of text and init_text, run-time addresses */
+	/* Set by linux_module_load(); owned. NULL: missing or implausible. */
+	struct symtab *symbols; /* code symbols of text and init_text, runtime addresses */
 	struct orc *orc, *init_orc;
 };
 
 struct linux_module_list {
-	struct linux_module *module; /* the youngest first, as in the kernel */
+	struct linux_module *module; /* the newest first, as in the kernel; owned */
 	size_t n;
-	size_t skipped; /* could not be believed: name, state or addresses */
-	bool cut; /* the list did not come back to its head: it changed, is damaged, or too long */
+	size_t skipped; /* modules with an implausible name, state or address */
+	bool cut; /* the list did not return to its head: it changed, is damaged, or too long */
 };
 
-/* Names, states, addresses and build ids. -ENOENT when the list can't be read at all, -ENOMEM. */
+/*
+ * Reads names, states, addresses and build ids of all modules. Returns 0, -ENOENT if the list
+ * cannot be read at all, or -ENOMEM, with *e set. The caller frees *out with
+ * linux_module_list_deinit().
+ */
 int linux_module_list(const struct linux_module_layout *l, const struct memory *m,
 		      struct linux_module_list *out, struct err *e);
 void linux_module_list_deinit(struct linux_module_list *list);
 
 /*
- * One number that changes whenever a module comes, goes or changes its state: cheap
- * enough to be asked often. -ENOENT when the list can't be followed at the moment.
+ * Computes a number that changes whenever a module is added, removed or changes its state; cheap
+ * enough for frequent calls. Returns 0, or -ENOENT if the list cannot be followed at the moment.
  */
 int linux_module_hash(const struct linux_module_layout *l, const struct memory *m, uint64_t *out);
 
 /*
- * The code of all listed modules as the unwinder wants it, sorted; borrowed from the
- * list. Returns how many were written, at most cap (2 * n are enough).
+ * Writes the code of all listed modules in the unwinder's form, sorted, to out; borrowed from the
+ * list. Returns how many regions were written, at most cap (2 * n are enough).
  */
 size_t linux_module_regions(const struct linux_module_list *list, struct unwind_region *out,
 			    size_t cap);

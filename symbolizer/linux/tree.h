@@ -19,20 +19,23 @@
 
 #include "symbolizer/linux/mm.h"
 
-#define LINUX_TREE_MAX_NAMES 262144u /* in one directory */
+#define LINUX_TREE_MAX_NAMES 262144u /* names in one directory */
 #define LINUX_TREE_MAX_MOUNTS 65536u /* on one mount */
-#define LINUX_TREE_MAX_DEPTH 16u     /* names of a path, and mounts upon each other */
+#define LINUX_TREE_MAX_DEPTH 16u     /* names of a path, and mounts on top of each other */
 
-/* Offsets of members; made once per kernel, const afterwards. */
+/* Offsets of members. Computed once per kernel, then constant. */
 struct linux_tree_layout {
 	uint32_t task_fs, root_mnt, root_dentry;
-	uint32_t children, sibling; /* of dentries; both begin with the pointer to what follows */
-	bool ring;		    /* the list ends at its head, else with 0 */
+	uint32_t children, sibling; /* of dentries; both begin with the pointer to the next one */
+	bool ring;		    /* the list ends at its head; false: with 0 */
 	uint32_t dentry_inode, inode_mapping;
 	uint32_t mounts, mount_child;
 };
 
-/* -ENOENT: the kernel lacks something (the message names it), -EINVAL: damaged types. */
+/*
+ * Finds the offsets. Returns 0; -ENOENT if the kernel lacks something (the message names it); or
+ * -EINVAL for damaged types.
+ */
 int linux_tree_layout_init(struct linux_tree_layout *l, const struct types *t, struct err *e);
 
 struct linux_tree {
@@ -41,17 +44,18 @@ struct linux_tree {
 	const struct memory *m;
 };
 
-/* A name of a mounted file system: struct vfsmount and struct dentry. */
+/* A name in a mounted file system: struct vfsmount and struct dentry. */
 struct linux_place {
 	uint64_t mnt, dentry;
 };
 
-/* The root directory of a task. LINUX_OK, or *out is left alone. */
+/* Finds the root directory of a task. Returns LINUX_OK, or a reason with *out unchanged. */
 enum linux_why linux_tree_root(const struct linux_tree *t, uint64_t task, struct linux_place *out);
 
 /*
- * From a directory on: "tmp/perf-1.map". LINUX_NOT_THERE: no such name is in memory.
- * *mapping: struct address_space of the file, for linux_file_of_mapping().
+ * Finds a file by its path from a directory, such as "tmp/perf-1.map". *mapping receives its
+ * struct address_space, for linux_file_of_mapping(). Returns LINUX_OK, LINUX_NOT_THERE if there is
+ * no such name in memory, or another reason.
  */
 enum linux_why linux_tree_find(const struct linux_tree *t, const struct linux_place *from,
 			       const char *path, uint64_t *mapping);
