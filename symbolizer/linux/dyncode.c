@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define NONE LINUX_DYNCODE_NONE
-/* Where the kernel puts a structure's members, at the utmost. */
+/* Maximum offset of a member in a structure. */
 #define MAX_OFFSET 65536u
 #define PAGE_BYTES 4096u
-/* A program's tag and the start of its name: bpf_prog_TAG_NAME. */
+/* Bytes of a program's tag and the start of its name: bpf_prog_TAG_NAME. */
 #define HASHED_NAME 48u
 
 static bool is_pointer(uint64_t va)
@@ -29,7 +29,7 @@ static uint64_t dyncode_symbol(const struct symtab *symbols, const char *name)
 	return s && s->addr >> 63 ? s->addr : 0;
 }
 
-/* size 0: any. NONE when the types do not tell. */
+/* Returns the offset of a member of this size (0: any), or NONE if the types do not contain it. */
 static uint32_t dyncode_offset(const struct types *t, const char *structure, const char *path,
 			       uint32_t size)
 {
@@ -160,7 +160,7 @@ static bool read_name(const struct linux_dyncode_family *f, const struct memory 
 	if (!memory_read(m, MEMORY_KERNEL, at + f->name, c->name, f->name_size))
 		return false;
 	c->name[f->name_size - 1] = '\0';
-	/* Nothing of what is behind. */
+	/* Clear the bytes after the name. */
 	for (size_t i = strlen(c->name); i < sizeof(c->name); i++)
 		c->name[i] = 0;
 	return is_name(c->name);
@@ -177,7 +177,7 @@ static uint64_t copied_from(const struct linux_dyncode_layout *l,
 	return flags & l->save_regs ? l->ftrace_regs_caller : l->ftrace_caller;
 }
 
-/* false: not to be believed. */
+/* Reads one piece. Returns false if it is implausible. */
 static bool read_piece(const struct linux_dyncode_layout *l, enum linux_dyncode_kind kind,
 		       const struct memory *m, uint64_t at, struct linux_dyncode *c)
 {
@@ -207,8 +207,8 @@ static bool read_piece(const struct linux_dyncode_layout *l, enum linux_dyncode_
 /* -- lists -------------------------------------------------------------------------- */
 
 /*
- * Go along a list: the next structure in *piece. 1: there is one, 0: the end, -EINVAL: it
- * can't be followed.
+ * Advances along a list and stores the next structure in *piece. Returns 1 if there is one, 0 at
+ * the end, or -EINVAL if the list cannot be followed.
  */
 static int next_piece(const struct linux_dyncode_family *f, const struct memory *m, uint64_t *at,
 		      uint64_t *piece)
@@ -217,7 +217,7 @@ static int next_piece(const struct linux_dyncode_family *f, const struct memory 
 
 	if (!memory_u64(m, *at, &next) || !is_pointer(next))
 		return -EINVAL;
-	/* A loop that is not the list's own has two ways into one place. */
+	/* In a loop that does not include the head, one element has two predecessors. */
 	if (!memory_u64(m, next + 8, &prev) || prev != *at)
 		return -EINVAL;
 	*at = next;
@@ -252,7 +252,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Of two at one place neither is believed more than the other: the first one stays. */
+/* Sorts the pieces. Of two that overlap, neither is more credible: the first one is kept. */
 static void dyncode_settle(struct linux_dyncode_list *list)
 {
 	size_t n = 0;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * The pointer to a CPU's interrupt stack lies beside the current task from "x86/percpu:
- * Move irq_stack variables next to current_task" (6.2) to 6.14.
+ * Finds the pointer to a CPU's interrupt stack, which is next to the current task from
+ * "x86/percpu: Move irq_stack variables next to current_task" (6.2) to 6.14.
  */
 static void find_irq_stack(struct target_linux *l, const struct types *types,
 			   const struct symtab *symbols)
@@ -19,7 +19,7 @@ static void find_irq_stack(struct target_linux *l, const struct types *types,
 		l->irq_stack_ptr = l->task.current - current.off + stack.off;
 }
 
-/* None, or some that can't be read: then why. */
+/* Records why there are no types: none exist, or they cannot be read. */
 static void no_types(const struct target_linux *l, struct err *note)
 {
 	if (l->types_note.code && l->types_note.code != ENOENT)
@@ -58,7 +58,7 @@ void linux_target_init(struct target_linux *l, const struct types *types,
 	find_tasks(l, types, symbols);
 	find_irq_stack(l, types, symbols);
 	linux_sched_symbols(&l->sched, symbols);
-	/* Damaged types were told of above: what is not known here is shown as such. */
+	/* Damaged types were reported above; the result shows what is unknown. */
 	if (types)
 		(void)linux_sched_from_types(&l->sched, types, NULL);
 	l->have_modules = linux_module_layout(&l->modules, types, symbols, &l->module_note) == 0;

@@ -10,7 +10,7 @@
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define MAX_PFN (UINT64_C(1) << 40) /* 52 bits of physical address */
 
-/* x86_64/mm.rst, four levels, not randomized */
+/* x86_64/mm.rst: four levels, not randomised. */
 #define DEFAULT_VMEMMAP UINT64_C(0xffffea0000000000)
 #define DEFAULT_PAGE_OFFSET UINT64_C(0xffff888000000000)
 
@@ -20,9 +20,9 @@
 /* -- where the members are ---------------------------------------------------- */
 
 struct file_want {
-	uint32_t at; /* of the number in struct linux_file_layout */
+	uint32_t at; /* offset of the member in struct linux_file_layout */
 	uint32_t size;
-	/* The first that exists counts; names changed with folios (5.16, 6.16). */
+	/* The first name that exists is used; names changed with folios (5.16, 6.16). */
 	const char *name[3][2];
 };
 
@@ -177,7 +177,9 @@ static bool is_node(uint64_t entry)
 	return (entry & 3) == XA_INTERNAL && entry > XA_MAX_INTERNAL_VALUE;
 }
 
-/* The entry of one slot; a sibling's is that of the slot which it names. */
+/*
+ * Reads the entry of one slot; a sibling entry is replaced by that of the slot to which it refers.
+ */
 static enum linux_why read_slot(const struct linux_file *f, uint64_t node, unsigned int slot,
 				uint64_t *entry)
 {
@@ -193,16 +195,16 @@ static enum linux_why read_slot(const struct linux_file *f, uint64_t node, unsig
 	return (*entry & 3) == XA_INTERNAL && *entry < siblings ? LINUX_CHANGING : LINUX_OK;
 }
 
-/* The array's entry for index, which points to a page. */
+/* Finds the array's entry for index, which points to a page. */
 static enum linux_why find_entry(const struct linux_file *f, uint64_t index, uint64_t *out)
 {
 	const unsigned int step = f->l->chunk_shift;
-	unsigned int shift = 64; /* of the node above */
+	unsigned int shift = 64; /* shift of the node above */
 	uint64_t entry;
 
 	if (!memory_u64(f->m, f->mapping + f->l->mapping_head, &entry))
 		return LINUX_UNREADABLE;
-	if (!is_node(entry) && index) /* alone in the array: index 0 */
+	if (!is_node(entry) && index) /* the only entry of the array: index 0 */
 		return LINUX_NOT_THERE;
 	for (unsigned int depth = 0; is_node(entry); depth++) {
 		uint64_t node = entry - XA_INTERNAL;
@@ -224,23 +226,23 @@ static enum linux_why find_entry(const struct linux_file *f, uint64_t index, uin
 		if (!shift)
 			break;
 	}
-	/* Nothing, a value, or an internal entry that asks a reader to try again. */
+	/* It is empty, a value, or an internal entry that requests a retry. */
 	if (!entry || (entry & 3))
 		return LINUX_NOT_THERE;
 	*out = entry;
 	return LINUX_OK;
 }
 
-/* head: the first page of those that this one belongs to, or its own address. */
+/* A struct page. head: the first page of the folio to which it belongs, or its own address. */
 struct file_page {
 	uint64_t at, flags, mapping, index, head;
 };
 
 /*
- * What a tail says of its head: page.compound_head is the head's address plus 1. Since
- * 7.1 page.compound_info may also be, plus 1, the mask that makes it of the tail's own
- * (_compound_head() in include/linux/page-flags.h). Upper bits alone, down to some bit
- * of the lower half, are no address of a struct page.
+ * Returns the head to which a tail page refers. page.compound_head is the head's address plus 1.
+ * Since 7.1, page.compound_info may instead be, plus 1, the mask that converts the tail's own
+ * address to the head's (_compound_head() in include/linux/page-flags.h). A value of only upper
+ * bits, down to some bit of the lower half, is not the address of a struct page.
  */
 static uint64_t head_of(uint64_t at, uint64_t info)
 {
@@ -275,8 +277,8 @@ static bool is_valid(const struct linux_file *f, const struct file_page *p)
 }
 
 /*
- * The struct page of one page in the file, when the entry leads to it: *at. The entry
- * is a head page (or a page alone); kernels before 5.3 have a tail's own in its slot.
+ * Finds the struct page of one page in the file from an entry, which is a head page (or a single
+ * page); kernels before 5.3 have a tail's own struct page in its slot.
  */
 static enum linux_why page_of_entry(const struct linux_file *f, uint64_t entry, uint64_t index,
 				    uint64_t *at)
@@ -303,7 +305,7 @@ static enum linux_why page_of_entry(const struct linux_file *f, uint64_t entry, 
 	return tail.head == head.at ? LINUX_OK : LINUX_CHANGING;
 }
 
-/* Also the entry, so that a caller can look again whether it still holds. */
+/* Also stores the entry, so that a caller can check later whether it is unchanged. */
 static enum linux_why find_page(const struct linux_file *f, uint64_t index, uint64_t *entry,
 				uint64_t *va)
 {

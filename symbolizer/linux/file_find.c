@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The page cache of a kernel without types. Nodes and struct page are as they have been
- * since 4.20; xa_head, the nodes' size and i_size are searched for. What counts in the end is that the
- * pages found are what the process itself has mapped, and that ELF files end where
+ * Finds the page cache of a kernel without types. Nodes and struct page have the layout in use
+ * since 4.20; xa_head, the nodes' size and i_size are searched for. The final criteria are that
+ * the pages found equal those that the process itself has mapped, and that ELF files end where
  * their section tables do.
  */
 #include "symbolizer/linux/file_find.h"
@@ -12,9 +12,9 @@
 
 #define PAGE_BYTES 4096u
 #define MAX_FILES 16u
-#define MIN_FILES 2u /* that bear each other out */
+#define MIN_FILES 2u /* files that must agree */
 #define MIN_PAGES 4u
-#define MAX_PAGES 64u /* of one mapping that are compared */
+#define MAX_PAGES 64u /* pages of one mapping that are compared */
 #define MAPPING_SPAN 128u
 #define INODE_SPAN 512u
 
@@ -23,11 +23,14 @@ struct file_find_finder {
 	const struct linux_mm_layout *mm;
 	const struct memory *m;
 	struct linux_file_known file[MAX_FILES];
-	uint64_t end[MAX_FILES]; /* of the section table */
+	uint64_t end[MAX_FILES]; /* end of the section table */
 	size_t n;
 };
 
-/* Only the first mapping of a file, if its start is mapped and an ELF image. */
+/*
+ * Determines the expected end of a file. Only the first mapping of a file is used, if its start is
+ * mapped and an ELF image.
+ */
 static bool elf_end(const struct memory *m, const struct linux_file_known *k, uint64_t *end)
 {
 	Elf64_Ehdr h;
@@ -53,8 +56,8 @@ static void gather(struct file_find_finder *f, struct linux_files_known known)
 }
 
 /*
- * Pages that are in both: how many, or -1 when one differs, or when the process has one
- * to which the cache doesn't lead.
+ * Compares the pages that both have. Returns how many are equal, or -1 if one differs, or if the
+ * process has a page that the cache does not lead to.
  */
 static int compare_pages(const struct file_find_finder *f, const struct linux_file_known *k)
 {
@@ -80,7 +83,7 @@ static int compare_pages(const struct file_find_finder *f, const struct linux_fi
 	return same;
 }
 
-/* The search for the array's head, and for the number of slots of its nodes. */
+/* Tests an offset of the array's head and a number of slots of its nodes. */
 static bool head_is_at(struct file_find_finder *f, uint32_t off, uint32_t chunk_shift)
 {
 	size_t files = 0, pages = 0;
@@ -98,7 +101,10 @@ static bool head_is_at(struct file_find_finder *f, uint32_t off, uint32_t chunk_
 	return files >= MIN_FILES && pages >= MIN_PAGES;
 }
 
-/* Files of few pages alone do not tell nodes of 16 slots (CONFIG_BASE_SMALL) from those of 64. */
+/*
+ * Files of few pages alone do not distinguish nodes of 16 slots (CONFIG_BASE_SMALL) from those of
+ * 64.
+ */
 static bool find_head(struct file_find_finder *f)
 {
 	uint32_t found = 0, shift = 0;

@@ -5,9 +5,9 @@
 
 #define MAX_OFFSET 65536u
 #define MAX_ENTRY 256u
-/* Probed functions in one stack. */
+/* Maximum number of probed functions in one stack. */
 #define MAX_NODES 8u
-/* What a word-wise stack has behind an entry: a bitmap, and data of who traces. */
+/* Words that follow an entry in a word-wise stack: a bitmap, and data of the tracers. */
 #define MORE_WORDS 4u
 
 static bool graph_find(const struct types *t, const char *structure, const char *member,
@@ -37,7 +37,7 @@ bool linux_graph_layout(struct linux_graph_layout *out, const struct types *type
 	l.entry = (uint32_t)entry;
 	l.unit = l.entry;
 	l.top = true;
-	/* The kinds of what lies between the entries of a word-wise stack (kernel/trace/fgraph.c). */
+	/* The kinds of words between the entries of a word-wise stack (kernel/trace/fgraph.c). */
 	if (types->enumerator(types->ctx, "FGRAPH_TYPE_BITMAP", &words) == 0) {
 		l.unit = 8;
 		l.top = false;

@@ -5,7 +5,7 @@
 #define MAPLE_TYPE(enode) ((enode) >> 3 & 15)
 #define MAPLE_ROOT_BIT UINT64_C(2)
 enum { MAPLE_DENSE, MAPLE_LEAF_64, MAPLE_RANGE_64, MAPLE_ARANGE_64 };
-/* An entry that says "reserved": a fork that failed half-way leaves it (XA_ZERO_ENTRY). */
+/* A "reserved" entry, left by a fork that failed half-way (XA_ZERO_ENTRY). */
 #define MAPLE_ZERO_ENTRY UINT64_C(0x406)
 
 const struct linux_maple linux_maple_range_64 = { 8, 15, 128, 16, 248 };
@@ -40,7 +40,7 @@ static enum linux_why walk_slot(struct maple_walk *w, uint64_t entry, bool leaf,
 	return w->each(w->ctx, lo, hi, entry);
 }
 
-/* The last slot in use, as ma_data_end() of lib/maple_tree.c finds it. */
+/* Returns the last used slot, like ma_data_end() of lib/maple_tree.c. */
 static unsigned int last_slot(const struct linux_maple *k, const uint8_t *node, bool arange,
 			      uint64_t hi)
 {
@@ -68,18 +68,18 @@ static enum linux_why read_node(const struct maple_walk *w, uint64_t enode, unsi
 		return LINUX_TOO_MANY;
 	if (!memory_read(w->m, MEMORY_KERNEL, at, node, LINUX_MAPLE_NODE))
 		return LINUX_UNREADABLE;
-	/* A dead one is its own parent. */
+	/* A dead node is its own parent. */
 	return (linux_maple_word(node, 0) & ~(uint64_t)(LINUX_MAPLE_NODE - 1)) == at
 		       ? LINUX_CHANGING
 		       : LINUX_OK;
 }
 
-/* Indexes, both inclusive. */
+/* A range of indexes, both inclusive. */
 struct maple_range {
 	uint64_t lo, hi;
 };
 
-/* Where slot i ends; left: from the slot's first index to the last one of the node. */
+/* Finds where slot i ends; left: from the slot's first index to the node's last one. */
 static enum linux_why slot_end(const struct linux_maple *k, const uint8_t *node, unsigned int i,
 			       unsigned int last, struct maple_range left, uint64_t *end)
 {
@@ -89,7 +89,7 @@ static enum linux_why slot_end(const struct linux_maple *k, const uint8_t *node,
 	return *end < left.lo || *end > left.hi ? LINUX_CHANGING : LINUX_OK;
 }
 
-/* enode covers lo..hi */
+/* Walks node enode, which covers lo..hi. */
 static enum linux_why walk_node(struct maple_walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
 				unsigned int depth)
 {
@@ -125,7 +125,7 @@ enum linux_why linux_maple_walk(const struct linux_mm_layout *l, const struct me
 
 	if (!root)
 		return LINUX_OK;
-	/* A tree without nodes has one entry, for index 0: no VMA. */
+	/* A tree without nodes has one entry, for index 0, which is not a VMA. */
 	if (!(root & MAPLE_ROOT_BIT))
 		return LINUX_CHANGING;
 	return walk_node(&w, root & ~MAPLE_ROOT_BIT, 0, UINT64_MAX, 0);

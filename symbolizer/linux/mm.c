@@ -13,7 +13,7 @@
 #define MAX_USER (UINT64_C(1) << 56) /* the end of user space with five levels */
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define TRIES 4u
-/* Program headers of a vDSO at most. */
+/* Maximum number of program headers of a vDSO. */
 #define MAX_PHDRS 128u
 
 #define VMA_MAX_SPAN 512u
@@ -44,9 +44,9 @@ const char *linux_why_text(enum linux_why why)
 /* -- where the members are ---------------------------------------------------- */
 
 struct mm_want {
-	uint32_t at; /* of the number in struct linux_mm_layout */
+	uint32_t at; /* offset of the member in struct linux_mm_layout */
 	const char *structure, *path;
-	uint32_t size; /* that the member must have, 0: any up to 8 */
+	uint32_t size; /* required size; 0: any up to 8 */
 	bool optional;
 };
 
@@ -123,7 +123,7 @@ static int linux_mm_resolve(struct linux_mm_layout *l, const struct types *t,
 	return 0;
 }
 
-/* The arrays of one kind of node. */
+/* Finds the arrays of one kind of node. */
 static int resolve_node(struct linux_maple *n, const struct types *t, const char *name,
 			struct err *e)
 {
@@ -165,7 +165,10 @@ static int resolve_vma_lookup(struct linux_mm_layout *l, const struct types *t, 
 	return resolve_node(&l->arange, t, "maple_arange_64", e);
 }
 
-/* It has had three names. Without it, files are told apart by their other marks. */
+/*
+ * Finds the modification time, which has had three names. Without it, files are distinguished by
+ * their other attributes.
+ */
 static void resolve_mtime(struct linux_mm_layout *l, const struct types *t)
 {
 	static const char *const names[][2] = {
@@ -187,9 +190,9 @@ static void resolve_mtime(struct linux_mm_layout *l, const struct types *t)
 }
 
 /*
- * Each has had its own: a 6.4 kernel counts the times that the mappings were locked for
- * writing (CONFIG_PER_VMA_LOCK; a seqcount since 6.13), one before 6.1 those that a
- * mapping went (vmacache_invalidate() of mm/vmacache.c).
+ * Finds the number of changes. A kernel of 6.4 and later counts how often the mappings were locked
+ * for writing (CONFIG_PER_VMA_LOCK; a seqcount since 6.13), one before 6.1 how often a mapping was
+ * removed (vmacache_invalidate() of mm/vmacache.c).
  */
 static void resolve_changes(struct linux_mm_layout *l, const struct types *t)
 {
@@ -267,7 +270,10 @@ static uint64_t linux_mm_word(const uint8_t *bytes, uint32_t off)
 	return v;
 }
 
-/* One VMA, which must touch first..last; *next, unless NULL: the next one of a list. */
+/*
+ * Reads one VMA, which must touch first..last; *next, unless NULL, receives the next one of a
+ * list.
+ */
 static enum linux_why read_vma(const struct mm_walk *w, uint64_t at, uint64_t first, uint64_t last,
 			       struct linux_vma *v, uint64_t *next)
 {
@@ -292,7 +298,7 @@ static enum linux_why read_vma(const struct mm_walk *w, uint64_t at, uint64_t fi
 	return LINUX_OK;
 }
 
-/* The next VMA, which must lie behind the last one. */
+/* Adds the next VMA, which must be after the previous one. */
 static enum linux_why take_vma(struct mm_walk *w, uint64_t at, uint64_t first, uint64_t last,
 			       uint64_t *next)
 {
@@ -309,7 +315,7 @@ static enum linux_why take_vma(struct mm_walk *w, uint64_t at, uint64_t first, u
 	return (v.flags & w->flags) == w->flags ? linux_mm_append(w->out, &v) : LINUX_OK;
 }
 
-/* Each VMA lies behind the one before, so a circle cannot go on. */
+/* Walks a list. Each VMA must be after the one before, so a cycle ends the walk. */
 static enum linux_why walk_list(struct mm_walk *w, uint64_t at)
 {
 	enum linux_why why = LINUX_OK;
@@ -416,8 +422,8 @@ uint64_t linux_mm_vdso(const struct linux_mm_layout *l, const struct memory *m, 
 struct vdso_mapped {
 	const struct memory *m;
 	uint64_t space; /* CR3, or MEMORY_KERNEL */
-	uint64_t va;	/* of the first byte */
-	uint64_t len;	/* bytes that are mapped from there */
+	uint64_t va;	/* address of the first byte */
+	uint64_t len;	/* number of bytes mapped from there */
 };
 
 static size_t mapped_read(const struct vdso_mapped *p, uint64_t off, void *dst, size_t len)
@@ -429,7 +435,7 @@ static size_t mapped_read(const struct vdso_mapped *p, uint64_t off, void *dst, 
 	return p->m->read(p->m->ctx, p->space, p->va + off, dst, len);
 }
 
-/* The header alone; what it says about tables is checked by who uses it. */
+/* Reads only the header; the users of its tables check them. */
 static bool read_header(const struct vdso_mapped *p, Elf64_Ehdr *h)
 {
 	return mapped_read(p, 0, h, sizeof(*h)) == sizeof(*h) &&
@@ -452,11 +458,11 @@ static uint64_t max_end(uint64_t so_far, uint64_t off, uint64_t len)
 	uint64_t end;
 
 	if (__builtin_add_overflow(off, len, &end) || end > LINUX_VDSO_MAX)
-		return so_far; /* outside of what is read: its user will see that */
+		return so_far; /* outside of what is read: its user detects that */
 	return end > so_far ? end : so_far;
 }
 
-/* How far segments and the section table reach; 0: no ELF. */
+/* Returns how far segments and the section table extend; 0: not an ELF. */
 static size_t vdso_length(const struct vdso_mapped *from)
 {
 	uint64_t end = sizeof(Elf64_Ehdr);
@@ -472,7 +478,7 @@ static size_t vdso_length(const struct vdso_mapped *from)
 	return (size_t)end;
 }
 
-/* The kernel's copy, which is mapped into all processes of this kind. */
+/* Finds the kernel's copy, which is mapped into all processes of this kind. */
 static bool kernels_vdso(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
 			 struct vdso_mapped *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the members are in a kernel that has no types. Each step finds the only offset
- * at which all known objects have what the step before says that they must have.
+ * Finds the members in a kernel without types. Each step finds the only offset at which all known
+ * objects have what the previous step requires.
  */
 #include "symbolizer/linux/mm_find.h"
 
@@ -20,9 +20,9 @@
 #define MAX_SEEN 4096u
 #define MIN_SEEN 16u
 #define MAX_FILES 64u
-/* Objects that are read in all; some thousands are usual. */
+/* Maximum number of objects that are read in total; some thousands are usual. */
 #define MAX_READS (1u << 20)
-#define MIN_FILES 2u /* that bear each other out */
+#define MIN_FILES 2u /* files that must agree */
 #define MAX_SEEDS 8u
 #define AT_SYSINFO_EHDR 33u
 #define MAX_FILE_PAGES (UINT64_C(1) << 20) /* 4 GiB */
@@ -30,7 +30,7 @@
 #define CR3_ADDR UINT64_C(0x000ffffffffff000)
 #define NONE LINUX_NO_MEMBER
 
-/* A mapping, as the tree has it, and what lies at the address that the tree has for it. */
+/* A mapping according to the tree, and the words at the address that the tree contains for it. */
 struct mm_find_seen {
 	uint64_t mm, at, first, last;
 	uint64_t word[VMA_WORDS];
@@ -43,11 +43,14 @@ struct mm_find_finder {
 	size_t nknown;
 	struct mm_find_seen *seen;
 	size_t n;
-	uint64_t mm; /* whose tree is being walked */
+	uint64_t mm; /* the process whose tree is being walked */
 	uint32_t *reads_left;
 	uint64_t file[MAX_FILES];
 	size_t nfiles;
-	/* Objects of one kind do not overlap, so none is longer than the least distance. */
+	/*
+	 * Objects of one kind do not overlap, so none is longer than the smallest distance between
+	 * two.
+	 */
 	size_t mm_words, vma_words, file_words;
 };
 
@@ -58,7 +61,7 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The least distance of two of these addresses, in words, but no more than max. */
+/* Returns the smallest distance between two of these addresses, in words, at most max. */
 static size_t words_apart(uint64_t *at, size_t n, size_t max)
 {
 	qsort(at, n, sizeof(*at), compare_u64);
@@ -68,7 +71,10 @@ static size_t words_apart(uint64_t *at, size_t n, size_t max)
 	return max;
 }
 
-/* An address of the direct map or of the kernel's other data, but not of its image. */
+/*
+ * Returns whether it is an address in the direct map or in the kernel's other data, but not in its
+ * image.
+ */
 static bool is_data(uint64_t p)
 {
 	return p % 8 == 0 && p >= UINT64_C(0xff00000000000000) && p < UINT64_C(0xffffff0000000000);
@@ -93,7 +99,7 @@ static enum linux_why collect_vma(void *ctx, uint64_t first, uint64_t last, uint
 	if (first % 4096 || (last + 1) % 4096 || last >> 56 ||
 	    !read_words(f, entry, s->word, VMA_WORDS))
 		return LINUX_CHANGING;
-	/* Another mm_struct may follow in memory, whose tree isn't ours. */
+	/* Another mm_struct may follow in memory, whose tree is not ours. */
 	for (size_t i = 0; i < VMA_WORDS; i++)
 		ours = ours || s->word[i] == f->mm;
 	if (!ours)
@@ -120,7 +126,7 @@ static bool root_is_at(struct mm_find_finder *f, uint32_t off)
 	return f->n >= MIN_SEEN;
 }
 
-/* The trees' place in struct mm_struct; leaves the mappings in f->seen. */
+/* Finds the trees' place in struct mm_struct, and leaves the mappings in f->seen. */
 static bool find_root(struct mm_find_finder *f)
 {
 	uint64_t at[MAX_SEEN];
@@ -171,7 +177,10 @@ static bool is_mm(const struct mm_find_finder *f, size_t w)
 	return true;
 }
 
-/* What is allowed may be allowed (VM_MAYREAD...); there is code, and there is data. */
+/*
+ * Returns whether word w is vm_flags: permissions must be permitted (VM_MAYREAD...), and there
+ * must be both code and data.
+ */
 static bool is_flags(const struct mm_find_finder *f, size_t w)
 {
 	size_t code = 0, data = 0;
@@ -187,7 +196,10 @@ static bool is_flags(const struct mm_find_finder *f, size_t w)
 	return code >= 2 && data >= 2;
 }
 
-/* A page number of the address where there is no file, and in the file where there is one. */
+/*
+ * Returns whether word w is vm_pgoff: a page number of the address without a file, and in the file
+ * with one.
+ */
 static bool is_pgoff(const struct mm_find_finder *f, size_t w)
 {
 	size_t anon = 0, file = 0, odd = 0;
@@ -208,7 +220,10 @@ static bool is_pgoff(const struct mm_find_finder *f, size_t w)
 	return anon >= 2 && file >= 2 && odd <= 2 * f->nknown;
 }
 
-/* The only word for which it holds, as an offset. */
+/*
+ * Stores the only word for which `is` holds, as an offset. Returns false if there is none or
+ * several.
+ */
 static bool only(const struct mm_find_finder *f, bool (*is)(const struct mm_find_finder *, size_t),
 		 uint32_t *off)
 {
@@ -227,7 +242,7 @@ static bool only(const struct mm_find_finder *f, bool (*is)(const struct mm_find
 
 /* -- files ---------------------------------------------------------------------- */
 
-/* All mappings have a file or none at this word: gathers the different ones. */
+/* Collects the different files if each mapping has a file or none at this word. */
 static bool gather_files(struct mm_find_finder *f, size_t w)
 {
 	uint64_t at[MAX_FILES];
@@ -253,8 +268,8 @@ static bool gather_files(struct mm_find_finder *f, size_t w)
 }
 
 /*
- * f_inode and f_mapping of a regular file: the mapping lies in the inode, has its
- * address first (host), and the inode points to it (i_mapping).
+ * Returns whether these are f_inode and f_mapping of a regular file: the mapping is inside the
+ * inode, has its address first (host), and the inode points to it (i_mapping).
  */
 static bool is_inode_pair(const struct mm_find_finder *f, uint64_t inode, uint64_t mapping)
 {
@@ -269,7 +284,7 @@ static bool is_inode_pair(const struct mm_find_finder *f, uint64_t inode, uint64
 	return points;
 }
 
-/* A name of that length at that address. */
+/* Returns whether a name of that length is at that address. */
 static bool is_name(const struct mm_find_finder *f, uint64_t va, uint64_t hash_len)
 {
 	uint32_t len = (uint32_t)(hash_len >> 32);
@@ -281,8 +296,8 @@ static bool is_name(const struct mm_find_finder *f, uint64_t va, uint64_t hash_l
 }
 
 /*
- * d_hash.next, d_hash.pprev, d_parent, d_name, d_inode have followed each other since
- * 2.6.38: is d_parent at word p? The list that it is in points back to it.
+ * Returns whether d_parent is at word p. d_hash.next, d_hash.pprev, d_parent, d_name, d_inode have
+ * been consecutive since 2.6.38. The list that contains the dentry must point back to it.
  */
 static bool is_dentry(const struct mm_find_finder *f, uint64_t at, size_t p, uint64_t inode)
 {
@@ -297,7 +312,10 @@ static bool is_dentry(const struct mm_find_finder *f, uint64_t at, size_t p, uin
 	return memory_u64(f->m, w[p - 1], &back) && (back & ~UINT64_C(1)) == at + 8 * (p - 2);
 }
 
-/* struct mount around a struct vfsmount, the same since 3.3: mnt_root is its dentries' root. */
+/*
+ * Offsets in struct mount around a struct vfsmount, unchanged since 3.3: mnt_root is its dentries'
+ * root.
+ */
 #define MOUNT_MNT 32u
 #define MOUNT_PARENT 16u
 #define MOUNT_MOUNTPOINT 24u
@@ -318,7 +336,7 @@ static bool is_mount(const struct mm_find_finder *f, uint64_t mnt, uint64_t dent
 	return dentry == root;
 }
 
-/* A file of which one member each is taken: words of f_inode, f_mapping, f_path.dentry. */
+/* Candidate words of a struct file: f_inode, f_mapping, f_path.dentry. */
 struct file_words {
 	size_t inode, mapping, dentry, parent;
 };
@@ -332,7 +350,7 @@ static bool file_fits(const struct mm_find_finder *f, uint64_t file, const struc
 	       is_mount(f, w[c->dentry - 1], w[c->dentry], c->parent);
 }
 
-/* The way to read files that fits most of them. */
+/* The candidates that fit most files. */
 struct best {
 	struct file_words words;
 	size_t fit;
@@ -368,10 +386,10 @@ static void try_dentries(const struct mm_find_finder *f, const uint64_t *w, stru
 }
 
 /*
- * Whether f->file are files; which words of them count. Some are not like others: a
- * memfd is in no directory, an overlay's inode isn't its dentry's, a device may lend its
- * mapping. And the struct file behind this one in memory may be of the same file, so
- * that its members fit too, but not for every one.
+ * Finds which words of f->file are the members, and whether they are files at all. Some differ: a
+ * memfd is in no directory, an overlay's inode is not its dentry's, a device may lend its mapping.
+ * And the struct file after this one in memory may belong to the same file, so that its members
+ * fit too, but not for every file.
  */
 static bool find_file_words(const struct mm_find_finder *f, struct best *best)
 {
@@ -428,7 +446,10 @@ static bool find_files(struct mm_find_finder *f)
 
 /* -- the rest -------------------------------------------------------------------- */
 
-/* Entries of the kernel's half, which all processes share: does v look like a page table? */
+/*
+ * Returns whether v looks like a page table, by the entries of the kernel's half, which all
+ * processes share.
+ */
 static bool same_kernel_half(const struct mm_find_finder *f, uint64_t v, uint64_t first[256])
 {
 	uint64_t half[256];
@@ -448,9 +469,9 @@ static bool same_kernel_half(const struct mm_find_finder *f, uint64_t v, uint64_
 }
 
 /*
- * The page table's address is its physical one, which CR3 has, plus the start of the
- * direct map: a multiple of 1 GiB. With page table isolation, user space has the second
- * page of two.
+ * Compares a page table's address with CR3, which has its physical address; the difference is the
+ * start of the direct map, a multiple of 1 GiB. With page table isolation, user space uses the
+ * second page of two.
  */
 static bool fits_cr3(uint64_t v, uint64_t cr3)
 {
@@ -470,7 +491,7 @@ static bool is_pgd(const struct mm_find_finder *f, uint32_t off)
 		before = v;
 		seen |= f->known[i].cr3;
 	}
-	return seen || f->nknown > 1; /* one alone has nothing to be compared with */
+	return seen || f->nknown > 1; /* a single one cannot be compared with others */
 }
 
 static void find_pgd(struct mm_find_finder *f)
@@ -489,7 +510,7 @@ static void find_pgd(struct mm_find_finder *f)
 
 /* -- the vDSO -------------------------------------------------------------------- */
 
-/* Code without a file that starts at va. */
+/* Returns whether code without a file starts at va. */
 static bool is_code_at(const struct mm_find_finder *f, uint64_t mm, uint64_t va)
 {
 	const struct linux_mm_layout *l = f->l;
@@ -503,7 +524,10 @@ static bool is_code_at(const struct mm_find_finder *f, uint64_t mm, uint64_t va)
 	return false;
 }
 
-/* struct vdso_image begins with where the ELF image is, and its size in whole pages. */
+/*
+ * Returns whether it is a struct vdso_image, which begins with the address of the ELF image, and
+ * its size in whole pages.
+ */
 static bool is_vdso_image(const struct mm_find_finder *f, uint64_t at)
 {
 	uint64_t w[2];
@@ -514,7 +538,7 @@ static bool is_vdso_image(const struct mm_find_finder *f, uint64_t at)
 	       memory_read(f->m, MEMORY_KERNEL, w[0], magic, 4) && !memcmp(magic, "\177ELF", 4);
 }
 
-/* The word of struct mm_struct holds the vDSO's place in all processes. */
+/* Returns whether the word of struct mm_struct contains the vDSO's address in all processes. */
 static bool is_vdso(const struct mm_find_finder *f, uint32_t off, bool *is_auxv, bool *is_context)
 {
 	for (size_t i = 0; i < f->nknown; i++) {
@@ -529,7 +553,7 @@ static bool is_vdso(const struct mm_find_finder *f, uint32_t off, bool *is_auxv,
 	return true;
 }
 
-/* saved_auxv has a copy of what context.vdso says, and what it is stands before it. */
+/* Finds context.vdso. saved_auxv contains a copy of it, preceded by its tag. */
 static void find_vdso(struct mm_find_finder *f)
 {
 	struct linux_mm_layout *l = f->l;
@@ -578,7 +602,7 @@ static const char *find_all(struct mm_find_finder *f)
 			l->vma_span = *in_vma[i] + 8;
 	find_pgd(f);
 	find_vdso(f);
-	/* The rest of the possibilities wasn't looked at: perhaps what was found isn't the only one. */
+	/* The remaining possibilities were not examined, so the result may not be unique. */
 	if (!*f->reads_left)
 		return "too many things look like files";
 	return NULL;

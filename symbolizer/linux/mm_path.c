@@ -5,16 +5,16 @@
 
 #define TRIES 4u
 #define DELETED " (deleted)"
-/* FMODE_BACKING: a struct backing_file is around it, whose user_path is what was opened. */
+/* FMODE_BACKING: the file is in a struct backing_file, whose user_path is what was opened. */
 #define FILE_MODE_BACKING (UINT32_C(1) << 25)
 
-/* A path that grows from its end towards its start. */
+/* A path that is built from its end to its start. */
 struct mm_path_path {
 	const struct linux_mm_layout *l;
 	const struct memory *m;
 	uint64_t dentry, mnt; /* struct dentry, struct vfsmount */
 	char *buf;
-	size_t at; /* first byte in use; the NUL is the last of buf */
+	size_t at; /* first byte in use; the last byte of buf is the NUL */
 };
 
 static bool prepend(struct mm_path_path *p, const char *s, size_t len)
@@ -27,8 +27,8 @@ static bool prepend(struct mm_path_path *p, const char *s, size_t len)
 }
 
 /*
- * '/' and the dentry's name. A rename changes pointer and length one after the other;
- * the NUL at the end and none before it tell that they belong together.
+ * Prepends '/' and the dentry's name. A rename changes pointer and length separately; they belong
+ * together if there is a NUL at the end and none before it.
  */
 static enum linux_why prepend_name(struct mm_path_path *p, bool slashes)
 {
@@ -48,7 +48,7 @@ static enum linux_why prepend_name(struct mm_path_path *p, bool slashes)
 	return prepend(p, name, len) && prepend(p, "/", 1) ? LINUX_OK : LINUX_TOO_MANY;
 }
 
-/* From a file system's root to the directory that it is mounted on. *top: there is none. */
+/* Moves from a file system's root to the directory on which it is mounted. *top: there is none. */
 static enum linux_why cross_mount(struct mm_path_path *p, bool *top)
 {
 	const struct linux_mm_layout *l = p->l;
@@ -87,9 +87,9 @@ static enum linux_why walk_up(struct mm_path_path *p)
 }
 
 /*
- * Files that were never in a directory (memfd, shared anonymous memory, SysV shared
- * memory) have a dentry that is its own parent but no mount's root. The kernel
- * shows them as deleted, without d_unlinked() having a say.
+ * Builds the path of a file. Files that were never in a directory (memfd, shared anonymous memory,
+ * SysV shared memory) have a dentry that is its own parent but is not the root of a mount. The
+ * kernel shows them as deleted, regardless of d_unlinked().
  */
 static enum linux_why path_from_file(struct mm_path_path *p)
 {
@@ -112,8 +112,8 @@ static enum linux_why path_from_file(struct mm_path_path *p)
 }
 
 /*
- * An overlay's mapping is of the file below, and says what was opened beside it: since
- * 6.8. Before, f_path itself is the overlay's.
+ * Sets the start of the path. Since 6.8, an overlay's mapping refers to the lower file, with the
+ * file that was opened stored next to it. Before, f_path itself is the overlay's.
  */
 static enum linux_why start_at(struct mm_path_path *p, uint64_t file)
 {
@@ -165,7 +165,7 @@ enum linux_why linux_vma_name(const struct linux_mm_layout *l, const struct memo
 	return LINUX_OK;
 }
 
-/* A number that the kernel has, or that stays 0 because it is not known where. */
+/* Read a number, which stays 0 if its offset is unknown. */
 static bool optional_u64(const struct memory *m, uint64_t at, uint32_t off, uint64_t *v)
 {
 	return off == LINUX_NO_MEMBER || memory_u64(m, at + off, v);

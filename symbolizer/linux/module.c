@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define NONE LINUX_MODULE_NONE
-/* Where the kernel puts a structure's members, at the utmost. */
+/* Maximum offset of a member in a structure. */
 #define MAX_OFFSET 65536u
-/* Note sections of a module, and their bytes. */
+/* Maximum number of a module's note sections, and of their bytes. */
 #define MAX_NOTES 64u
 #define MAX_NOTE 1024u
 #define NT_GNU_BUILD_ID 3u
@@ -25,7 +25,7 @@ static bool is_pointer(uint64_t va)
 
 struct module_want {
 	const char *structure, *path;
-	uint32_t size; /* 0: any; *off then gets only the offset */
+	uint32_t size; /* 0: any; *off then receives only the offset */
 	uint32_t *off;
 };
 
@@ -54,7 +54,7 @@ static int ask_all(const struct types *t, const struct module_want *w, size_t n,
 	return 0;
 }
 
-/* mem[TYPE].MEMBER, where TYPE is an enumerator. */
+/* Queries mem[TYPE].MEMBER, where TYPE is an enumerator. */
 static int ask_memory(const struct types *t, const char *type, const char *member, uint32_t size,
 		      uint32_t *off)
 {
@@ -215,13 +215,13 @@ static bool read_name(const struct linux_module_layout *l, const struct memory *
 	for (const char *c = name; *c; c++)
 		if (*c <= ' ' || *c > '~' || *c == '/' || *c == '[' || *c == ']')
 			return false;
-	/* Nothing of what is behind. */
+	/* Clear the bytes after the name. */
 	for (size_t i = strlen(name); i < LINUX_MODULE_NAME; i++)
 		name[i] = 0;
 	return true;
 }
 
-/* A note section: u32 name length, length, type; name and content padded to 4 bytes. */
+/* Parses a note section: u32 name length, length, type; name and content padded to 4 bytes. */
 static bool take_note(struct linux_module *mod, const uint8_t *p, size_t len)
 {
 	size_t at = 0;
@@ -290,7 +290,10 @@ static void read_build_id(const struct linux_module_layout *l, const struct memo
 		mod->build_id_len = l->build_id_size;
 }
 
-/* 1: listed, 0: not formed yet, -EINVAL: not to be believed. */
+/*
+ * Reads a module. Returns 1 if it is to be listed, 0 if it is not formed yet, or -EINVAL if it is
+ * implausible.
+ */
 static int read_module(const struct linux_module_layout *l, const struct memory *m, uint64_t at,
 		       struct linux_module *out)
 {
@@ -313,8 +316,8 @@ static int read_module(const struct linux_module_layout *l, const struct memory 
 /* -- the list ------------------------------------------------------------------------- */
 
 /*
- * Go along the list: the next struct module in *mod. 1: there is one, 0: the end,
- * -EINVAL: it can't be followed.
+ * Advances along the list and stores the next struct module in *mod. Returns 1 if there is one, 0
+ * at the end, or -EINVAL if the list cannot be followed.
  */
 static int next_module(const struct linux_module_layout *l, const struct memory *m, uint64_t *at,
 		       uint64_t *mod)
@@ -323,7 +326,7 @@ static int next_module(const struct linux_module_layout *l, const struct memory 
 
 	if (!memory_u64(m, *at, &next) || !is_pointer(next) || next < MAX_OFFSET)
 		return -EINVAL;
-	/* A loop that is not the list's own has two ways into one place. */
+	/* In a loop that does not include the head, one element has two predecessors. */
 	if (!memory_u64(m, next + 8, &prev) || prev != *at)
 		return -EINVAL;
 	*at = next;

@@ -26,7 +26,7 @@
 #include <string.h>
 
 #define NONE LINUX_MODULE_NONE
-/* Bytes of a struct module; a kernel has 512 to 1,600. */
+/* Bytes of a struct module that are searched; kernels have 512 to 1,600. */
 #define SPAN 4096u
 #define MAX_MODULES 16u
 #define LIST 8u
@@ -34,7 +34,7 @@
 /* MODULE_NAME_LEN */
 #define NAME_SIZE 56u
 #define PAGE 4096u
-/* In struct mod_kallsyms. */
+/* Offsets in struct mod_kallsyms. */
 enum { SYMTAB = 0, NUM_SYMTAB = 8, STRTAB = 16, TYPETAB = 24, KALLSYMS_SIZE = 32 };
 /* struct module_layout: {base, size, text_size, ro_size, ro_after_init_size}, then the tree's. */
 enum { LAYOUT_TEXT_SIZE = 12, LAYOUT_TREE = 24, LAYOUT_SIZE = 24, TREE_SIZE = 56 };
@@ -46,16 +46,16 @@ struct seen_module {
 	uint64_t va;
 	size_t len;
 	uint8_t bytes[SPAN];
-	/* Of the code symbols: the lowest and the highest address. */
+	/* The lowest and the highest address of the code symbols. */
 	uint64_t low, high;
 };
 
 struct module_find_finder {
 	const struct memory *m;
 	struct linux_module_layout l;
-	struct seen_module *mod; /* those that are loaded */
+	struct seen_module *mod; /* the loaded modules */
 	unsigned int n;
-	size_t len; /* bytes that all of them have */
+	size_t len; /* bytes that are available for all of them */
 };
 
 static int not_one(struct err *e, const char *what, unsigned int fits)
@@ -68,7 +68,7 @@ static int not_one(struct err *e, const char *what, unsigned int fits)
 
 /* -- the modules ----------------------------------------------------------------------- */
 
-/* What is behind the name's NUL are zeros: it was padded by strncpy(). */
+/* Returns whether it is a module's name: strncpy() has padded it, so zeros follow its NUL. */
 static bool is_module_name(const struct seen_module *x)
 {
 	const char *name = (const char *)x->bytes + NAME;
@@ -80,7 +80,10 @@ static bool is_module_name(const struct seen_module *x)
 	return n && n < NAME_SIZE && !name[NAME_SIZE - 1];
 }
 
-/* 1: taken; 0: it is being loaded or unloaded, -ENOENT: that is no module. */
+/*
+ * Reads a module. Returns 1 if it is loaded, 0 if it is being loaded or unloaded, or -ENOENT if it
+ * is not a module.
+ */
 static int take_module(struct module_find_finder *f, uint64_t va)
 {
 	struct seen_module *x = &f->mod[f->n];
@@ -124,7 +127,10 @@ static bool is_letter(uint8_t c)
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '?';
 }
 
-/* Letters of all symbols, and where those of code lie. Without a typetab they are in st_info. */
+/*
+ * Checks the letters of all symbols, and determines the range of code symbols. Without a typetab
+ * the letters are in st_info.
+ */
 static bool take_symbols(const struct memory *m, struct seen_module *x, const uint64_t table[4],
 			 uint32_t n, bool typetab)
 {
@@ -191,7 +197,10 @@ static int find_kallsyms(struct module_find_finder *f, struct err *e)
 			return not_one(e, "kallsyms", fits);
 		if (!fits)
 			continue;
-		/* The bounds of the code are those of the place that was tried last. */
+		/*
+		 * The bounds of the code are those of the place that was tried last, so set them
+		 * again.
+		 */
 		(void)kallsyms_fit(f, f->l.kallsyms, typetab);
 		f->l.symtab = SYMTAB;
 		f->l.num_symtab = NUM_SYMTAB;
@@ -204,7 +213,7 @@ static int find_kallsyms(struct module_find_finder *f, struct err *e)
 
 /* -- areas -------------------------------------------------------------------------------- */
 
-/* From the base at off on, with its size so many bytes behind it. */
+/* Reads the area whose base is at off, with its size size_off bytes after that. */
 static bool area_at(const struct seen_module *x, size_t off, uint32_t size_off, uint64_t *base,
 		    uint64_t *len)
 {
@@ -239,7 +248,7 @@ static bool is_text(const struct module_find_finder *f, size_t off, uint32_t siz
 	return true;
 }
 
-/* Of a module that is loaded its init text is gone. */
+/* Returns whether the init text is gone, as in a loaded module. */
 static bool is_gone(const struct module_find_finder *f, size_t off, uint32_t size_off)
 {
 	for (unsigned int i = 0; i < f->n; i++)
@@ -249,12 +258,15 @@ static bool is_gone(const struct module_find_finder *f, size_t off, uint32_t siz
 	return true;
 }
 
-/* The distance from text to the init text; 0: not found. */
+/* Returns the distance from text to the init text; 0: not found. */
 static size_t find_init(const struct module_find_finder *f, size_t text, uint32_t size_off)
 {
 	size_t stride = 0;
 
-	/* One area for all, with four sizes. Its tree's node begins with a pointer to the module. */
+	/*
+	 * One area for everything, with four sizes. Its tree's node begins with a pointer to the
+	 * module.
+	 */
 	if (has_itself(f, text, 8)) {
 		if (size_off != LAYOUT_TEXT_SIZE)
 			return 0;
@@ -286,7 +298,7 @@ static int find_areas(struct module_find_finder *f, struct err *e)
 		for (size_t i = 0; i < ARRAY_SIZE(size_off); i++) {
 			size_t init;
 
-			/* rw_copy has the base, too, behind it. */
+			/* With rw_copy, the base follows as well. */
 			if (!is_text(f, off, size_off[i]) ||
 			    (fits && f->l.text_size == off + size_off[i]))
 				continue;
@@ -304,7 +316,10 @@ static int find_areas(struct module_find_finder *f, struct err *e)
 
 /* -- ORC --------------------------------------------------------------------------------- */
 
-/* The addresses rise, and some are of the text: the others are of init text that is gone. */
+/*
+ * Returns whether the addresses rise and some are in the text: the others belong to init text that
+ * is gone.
+ */
 static bool orc_fits(const struct module_find_finder *f, const struct seen_module *x, uint32_t off)
 {
 	uint32_t n = memory_half(x->bytes, off), in_text = 0;
@@ -331,7 +346,7 @@ static bool orc_fits(const struct module_find_finder *f, const struct seen_modul
 	return in_text;
 }
 
-/* A kernel without them has none. */
+/* Finds the ORC tables; a kernel without them has none. */
 static void find_orc(struct module_find_finder *f)
 {
 	unsigned int fits = 0;
@@ -372,7 +387,7 @@ int linux_module_find(struct linux_module_layout *l, const struct memory *m, str
 	int ret;
 
 	if (!l->modules)
-		return -ENOENT; /* of which linux_module_layout() has told */
+		return -ENOENT; /* linux_module_layout() has reported the reason */
 	f.mod = calloc(MAX_MODULES + 1, sizeof(*f.mod));
 	if (!f.mod)
 		return err_set(e, ENOMEM, "no memory to look for modules");

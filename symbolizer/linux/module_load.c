@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A module's symbols and unwind tables, from the kernel's own copies of them. */
+/* Reads a module's symbols and unwind tables from the kernel's own copies of them. */
 #include "symbolizer/linux/module_load.h"
 
 #include "base/cleanup.h"
@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define NONE LINUX_MODULE_NONE
-/* KSYM_NAME_LEN: 128, since 6.1 512. */
+/* KSYM_NAME_LEN: 128; since 6.1, 512. */
 #define MAX_NAME 512u
 #define ORC_ENTRY_BYTES 6u
 
-/* All of it, or NULL; *ret says why. */
+/* Returns a copy of all bytes, which the caller frees, or NULL with the reason in *ret. */
 static uint8_t *fetch(const struct memory *m, uint64_t va, size_t len, int *ret)
 {
 	uint8_t *p = NULL;
@@ -38,7 +38,7 @@ static uint8_t *fetch(const struct memory *m, uint64_t va, size_t len, int *ret)
 
 /* -- symbols -------------------------------------------------------------------------- */
 
-/* Where a symbol's letter is. */
+/* Where a symbol's letter is stored. */
 enum letter { IN_TYPETAB, IN_INFO, IN_SIZE };
 
 struct tables {
@@ -68,7 +68,9 @@ static bool is_letter(uint64_t c)
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '?';
 }
 
-/* Kernels without typetab: a genuine st_info is never a letter in all symbols. */
+/*
+ * Determines that for kernels without typetab: a genuine st_info is never a letter in all symbols.
+ */
 static enum letter find_letter(const struct tables *t)
 {
 	for (size_t i = 1; i < t->n; i++)
@@ -107,7 +109,7 @@ static bool is_wanted(const struct tables *t, size_t i, const struct linux_modul
 	       is_code(letter_of(t, i, s));
 }
 
-/* Names that the compiler left for itself are no functions. */
+/* Returns whether it is a function's name: the compiler's own names are ignored. */
 static bool is_name(const char *s)
 {
 	if (!s[0] || s[0] == '$' || (s[0] == '.' && s[1] == 'L'))
@@ -157,7 +159,7 @@ static int fetch_tables(const struct linux_module_layout *l, const struct memory
 	t->strings = malloc(last + MAX_NAME);
 	if (!t->strings)
 		return -ENOMEM;
-	/* The last name ends somewhere in there; what is behind it may not be readable. */
+	/* The last name ends within these bytes; what follows it may be unreadable. */
 	t->strings_len = m->read(m->ctx, MEMORY_KERNEL, strings, t->strings, last + MAX_NAME);
 	return t->strings_len > last ? 0 : -ENOENT;
 }
@@ -217,8 +219,8 @@ static int load_symbols(const struct linux_module_layout *l, const struct memory
 /* -- unwind tables ---------------------------------------------------------------------- */
 
 /*
- * The entries that speak of one range. The kernel keeps one table for core and init
- * text, also when the latter is gone and something else may be there.
+ * Builds a table of the entries for one range. The kernel keeps one table for core and init text,
+ * even when the latter is gone and its addresses are reused.
  */
 static int build_orc(const struct linux_module_range *r, const struct orc_tables *all,
 		     struct orc **out, struct err *e)
@@ -233,7 +235,10 @@ static int build_orc(const struct linux_module_range *r, const struct orc_tables
 
 	if (!own_ips || !own)
 		return -ENOMEM;
-	/* Their own addresses are made up: near enough to the code for 32 bits. */
+	/*
+	 * The addresses of the entries themselves are invented: near enough to the code for 32
+	 * bits.
+	 */
 	t.ips_va = r->start;
 	for (size_t i = 0; i < n; i++) {
 		int32_t rel;
@@ -259,8 +264,8 @@ static int build_orc(const struct linux_module_range *r, const struct orc_tables
 	if (ret || format || orc_layout(*out) != ORC_LAYOUT_4_14)
 		return ret;
 	/*
-	 * That is what 4.18's looks like where no entry is the end of a stack, and no
-	 * stack ends in a module: its entries without a way on mean that none is known.
+	 * 4.18's layout looks like this if no entry is the end of a stack, and no stack ends in a
+	 * module: an entry without a caller means that none is known.
 	 */
 	own_format = *orc_format_of(*out);
 	own_format.layout = ORC_LAYOUT_4_18;
@@ -281,7 +286,7 @@ static int load_orc(const struct linux_module_layout *l, const struct memory *m,
 	uint32_t n;
 	int ret, ret2 = 0;
 
-	/* Nowhere in a module does a stack end, which is all that 4.14 and 4.18 differ in. */
+	/* No stack ends in a module, which is the only difference between 4.14 and 4.18. */
 	if (kernel.layout == ORC_LAYOUT_4_14)
 		kernel.layout = ORC_LAYOUT_4_18;
 

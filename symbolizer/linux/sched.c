@@ -9,7 +9,7 @@
 
 #define NONE LINUX_TASK_NONE
 
-/* include/linux/sched.h */
+/* States in include/linux/sched.h. */
 enum {
 	STATE_INTERRUPTIBLE = 0x1,
 	STATE_UNINTERRUPTIBLE = 0x2,
@@ -18,10 +18,10 @@ enum {
 	STATE_IDLE = 0x402,
 	STATE_RTLOCK_WAIT = 0x1000,
 	STATE_FROZEN = 0x8000,
-	STATE_REPORT = 0x7f, /* TASK_REPORT: what /proc/PID/stat tells apart */
+	STATE_REPORT = 0x7f, /* TASK_REPORT: states that /proc/PID/stat distinguishes */
 	EXIT_STATES = 0x30,
 };
-/* MAX_RT_PRIO + 20 (include/linux/sched/prio.h) */
+/* MAX_RT_PRIO + 20 (include/linux/sched/prio.h). */
 #define DEFAULT_PRIO 120
 
 void linux_sched_none(struct linux_sched_layout *out)
@@ -71,7 +71,10 @@ static int offset_of(const struct types *t, const char *path, uint32_t size, uin
 	return 0;
 }
 
-/* A frame of a form that is not known would give wrong callers: then no stack is. */
+/*
+ * Checks the frame of a sleeping task: an unknown form would give wrong callers, so no stack is
+ * read then.
+ */
 static int ask_frame(struct linux_sched_layout *l, const struct types *t)
 {
 	struct type_member m;
@@ -89,7 +92,7 @@ static int ask_frame(struct linux_sched_layout *l, const struct types *t)
 int linux_sched_from_types(struct linux_sched_layout *out, const struct types *types, struct err *e)
 {
 	struct linux_sched_layout l = *out;
-	/* Of several names for one member the first that is there. */
+	/* If a member has several names, the first one that exists is used. */
 	const struct {
 		const char *path;
 		uint32_t size, *off;
@@ -159,7 +162,7 @@ static char state_letter(uint32_t state, uint32_t exit_state)
 		return 'I';
 	if (state & (STATE_RTLOCK_WAIT | STATE_FROZEN))
 		return 'D';
-	/* On its way out; while its exit state is unknown it stays listed as a zombie only. */
+	/* It is exiting; while its exit state is unknown it is listed as a zombie. */
 	if (state & STATE_DEAD && !seen)
 		return 'Z';
 	for (; seen; seen >>= 1)

@@ -20,12 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a task looked at, kernel threads compared, and how many there must be. */
+/* Bytes of a task that are examined, kernel threads that are compared, and their minimum number. */
 #define SPAN 16384u
 #define MAX_TASKS 32u
 #define MIN_TASKS 4u
 #define MIN_SPAN 1024u
-/* __TASK_* and TASK_* up to TASK_FROZEN, and TASK_STATE_MAX's like of 6.x */
+/* __TASK_* and TASK_* up to TASK_FROZEN, and the equivalent of TASK_STATE_MAX in 6.x. */
 #define STATES 0x1ffffu
 
 struct sched_find_seen {
@@ -42,7 +42,7 @@ struct sched_find_finder {
 	size_t len;
 };
 
-/* Kernel threads that have a stack; init_task is not among them. */
+/* Loads kernel threads that have a stack, without init_task. */
 static int load_seen(struct sched_find_finder *f, const struct linux_task_list *list)
 {
 	for (size_t i = 0; i < list->n && f->n < MAX_TASKS; i++) {
@@ -69,7 +69,10 @@ static int load_seen(struct sched_find_finder *f, const struct linux_task_list *
 	return 0;
 }
 
-/* Where the frame `skip` above this saved stack pointer returns to; 0: it is none. */
+/*
+ * Returns the return address of the frame `skip` bytes above this saved stack pointer; 0: it is
+ * not a frame.
+ */
 static uint64_t returns_to(const struct sched_find_finder *f, const struct sched_find_seen *t,
 			   uint64_t sp, uint32_t skip)
 {
@@ -95,7 +98,7 @@ static bool sp_fits(const struct sched_find_finder *f, size_t off, uint32_t skip
 		first = i ? first : ret;
 		same += ret == first;
 	}
-	/* Those that have never run yet return to where new ones begin. */
+	/* Threads that have never run return to where new ones begin. */
 	return same >= f->n / 2;
 }
 

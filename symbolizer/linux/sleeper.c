@@ -39,7 +39,7 @@ static void add_slice(struct sample *s, uint64_t va, uint32_t len)
 	s->stack_len += len;
 }
 
-/* Some of the program's stack, whose pointer the entry to the kernel has saved. */
+/* Copies some of the program's stack, whose pointer was saved at the entry to the kernel. */
 static void copy_user_stack(const struct memory *m, uint64_t space, uint32_t frame,
 			    struct sample *s)
 {

@@ -24,7 +24,10 @@ static const struct symbol *linux_task_symbol(const struct symtab *s, const char
 	return s ? symtab_find(s, name) : NULL;
 }
 
-/* 0, or an error's number when it is neither per-CPU nor an ordinary variable. */
+/*
+ * Sets the place of the current task. Returns 0, or -ENOENT if the variable is neither per-CPU nor
+ * an ordinary one.
+ */
 static int linux_task_place(struct linux_task_layout *out, const struct symtab *s,
 			    const struct symbol *var, struct err *e)
 {
@@ -85,7 +88,7 @@ int linux_task_find_current(struct linux_task_layout *out, const struct types *t
 
 /* -- members by types ----------------------------------------------------------- */
 
-/* LINUX_TASK_NONE where there is none of this size. */
+/* Stores the offset of a member; LINUX_TASK_NONE if there is none of this size. */
 static int offset_of(const struct types *t, const char *structure, const char *path, uint32_t size,
 		     uint32_t *out)
 {
@@ -101,7 +104,10 @@ static int offset_of(const struct types *t, const char *structure, const char *p
 	return 0;
 }
 
-/* Returns the offset of self_exec_id: a u32 up to 5.6, then a u64 ("exec: Change uint32 to u64"), whose lower half is first. */
+/*
+ * Returns the offset of self_exec_id: a u32 up to 5.6, then a u64 ("exec: Change uint32 to u64"),
+ * whose lower half is first.
+ */
 static uint32_t exec_id_of(const struct types *types)
 {
 	struct type_member m;
@@ -167,7 +173,7 @@ static int members_by_types(struct linux_task_layout *out, const struct types *t
 	return 0;
 }
 
-/* What was found without types must lead to a task on the first CPU. */
+/* Checks a result that was found without types: it must lead to a task on the first CPU. */
 static int confirm_current(const struct linux_task_layout *l, const struct symtab *symbols,
 			   const struct memory *m, struct err *e)
 {
@@ -225,7 +231,7 @@ enum linux_task_doubt linux_task_check(uint32_t pid, uint32_t tgid,
 {
 	size_t len = strnlen(comm, LINUX_TASK_COMM);
 
-	/* pid 0 are the idle tasks; they form one group. */
+	/* The idle tasks have pid 0; they form one group. */
 	if (pid > LINUX_TASK_MAX_PID || tgid > LINUX_TASK_MAX_PID || !pid != !tgid)
 		return LINUX_TASK_BAD_PID;
 	if (len == 0 || len == LINUX_TASK_COMM)
@@ -242,8 +248,9 @@ static bool is_task_address(uint64_t va)
 }
 
 /*
- * A task may call itself anything (PR_SET_NAME), also nothing: that is no reason to doubt
- * one whose number and pointers are right. Idle tasks don't, and zeros are none.
+ * Returns whether an odd name is acceptable. A task can choose any name (PR_SET_NAME), even an
+ * empty one: that is no reason to reject it if its number and pointers are valid. Idle tasks do
+ * not, and zeros are not a task.
  */
 static bool is_odd_name(const struct linux_task *t)
 {
@@ -310,8 +317,8 @@ struct lister {
 };
 
 /*
- * Take a task in. 1: taken, 0: not, the list can't be followed through it;
- * -ENOMEM.
+ * Adds a task. Returns 1 if it was added, 0 if not, because the list cannot be followed through
+ * it, or -ENOMEM.
  */
 static int lister_take(struct lister *s, uint64_t task)
 {
@@ -335,17 +342,17 @@ static int lister_take(struct lister *s, uint64_t task)
 }
 
 /*
- * Follow a list from the list_head at head, by its next pointers or (back) its
- * prev pointers; `off` is where a task has its list_head. Where one way is
- * interrupted by a task that has just gone, the other one finds the rest.
- * `known` is a task that was taken in before and may be on the list once.
+ * Follows a list from the list_head at head, by its next pointers or (back) its prev pointers;
+ * `off` is the offset of the list_head in a task. If one direction is interrupted by a task that
+ * has just gone, the other one finds the rest. `known` is a task that was added before and may be
+ * on the list once.
  */
 static int lister_follow(struct lister *s, uint64_t head, uint32_t off, uint64_t known, bool back)
 {
 	uint64_t at = head;
 	bool met = false;
 
-	/* Every turn but one takes a new task in, so that it ends. */
+	/* Every iteration but one adds a new task, so the loop ends. */
 	for (;;) {
 		int ret;
 
@@ -374,7 +381,7 @@ static int take_threads(struct lister *s, uint64_t leader)
 
 	if (l->thread_node != LINUX_TASK_NONE && l->signal != LINUX_TASK_NONE &&
 	    l->thread_head != LINUX_TASK_NONE) {
-		/* A process that is just going has no signal any more, nor threads. */
+		/* A process that is exiting has no signal and no threads any more. */
 		if (!memory_u64(s->m, leader + l->signal, &signal) || !(signal >> 63) || signal % 8)
 			return 0;
 		return lister_follow(s, signal + l->thread_head, l->thread_node, leader, false);
@@ -392,7 +399,7 @@ static int list_all(struct lister *s)
 	if (ret > 0)
 		ret = lister_follow(s, s->l->init_task + s->l->tasks, s->l->tasks, 0, false);
 	leaders = s->list.n;
-	/* The idle tasks of the other CPUs are nowhere: init_task has no threads. */
+	/* The idle tasks of the other CPUs are in no list: init_task has no threads. */
 	for (size_t i = 1; i < leaders && ret >= 0; i++)
 		ret = take_threads(s, s->list.task[i].task);
 	return ret < 0 ? ret : 0;

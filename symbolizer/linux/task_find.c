@@ -24,15 +24,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a task looked at; it has some 2 to 10 KiB. */
+/* Bytes of a task that are examined; it has some 2 to 10 KiB. */
 #define SPAN 16384u
 #define MIN_SPAN 1024u
-/* Tasks whose members are compared, and how many there must be. */
+/* Maximum and minimum number of tasks whose members are compared. */
 #define MAX_TASKS 48u
 #define MIN_TASKS 3u
-/* How far behind comm a member is looked for. */
+/* Maximum distance of a member after comm. */
 #define BEHIND_COMM 1024u
-/* Steps along a ring that may be the list of tasks. */
+/* Maximum number of steps along a ring that may be the list of tasks. */
 #define MAX_RING 65536u
 #define PF_KTHREAD 0x00200000u
 #define NONE LINUX_TASK_NONE
@@ -52,7 +52,7 @@ struct task_find_finder {
 	struct linux_task_layout l;
 	struct seen_task task[MAX_TASKS]; /* [0] init_task, then pid 1, then kthreadd */
 	unsigned int n;
-	size_t len; /* bytes that all tasks have */
+	size_t len; /* bytes that are available for all tasks */
 };
 
 static bool is_pointer(uint64_t v)
@@ -91,7 +91,7 @@ static int load_task(struct task_find_finder *f, uint64_t va, enum kind kind)
 /* Offsets from real_parent. */
 enum { PARENT = 8, CHILDREN = 16, SIBLING = 32, LEADER = 48, FAMILY = 56 };
 
-/* Does init_task look as a family's first at this offset of real_parent? */
+/* Returns whether init_task looks like the first of a family with real_parent at this offset. */
 static bool is_first(const struct seen_task *t, uint64_t off)
 {
 	return memory_word(t->bytes, off) == t->va &&
@@ -103,7 +103,7 @@ static bool is_first(const struct seen_task *t, uint64_t off)
 	       memory_word(t->bytes, off + SIBLING + 8) == t->va + off + SIBLING;
 }
 
-/* The next of a family; 0 at the end, or where the family is not in order. */
+/* Returns the next child of a family; 0 at the end, or if the family is not in order. */
 static uint64_t next_child(const struct task_find_finder *f, uint64_t parent, uint64_t at)
 {
 	uint32_t rp = f->l.real_parent;
@@ -119,7 +119,7 @@ static uint64_t next_child(const struct task_find_finder *f, uint64_t parent, ui
 	return child;
 }
 
-/* The pid of a group's leader where pid is the layout's, 0 when that can't be. */
+/* Returns the pid of a group's leader, with pid as in the layout; 0 if that is not valid. */
 static uint32_t leader_pid(const struct task_find_finder *f, uint64_t task)
 {
 	uint32_t id[2];
@@ -142,7 +142,7 @@ static uint64_t child_with_pid(const struct task_find_finder *f, uint64_t parent
 	return 0;
 }
 
-/* real_parent and what is around it, pid 1 and kthreadd. */
+/* Finds real_parent and the members around it, pid 1 and kthreadd. */
 static int find_family(struct task_find_finder *f, struct err *e)
 {
 	uint32_t pid = NONE, rp = NONE;
@@ -187,7 +187,7 @@ static int find_family(struct task_find_finder *f, struct err *e)
 	return ret ? err_set(e, -ret, "pid 1 or 2 can't be read") : 0;
 }
 
-/* Some of a task's children. */
+/* Loads some of a task's children. */
 static int load_children(struct task_find_finder *f, unsigned int parent, unsigned int room,
 			 enum kind kind)
 {
@@ -232,7 +232,7 @@ static bool mm_fits(const struct task_find_finder *f, uint32_t off)
 		const struct seen_task *t = &f->task[i];
 		uint64_t mm = memory_word(t->bytes, off);
 
-		/* A program that has ended has none any more; pid 1 has not. */
+		/* A program that has ended has no mm any more; pid 1 has one. */
 		if (t->kind != PROGRAM ? mm != 0 : mm == 0 && i == 1)
 			return false;
 		if (mm &&
@@ -248,7 +248,7 @@ static bool ring_fits(const struct task_find_finder *f, uint32_t off)
 		 prev;
 	bool two = false;
 
-	/* Pid 1 is the first that was made, and stays. */
+	/* Pid 1 was created first, and stays. */
 	if (at != f->task[1].va + off)
 		return false;
 	for (unsigned int i = 0; i < MAX_RING; i++) {
@@ -270,7 +270,7 @@ static bool ring_fits(const struct task_find_finder *f, uint32_t off)
 	return false;
 }
 
-/* void *stack, refcount_t usage, unsigned int flags: always in a row. */
+/* Tests for void *stack, refcount_t usage, unsigned int flags, which are always consecutive. */
 static bool flags_fit(const struct task_find_finder *f, uint32_t off)
 {
 	if (off < 12 || off % 8 != 4)
@@ -282,7 +282,7 @@ static bool flags_fit(const struct task_find_finder *f, uint32_t off)
 		if (!(memory_half(t->bytes, off) & PF_KTHREAD) != (t->kind == PROGRAM) ||
 		    memory_half(t->bytes, off - 4) > LINUX_TASK_MAX_PID)
 			return false;
-		/* The stack of one that has ended is gone. */
+		/* The stack of a task that has ended is gone. */
 		if (stack ? !is_pointer(stack) || stack % 4096 : i < 3)
 			return false;
 	}
@@ -292,7 +292,7 @@ static bool flags_fit(const struct task_find_finder *f, uint32_t off)
 #define SECOND_NS UINT64_C(1000000000)
 #define TEN_YEARS_NS (315360000 * SECOND_NS)
 
-/* start_time and, behind it, start_boottime (real_start_time before 5.5), both in ns. */
+/* Tests for start_time followed by start_boottime (real_start_time before 5.5), both in ns. */
 static bool start_fits(const struct task_find_finder *f, uint32_t off)
 {
 	uint64_t last = 0,
@@ -309,7 +309,7 @@ static bool start_fits(const struct task_find_finder *f, uint32_t off)
 		if (boot < mono || boot - mono > lead + SECOND_NS || boot > TEN_YEARS_NS ||
 		    mono < first)
 			return false;
-		/* Children are in the order in which they were made, but for adopted ones. */
+		/* Children are in the order of their creation, except adopted ones. */
 		if (f->task[i].kind == KTHREAD && mono < last)
 			return false;
 		if (f->task[i].kind == KTHREAD)
@@ -319,8 +319,8 @@ static bool start_fits(const struct task_find_finder *f, uint32_t off)
 }
 
 /*
- * thread_node: alone on the list whose head is in the signal_struct, behind two
- * or three counters. Kernel threads are single.
+ * Returns the list's head for thread_node: alone on a list whose head is in the signal_struct,
+ * after two or three counters. Kernel threads are single.
  */
 static uint64_t list_head_of_node(const struct task_find_finder *f, const struct seen_task *t,
 				  uint32_t off)
@@ -334,7 +334,7 @@ static uint64_t list_head_of_node(const struct task_find_finder *f, const struct
 	return head;
 }
 
-/* sigcnt, live, nr_threads[, quick_threads] */
+/* Bytes of sigcnt, live, nr_threads[, quick_threads]. */
 #define THREAD_HEAD 16u
 
 static bool threads_fit(const struct task_find_finder *f, uint32_t node, uint32_t signal)
@@ -351,10 +351,10 @@ static bool threads_fit(const struct task_find_finder *f, uint32_t node, uint32_
 	return true;
 }
 
-/* May the member that is looked for lie at this offset of a task? */
+/* Tests whether a member can be at this offset of a task. */
 typedef bool fits_fn(const struct task_find_finder *f, uint32_t off);
 
-/* How many offsets from `from` on fit; *out is the last of them. */
+/* Returns how many offsets from `from` on fit; *out is the last of them. */
 static unsigned int count_places(const struct task_find_finder *f, uint64_t from, uint64_t to,
 				 uint32_t step, fits_fn *fits, uint32_t *out)
 {
@@ -369,7 +369,7 @@ static unsigned int count_places(const struct task_find_finder *f, uint64_t from
 	return n;
 }
 
-/* What may stay unknown. */
+/* Finds the members that may stay unknown. */
 static void find_others(struct task_find_finder *f)
 {
 	struct linux_task_layout *l = &f->l;
@@ -380,7 +380,7 @@ static void find_others(struct task_find_finder *f)
 		l->stack = l->flags - 12;
 	else
 		l->flags = NONE;
-	/* Behind the task may be others: only between its family and its name. */
+	/* Other members may follow the task's own: search only between its family and its name. */
 	if (count_places(f, l->real_parent, l->comm, 8, start_fits, &l->start_time) == 1) {
 		l->start_time += 8;
 		l->start_is_boottime = true;

@@ -5,7 +5,7 @@
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
-/* One member, of 8 bytes or more (a list's head). */
+/* Finds one member, of 8 bytes or more (a list's head). */
 static int resolve_one(const struct types *t, const char *structure, const char *path,
 		       uint32_t *out, struct err *e)
 {
@@ -69,7 +69,7 @@ enum linux_why linux_tree_root(const struct linux_tree *t, uint64_t task, struct
 
 	if (!kernel_word(t, task + t->l->task_fs, &fs))
 		return LINUX_UNREADABLE;
-	if (!fs) /* it has ended */
+	if (!fs) /* the task has ended */
 		return LINUX_NOT_THERE;
 	if (!kernel_word(t, fs + t->l->root_mnt, &p.mnt) ||
 	    !kernel_word(t, fs + t->l->root_dentry, &p.dentry))
@@ -78,7 +78,7 @@ enum linux_why linux_tree_root(const struct linux_tree *t, uint64_t task, struct
 	return LINUX_OK;
 }
 
-/* Is a dentry called so? */
+/* Returns whether a dentry has this name. */
 static bool has_name(const struct linux_tree *t, uint64_t dentry, const char *name, size_t len)
 {
 	char is[LINUX_NAME_MAX + 1];
@@ -91,7 +91,7 @@ static bool has_name(const struct linux_tree *t, uint64_t dentry, const char *na
 	       !memcmp(is, name, len);
 }
 
-/* The child of a directory that is called so; a name for what does not exist is none. */
+/* Finds the child of a directory with this name; a negative dentry does not count. */
 static enum linux_why find_child(const struct linux_tree *t, uint64_t dir, const char *name,
 				 size_t len, uint64_t *out)
 {
@@ -107,7 +107,7 @@ static enum linux_why find_child(const struct linux_tree *t, uint64_t dir, const
 			return LINUX_TOO_MANY;
 		if (!kernel_word(t, dentry + t->mm->dentry_parent, &parent))
 			return LINUX_UNREADABLE;
-		/* A cursor of somebody who reads the directory has a parent, too, but no name. */
+		/* A cursor of a directory's reader has a parent, too, but no name. */
 		if (parent != dir)
 			return LINUX_CHANGING;
 		if (has_name(t, dentry, name, len) &&
@@ -121,7 +121,7 @@ static enum linux_why find_child(const struct linux_tree *t, uint64_t dir, const
 	return LINUX_NOT_THERE;
 }
 
-/* What is mounted there, if anything, in place of it. */
+/* Replaces the place by what is mounted there, if anything. */
 static enum linux_why cross_mounts(const struct linux_tree *t, struct linux_place *p)
 {
 	for (unsigned int depth = 0; depth < LINUX_TREE_MAX_DEPTH; depth++) {
