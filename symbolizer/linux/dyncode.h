@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linux_dyncode: code that a running kernel has made, from its memory.
+ * linux_dyncode: finds code that a running kernel has generated, in its memory.
  *
  *	BPF programs and trampolines	bpf_kallsyms: struct bpf_ksym {start, end, name, lnode},
  *					since "bpf: Add struct bpf_ksym" (5.7)
@@ -10,8 +10,8 @@
  *	slots of kprobes		kprobe_insn_slots.pages, kprobe_optinsn_slots.pages:
  *					struct kprobe_insn_page {list, insns}, a page each
  *
- * Names are those of /proc/kallsyms. Addresses are run-time guest virtual ones. Any
- * thread; a list belongs to its caller.
+ * Names are those of /proc/kallsyms. Addresses are runtime guest-virtual ones. Pure functions apart
+ * from reading memory; any thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_LINUX_DYNCODE_H
 #define KVMPROF_SYMBOLIZER_LINUX_DYNCODE_H

@@ -28,7 +28,7 @@ struct target_linux {
 	bool have_dyncode; /* code generated at run time */
 	bool have_graph;   /* return addresses stored by the function graph tracer */
 	struct linux_task_layout task;
-	uint64_t irq_stack_ptr; /* by types, at or relative to task.current's base; 0: unknown */
+	uint64_t irq_stack_ptr;		 /* by types, per-CPU if task.current is; 0: unknown */
 	struct linux_sched_layout sched; /* as far as known; source 0: no members */
 	struct linux_mm_layout mm;
 	struct linux_file_layout file;

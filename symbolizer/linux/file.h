@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linux_file: bytes of a file out of a Linux guest's page cache.
+ * linux_file: reads the bytes of a file from a Linux guest's page cache.
  *
  * file->f_mapping->i_pages is an xarray, indexed by the page's number in the file:
  *
@@ -10,17 +10,17 @@
  *		below 62 in a node: the number << 2 of the slot that has this entry
  *	node	slot = index >> shift & (slots - 1); shift falls by log2(slots)
  *
- * Since 4.20. A struct page's place among all of them says which page it is
- * (SPARSEMEM_VMEMMAP, as x86-64's kernels have it), and the kernel's direct map has
- * its bytes. A page is believed when it names the file and the index itself, and
- * says so still after its bytes were copied; an entry for many pages (a large
- * folio), when the page in question names the first as its head.
+ * Since 4.20. The position of a struct page among all of them determines which page it is
+ * (SPARSEMEM_VMEMMAP, as in x86-64's kernels), and its bytes are in the kernel's direct map. A page
+ * is accepted if it names the file and the index itself, and still does after its bytes were
+ * copied; with an entry for many pages (a large folio), if the page in question names the first one
+ * as its head.
  *
  * Sources: include/linux/xarray.h, lib/xarray.c, include/linux/page-flags.h,
  * Documentation/arch/x86/x86_64/mm.rst of Linux 4.20 to 6.12; 7.1 for compound_info.
  *
- * Nothing is read in for us: what is not resident isn't there. Files of tmpfs and of
- * an initramfs always are. No state beyond struct linux_file: any thread.
+ * The guest does not read pages for us: a page that is not resident is missing. Files of tmpfs and
+ * of an initramfs are always resident. No state beyond struct linux_file: any thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_LINUX_FILE_H
 #define KVMPROF_SYMBOLIZER_LINUX_FILE_H

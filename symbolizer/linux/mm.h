@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linux_mm: what one process of a Linux guest has mapped, and from which files.
+ * linux_mm: reads the mappings of a process of a Linux guest, and their files.
  *
- * A process's mappings are vm_area_structs (VMAs), which are found through its
- * mm_struct: a maple tree mm_mt since Linux 6.1, before that a list from mmap
- * along vm_next. A maple tree's pointers say what they point to:
+ * A process's mappings are vm_area_structs (VMAs), which are found through its mm_struct: a maple
+ * tree mm_mt since Linux 6.1, before that a list from mmap along vm_next. A maple tree's pointers
+ * contain the type of their target:
  *
  *	ma_root		NULL, or a node's pointer with bit 1 set in addition
  *	pointer		256-byte aligned address | type << 3 | 4
@@ -18,9 +18,8 @@
  * Sources: include/linux/maple_tree.h, lib/maple_tree.c, include/linux/mm_types.h,
  * fs/d_path.c and fs/proc/task_mmu.c of Linux 4.20 to 6.12.
  *
- * The guest may change all of it while we read. A walk is begun anew a few times
- * when what it sees contradicts itself, then ends with a reason; what it found
- * until then is returned, and is in order.
+ * The guest may change all of it meanwhile. If the data contradicts itself, a walk is restarted a
+ * few times, then ends with a reason; what was found until then is returned, in order.
  *
  * Addresses are guest-virtual, lengths and offsets in bytes. No state: any thread.
  * The vsyscall page (0xffffffffff600000) is in /proc/PID/maps but is no VMA.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linux_module: the kernel modules of a running guest, from its memory.
+ * linux_module: reads the kernel modules of a running guest from its memory.
  *
- * The list starts at the symbol `modules`; the kernel's types tell the rest:
+ * The list starts at the symbol `modules`; the kernel's types describe the rest:
  *
  *	text		core_layout and init_layout {base, text_size}; since 6.4
  *			("module: replace module_layout with module_memory")
@@ -15,8 +15,8 @@
  *	build id	build_id (CONFIG_STACKTRACE_BUILD_ID), else the note that
  *			/sys/module/NAME/notes shows
  *
- * Init text is there only while a module loads. Addresses are run-time guest
- * virtual ones. Any thread; a list belongs to its caller.
+ * Init text exists only while a module is being loaded. Addresses are runtime guest-virtual ones.
+ * Pure functions apart from reading memory; any thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_LINUX_MODULE_H
 #define KVMPROF_SYMBOLIZER_LINUX_MODULE_H

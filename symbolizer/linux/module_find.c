@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The members of struct module without any description of it.
+ * Finds the members of struct module without any description of it.
  *
- * Its beginning is the same in all kernels: state, list, name. The rest is found by what it
- * must be in all modules that are loaded:
+ * Its beginning is the same in all kernels: state, list, name. The rest is found by the form that
+ * it must have in all loaded modules:
  *
  *	kallsyms	points to {symtab, num_symtab, strtab, typetab}: the first symbol is
  *			zeros, and each has a letter as in nm
@@ -14,7 +14,7 @@
  *			(mem[]), of which the second has the struct module
  *	ORC		{num_orcs, orc_unwind_ip, orc_unwind}: addresses that rise, in the text
  *
- * A place counts only if all modules agree and no second one does.
+ * A place is accepted only if all modules agree and no second place fits.
  */
 #include "symbolizer/linux/module_find.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A task's state and saved stack pointer without any description of struct task_struct.
+ * Finds a task's state and saved stack pointer without any description of struct task_struct.
  *
  *	state	the word in front of the pointer to the stack (behind it saved_state, or
  *		the upper half of a long): only states that there are, 0 in init_task, and
@@ -9,7 +9,7 @@
  *		ends in an address of the kernel's code, for nearly all the same one;
  *		with flags below it or without
  *
- * As in task_find.c a place counts only if all agree and no second one does.
+ * As in task_find.c, a place is accepted only if all tasks agree and no second place fits.
  */
 #include "symbolizer/linux/sched_find.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linux_task: which task runs on a vCPU, and which tasks there are.
+ * linux_task: finds the task that runs on a vCPU, and lists all tasks.
  *
- * Where the members of struct task_struct lie is told by the kernel's types, or,
- * for a kernel without any, found in the memory of the running guest: what the
- * first task and its children must look like decides, never a version. An offset
- * that is not certain is not given.
+ * The offsets of struct task_struct's members come from the kernel's types, or, for a kernel
+ * without any, are found in the memory of the running guest: by the required form of the first task
+ * and its children, never by a version. An uncertain offset stays unknown.
  *
- * Where the task of a CPU is:
+ * The place of a CPU's current task:
  *
  *	before 6.2	per-CPU current_task, an offset from the GS base
  *	6.2		per-CPU pcpu_hot.current_task ("x86/percpu: Move current_task into pcpu_hot")
@@ -15,8 +14,8 @@
  *			the GS base is the distance to this CPU's copy
  *	one CPU only	an ordinary variable
  *
- * Addresses are run-time guest virtual ones. Pure functions, any thread; nothing
- * is owned by what they return.
+ * Addresses are runtime guest-virtual ones. Pure functions apart from reading memory; any thread.
+ * Results own nothing, except a struct linux_task_list.
  */
 #ifndef KVMPROF_SYMBOLIZER_LINUX_TASK_H
 #define KVMPROF_SYMBOLIZER_LINUX_TASK_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The members of struct task_struct without any description of it.
+ * Finds the members of struct task_struct without any description of it.
  *
  * The first tasks of a Linux are known: init_task ("swapper", pid 0), whose
  * children are pid 1 and kthreadd (pid 2), whose children are kernel threads.
- * From each member one can tell what all these tasks must have there:
+ * The required contents of each member in all these tasks are known:
  *
  *	real_parent	with its neighbours, in this order in all kernels: pid, tgid,
  *			[stack_canary,] real_parent, parent, children, sibling,
@@ -13,8 +13,8 @@
  *	tasks		a ring on which all these are, each once
  *	mm		and active_mm behind it: the same in a program, 0 in kernel threads
  *
- * A place counts only if all tasks looked at agree and no second place does. A
- * kernel with shuffled structures (CONFIG_RANDSTRUCT) is thus refused.
+ * A place is accepted only if all examined tasks agree and no second place fits. So a kernel with
+ * shuffled structures (CONFIG_RANDSTRUCT) is rejected.
  */
 #include "symbolizer/linux/task_find.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linux_tree: a path to a file, through the names that a Linux guest keeps in memory.
+ * linux_tree: finds a file by its path, through the names that a Linux guest has in memory.
  *
  *	task_struct.fs	fs_struct: root, a mount and a dentry
  *	dentry		d_subdirs, a list of d_child; since 6.8 d_children, of d_sib: the names
@@ -8,11 +8,12 @@
  *	mount		mnt_mounts, a list of mnt_child: what is mounted on a dentry of it
  *	inode		i_mapping: the file's pages (file.h)
  *
- * A name that nobody has used lately is not there, nor is one that does not exist. Links
- * and ".." are not followed. An entry counts when it says itself whose child it is. The
- * lists change while we read, and may lie: each has a cap.
+ * A name that was not used lately is missing, like one that does not exist. Links and ".." are not
+ * followed. An entry is accepted only if it names its parent itself. The lists change meanwhile,
+ * and may be hostile: each is limited.
  *
- * Sources: include/linux/dcache.h, fs_struct.h, fs/mount.h of Linux 5.10 to 7.0. No state: any thread.
+ * Sources: include/linux/dcache.h, fs_struct.h, fs/mount.h of Linux 5.10 to 7.0. No state: any
+ * thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_LINUX_TREE_H
 #define KVMPROF_SYMBOLIZER_LINUX_TREE_H
