@@ -161,6 +161,22 @@ def other_machines():
         check(taken > seconds * 1e9 / 3, "%s: samples stand for %d ns" % (how, taken))
 
 
+def without_kvm():
+    """attach makes no machine, and needs no /dev/kvm."""
+    if os.geteuid() != 0:
+        e2e.left_out("without root no /dev without kvm can be made")
+        return
+    with microvm.MicroVM() as vm:
+        check(vm.wait_for("demo: start"), "the guest does not start: " + vm.text())
+        argv = [e2e.KVMPROF, "attach", "--image", microvm.DEMO, "--no-buildid-cache", "--json", "--duration", "1", "-o", "n.data",
+                str(vm.pid)]
+        hide = "mkdir -p devs; mount -t tmpfs none devs; for x in null urandom; do touch devs/$x; mount --bind /dev/$x devs/$x; done; "
+        p = subprocess.run(["unshare", "-m", "sh", "-c", hide + "mount --move devs /dev; exec " + shlex.join(argv)],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=END_S)
+    if check(p.returncode == 0, "without /dev/kvm: " + p.stderr):
+        say("without /dev/kvm: %d samples" % json.loads(p.stdout)["samples"])
+
+
 e2e.need_kvm()
 microvm.build()
 for shape_name, command in SHAPES.items():
@@ -169,4 +185,5 @@ statuses()
 until()
 waited_for()
 other_machines()
+without_kvm()
 e2e.finish("a VMM that kvmprof starts, in %d shapes; statuses, --until, --wait, another machine in the process" % len(SHAPES))

@@ -170,7 +170,10 @@ static int open_inputs(struct run *r, struct err *e)
 	return 0;
 }
 
-/* Adds to the message about /dev/kvm, which cannot be opened, what the user can do. */
+/*
+ * /dev/kvm cannot be opened: returns 0 if the run does without it, else -errno, and adds to the
+ * message what the user can do.
+ */
 static int add_advice(const struct run *r, struct err *e)
 {
 	const struct err kvm = *e;
@@ -186,10 +189,13 @@ static int add_advice(const struct run *r, struct err *e)
 		*e = why;
 		return -EACCES;
 	}
-	/* stat and iosnoop count what KVM does. */
-	if (run_options_is_attached(r->opt) || strcmp(r->opt->command, "run"))
-		return -kvm.code;
 	err_clear(e);
+	/* A process that may trace a VMM need not be allowed to open KVM. The quirks are unknown. */
+	if (run_options_is_attached(r->opt))
+		return 0;
+	/* stat and iosnoop count what KVM does. */
+	if (strcmp(r->opt->command, "run"))
+		return err_set(e, kvm.code, "%s", kvm.text);
 	err_clear(&why);
 	if (engine_find(&engine, &why) < 0)
 		return err_set(
