@@ -409,7 +409,7 @@ static bool callstacks_quick(struct callstacks *c, struct callstacks_block *b)
 	return top && top->sp >= sp && top->sp - sp < CALLSTACKS_REACH / 2;
 }
 
-void callstacks_on(struct callstacks *c, uint32_t cpu)
+void callstacks_switch_cpu(struct callstacks *c, uint32_t cpu)
 {
 	if (cpu == c->on || cpu >= c->ncpus)
 		return;

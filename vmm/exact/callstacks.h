@@ -3,7 +3,7 @@
  * callstacks: finds the callers of each executed block with shadow stacks.
  *
  * The caller reports the start of every block that a vCPU executes (callstacks_run()) and every
- * change of the vCPU (callstacks_on()). All vCPUs share one set of stacks, since tasks migrate. A
+ * change of the vCPU (callstacks_switch_cpu()). All vCPUs share one set of stacks, since tasks migrate. A
  * call pushes a frame together with its address on the guest's stack, and a return pops it.
  * Everything that does not fit is decided by the stack pointer: frames below it are removed
  * (longjmp, signals, a modified return address); a stack pointer elsewhere selects another stack
@@ -99,7 +99,7 @@ void callstacks_lose(struct callstacks *c);
  * Switches to vCPU `cpu` (0-based): later calls report what this vCPU executes. The positions of
  * the other vCPUs are kept. A number that is too large is ignored.
  */
-void callstacks_on(struct callstacks *c, uint32_t cpu);
+void callstacks_switch_cpu(struct callstacks *c, uint32_t cpu);
 /*
  * Counts one execution of block b, which begins now. The block's virtual address is read from the
  * vCPU unless the preceding block leads to b->pc, because QEMU shares translated blocks among all

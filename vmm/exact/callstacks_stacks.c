@@ -141,13 +141,13 @@ void callstacks_part(struct callstacks *c, uint32_t part)
 	for (size_t i = 0; i < c->nstacks; i++) {
 		struct shadow *s = &c->stack[i];
 
-		s->base_node = calltree_again(t, s->base_node);
+		s->base_node = calltree_copy_chain(t, s->base_node);
 		for (size_t k = 0; k < s->n; k++)
-			s->frame[k].node = calltree_again(t, s->frame[k].node);
+			s->frame[k].node = calltree_copy_chain(t, s->frame[k].node);
 	}
 	for (uint32_t i = 0; i < c->ncpus; i++)
-		c->turn[i].node = calltree_again(t, c->turn[i].node);
-	c->now.node = calltree_again(t, c->now.node);
+		c->turn[i].node = calltree_copy_chain(t, c->turn[i].node);
+	c->now.node = calltree_copy_chain(t, c->now.node);
 }
 
 void callstacks_free_stacks(struct callstacks *c)

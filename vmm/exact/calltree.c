@@ -180,7 +180,7 @@ uint32_t calltree_call(struct calltree *t, uint32_t from, uint64_t ret, uint64_t
 	return at;
 }
 
-uint32_t calltree_again(struct calltree *t, uint32_t node)
+uint32_t calltree_copy_chain(struct calltree *t, uint32_t node)
 {
 	uint32_t *chain = NULL, at = node;
 	size_t n = 0, cap = 0;

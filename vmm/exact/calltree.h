@@ -80,7 +80,7 @@ uint32_t calltree_call(struct calltree *t, uint32_t from, uint64_t ret, uint64_t
  * Returns the node with the same chain as `node` in the current t->part, creating it if necessary.
  * Counts no call. Without room or memory it returns `node`.
  */
-uint32_t calltree_again(struct calltree *t, uint32_t node);
+uint32_t calltree_copy_chain(struct calltree *t, uint32_t node);
 /*
  * Returns the index in t->count at which `block` is counted in `node`, with times 0 if new, or
  * CALLTREE_NONE without room. The caller increments its `times`.

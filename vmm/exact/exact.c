@@ -164,7 +164,7 @@ static void moment(struct exact *x, uint64_t now)
 {
 	atomic_store(&x->now, now);
 	x->facts.instructions = executed(x);
-	exact_tell_console(x);
+	exact_show_console(x);
 	if (x->cfg.moment)
 		x->cfg.moment(x->cfg.moment_ctx, now);
 }
@@ -250,13 +250,13 @@ static void look_for_disks(struct exact *x)
  */
 static void exact_is_over(struct exact *x, uint64_t count)
 {
-	exact_let_counts_be_written(x);
+	exact_finish_counts(x);
 	child_end(&x->child);
 	x->over = true;
 	x->facts.instructions = count;
 	look_for_disks(x);
 	atomic_store(&x->now, EXACT_NS_AT(count));
-	exact_tell_console(x);
+	exact_show_console(x);
 	if (x->cfg.moment && !atomic_load(&x->vm->stop))
 		x->cfg.moment(x->cfg.moment_ctx, EXACT_NS_AT(count));
 }
@@ -420,7 +420,7 @@ static void wait_for_more(struct exact *x, uint64_t ns)
 		memset(p, 0, sizeof(p));
 	if (p[2].revents)
 		(void)!read(x->wake_fd, &token, sizeof(token));
-	if (exact_take_words(x, &p[3], &p[4], &p[5], &e)) {
+	if (exact_read_output(x, &p[3], &p[4], &p[5], &e)) {
 		qemu_is_bad(x, &e);
 		return;
 	}

@@ -44,7 +44,7 @@ static void keep_console(struct exact *x)
 	}
 }
 
-void exact_tell_console(struct exact *x)
+void exact_show_console(struct exact *x)
 {
 	keep_console(x);
 	for (size_t i = 0; i < x->kept.len && x->cfg.console; i++)
@@ -52,8 +52,8 @@ void exact_tell_console(struct exact *x)
 	x->kept.len = 0;
 }
 
-int exact_take_words(struct exact *x, const struct pollfd *console, const struct pollfd *monitor,
-		     const struct pollfd *errors, struct err *e)
+int exact_read_output(struct exact *x, const struct pollfd *console, const struct pollfd *monitor,
+		      const struct pollfd *errors, struct err *e)
 {
 	if (console->revents)
 		keep_console(x);
@@ -85,7 +85,7 @@ static bool end_was_asked_for(const struct exact *x)
 	return atomic_load(&x->vm->stop) && vm_result(x->vm)->reason == VM_END_INTERRUPTED;
 }
 
-void exact_let_counts_be_written(struct exact *x)
+void exact_finish_counts(struct exact *x)
 {
 	struct pollfd p = { .fd = x->child.pidfd, .events = POLLIN };
 	struct patience left = { 0 };

@@ -14,15 +14,15 @@
 #include <poll.h>
 
 /* Passes the guest's console output since the last sample to cfg.console. */
-void exact_tell_console(struct exact *x);
+void exact_show_console(struct exact *x);
 
 /*
  * Reads what is available on QEMU's console, monitor and standard error, as their revents
  * indicate. Returns 0; -EMSGSIZE if QEMU writes more than the limits allow, or -ENOMEM, both with
  * *e set.
  */
-int exact_take_words(struct exact *x, const struct pollfd *console, const struct pollfd *monitor,
-		     const struct pollfd *errors, struct err *e);
+int exact_read_output(struct exact *x, const struct pollfd *console, const struct pollfd *monitor,
+		      const struct pollfd *errors, struct err *e);
 
 /*
  * Ends QEMU so that the plugin writes its counts, and waits until QEMU has ended: at most one
@@ -30,6 +30,6 @@ int exact_take_words(struct exact *x, const struct pollfd *console, const struct
  * nothing. Nothing is counted from now on. The caller then ends the process with child_end() in
  * any case.
  */
-void exact_let_counts_be_written(struct exact *x);
+void exact_finish_counts(struct exact *x);
 
 #endif

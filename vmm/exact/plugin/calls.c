@@ -125,7 +125,7 @@ void calls_run(struct callstacks_block *block)
 {
 	if (calls.vcpus > 1) {
 		calls.on = calls_cpu();
-		callstacks_on(calls.stacks, calls.on);
+		callstacks_switch_cpu(calls.stacks, calls.on);
 	}
 	if (block)
 		callstacks_run(calls.stacks, block);

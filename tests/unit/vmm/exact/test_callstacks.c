@@ -407,14 +407,14 @@ static void processors_take_turns(void **state)
 	call(0x1000, 0x2000);
 	run(0x2000, BLOCKEND_FALL, 0);
 	sp = f.regs.sp;
-	callstacks_on(f.c, 1);
+	callstacks_switch_cpu(f.c, 1);
 	f.regs.sp = KSTACK2;
 	call(0x5000, 0x6000);
 	/* The same block elsewhere in the tree, before the first one's run of it is cut. */
 	call(0x6000, 0x2000);
 	run(0x2000, BLOCKEND_FALL, 0);
 	assert_string_equal(chain(), "2000 6000 5000");
-	callstacks_on(f.c, 0);
+	callstacks_switch_cpu(f.c, 0);
 	interrupt(0x2004, sp, 0);
 	run(0x9000, BLOCKEND_FALL, 0);
 	assert_string_equal(chain(), "9000");
@@ -429,7 +429,7 @@ static void processors_take_turns(void **state)
 		assert_int_equal(t->node[t->node[x->node].parent].entry,
 				 callstacks_block_at(f.c, x->block)->insns == 1 ? 0x1000 : 0x6000);
 	}
-	callstacks_on(f.c, 1);
+	callstacks_switch_cpu(f.c, 1);
 	f.regs.sp = KSTACK2 - 16;
 	run(0x2010, BLOCKEND_FALL, 0);
 	assert_string_equal(chain(), "2000 6000 5000");
