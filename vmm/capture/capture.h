@@ -58,7 +58,7 @@ void capture_regs(const struct kvm_regs *r, const struct kvm_sregs *s, struct sa
  * be there.
  */
 bool capture_is_reset(const struct kvm_regs *r, const struct kvm_sregs *s);
-/* Why a sample is taken, and what it stands for. */
+/* The reason for a sample, and what it represents. */
 struct capture_cause {
 	uint64_t now; /* CLOCK_MONOTONIC, ns */
 	enum sample_reason reason;

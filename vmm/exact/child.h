@@ -20,7 +20,7 @@
 
 #define CHILD_TURN 65536u     /* bytes read from one of its pipes per call */
 #define CHILD_READY_MS 120000 /* limit for QEMU to load its files; the host may be busy */
-#define CHILD_END_MS 1000
+#define CHILD_END_MS 1000     /* limit for waiting until a killed QEMU has ended */
 
 /* Absent descriptors are -1. */
 struct child {
@@ -28,16 +28,16 @@ struct child {
 	int pidfd;
 	int ram; /* memory file with all of the guest's RAM */
 	int shared_fd;
-	exact_page *shared; /* mapped; NULL: not yet */
-	unsigned int nplaces;
-	int request, answer; /* sockets: a token for each stop, and one to resume */
-	int console;	     /* what the guest writes to its serial port */
-	int errors;	     /* QEMU's standard error */
-	int monitor;	     /* QMP */
-	int counts;	     /* memory file with the counts of plugin/calls.c */
-	int trace;	     /* memory file, duplicate of cfg->trace->fd */
-	int kernel, initrd;  /* memory files */
-	int sync;	     /* our end; QEMU's child stage ends if it is closed */
+	exact_page *shared;   /* mapped; NULL: not yet */
+	unsigned int nplaces; /* number of places on the shared page */
+	int request, answer;  /* sockets: a token for each stop, and one to resume */
+	int console;	      /* what the guest writes to its serial port */
+	int errors;	      /* QEMU's standard error */
+	int monitor;	      /* QMP */
+	int counts;	      /* memory file with the counts of plugin/calls.c */
+	int trace;	      /* memory file, duplicate of cfg->trace->fd */
+	int kernel, initrd;   /* memory files */
+	int sync;	      /* our end; QEMU's child stage ends if it is closed */
 	struct nvdimm disk[EXACT_MAX_DISKS];
 	unsigned int ndisks;
 	int status;	   /* of waitpid(2), valid once pid is 0 again */

@@ -17,15 +17,15 @@
 #define MONITOR_MAX 65536u	/* bytes of an answer; the registers of one vCPU are 2 KiB */
 #define MONITOR_TURN 65536u	/* bytes read per call */
 #define MONITOR_MOST (1u << 20) /* bytes between two queries; events are some hundred bytes each */
-#define MONITOR_ANSWER_MS 2000
+#define MONITOR_ANSWER_MS 2000	/* limit for an answer */
 
 enum monitor_end { MONITOR_RUNS, MONITOR_RESET, MONITOR_POWEROFF };
 
 struct monitor {
 	int fd; /* borrowed, non-blocking; -1: closed */
 	enum monitor_end end;
-	bool floods; /* more than MONITOR_MOST bytes have come without a query */
-	size_t unasked;
+	bool floods;	/* more than MONITOR_MOST bytes have come without a query */
+	size_t unasked; /* bytes read since the last query */
 	size_t len;
 	char text[MONITOR_MAX]; /* text since the last query */
 };

@@ -24,9 +24,9 @@ struct disk;
 #define NVDIMM_MAX_ALL (UINT64_C(1) << 39)
 
 struct nvdimm {
-	int fd;	       /* owned; -1: none */
-	uint64_t size; /* bytes that the guest sees, a multiple of NVDIMM_UNIT */
-	uint64_t image_size;
+	int fd;		     /* owned; -1: none */
+	uint64_t size;	     /* bytes that the guest sees, a multiple of NVDIMM_UNIT */
+	uint64_t image_size; /* bytes of the image file */
 	bool read_only;
 	char sha256[65]; /* hexadecimal, of the image; "": unknown */
 };
