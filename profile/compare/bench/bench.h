@@ -32,11 +32,14 @@ struct bench_args {
 	char *text; /* that they are in; or NULL: they are borrowed */
 };
 
-/* -EINVAL (a quote without an end), -E2BIG, -ENOMEM. */
+/*
+ * Splits text into words; the caller frees them with bench_args_deinit(). Returns 0, -EINVAL (a
+ * quote without an end), -E2BIG or -ENOMEM.
+ */
 int bench_args_parse(struct bench_args *a, const char *text, struct err *e);
 void bench_args_deinit(struct bench_args *a);
 
-/* "0,2-3"; -EINVAL. */
+/* Parses a list of CPUs such as "0,2-3" into *set. Returns 0 or -EINVAL. */
 int bench_cpus_parse(cpu_set_t *set, const char *text, struct err *e);
 
 enum bench_arm { BENCH_BASE, BENCH_HEAD, BENCH_AGAIN, BENCH_ARM_MAX };
@@ -57,11 +60,14 @@ struct bench_options {
 
 struct bench;
 
-/* Makes the directory; an existing one becomes DIR.old. *o is borrowed. */
+/*
+ * Creates the directory; an existing one is renamed to DIR.old. *o is borrowed until
+ * bench_destroy(), with which the caller frees *out. Returns 0 or -errno.
+ */
 int bench_create(struct bench **out, const struct bench_options *o, struct err *e);
 void bench_destroy(struct bench *b);
 
-/* What became of the runs of one pair. */
+/* The results of the runs of one pair. */
 struct bench_pair {
 	unsigned int number; /* from 1 */
 	bool complete;	     /* all arms are there */
@@ -72,11 +78,15 @@ struct bench_pair {
 };
 
 /*
- * Makes a pair for nothing. One that fails is an error: the next would, too. -EINTR: interrupted.
+ * Runs a pair whose results are not used. Returns 0; -EINTR if interrupted; or -EIO if a run fails,
+ * because the next one would, too.
  */
 int bench_warm_up(struct bench *b, struct err *e);
 
-/* The next pair. An error is one of the bench, such as a full disk; runs that fail are not. */
+/*
+ * Runs the next pair and fills in *out. Runs that fail are not an error. Returns 0, or -errno if
+ * the bench itself fails (disk full).
+ */
 int bench_next(struct bench *b, struct bench_pair *out, struct err *e);
 
 unsigned int bench_pairs_made(const struct bench *b); /* also failed ones */

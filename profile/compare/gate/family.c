@@ -19,7 +19,7 @@ struct occurrence {
 	unsigned int run; /* base first */
 };
 
-/* Of all runs. */
+/* A function with its values in all runs. */
 struct family_member {
 	const struct gate_symbol *symbol; /* of the first run that has it */
 	size_t first, n;		  /* occurrences */
@@ -353,7 +353,7 @@ static int keep_moved(struct gate_report *r, size_t n)
 
 static int compare_shares(struct gate_eval *v, const struct members *m, struct err *e)
 {
-	/* What is asked of them does not matter: only the two-sided p is looked at. */
+	/* The rule's settings do not matter here: only the two-sided p is used. */
 	static const struct gate_rule any = { .name = (char *)"functions",
 					      .worse = STATS_EITHER,
 					      .power = GATE_RULE_POWER,

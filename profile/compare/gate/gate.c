@@ -41,7 +41,7 @@ static const struct gate_run *first_run(const struct gate *g)
 				 : NULL;
 }
 
-/* What makes shares and times mean different things. */
+/* Refuses a run whose shares and times have another meaning than those of the other runs. */
 static int check_alike(const struct gate *g, const struct gate_run *r, struct err *e)
 {
 	const struct gate_run *first = first_run(g);
@@ -404,7 +404,7 @@ static int gate_begin(struct gate_eval *v, const struct gate_eval_options *opt, 
 		r->outcome[i].rule = &g->rules->rule[i];
 		if (!gate_rule_is_family(r->outcome[i].rule))
 			settle_missing(g, i, &r->outcome[i]);
-		/* What has no numbers can raise no alarm. */
+		/* A rule without numbers cannot raise a false alarm. */
 		v->units += !r->outcome[i].why[0] && shares_error_rate(r->outcome[i].rule);
 	}
 	if (!v->units)

@@ -55,7 +55,7 @@ unsigned int gate_runs(const struct gate *g, enum gate_side side);
 const struct gate_run *gate_run_at(const struct gate *g, enum gate_side side, unsigned int i);
 const struct gate_rules *gate_rules_of(const struct gate *g);
 
-/* Of a rule, and of the gate; the last are graver. */
+/* Status of a rule, and of the gate, in ascending order of gravity. */
 enum gate_status { GATE_OK, GATE_SKIPPED, GATE_UNSURE, GATE_WARNED, GATE_FAILED };
 
 /* One comparison: of a rule's number, or of a function. */
@@ -80,7 +80,7 @@ struct gate_outcome {
 	enum gate_status status;
 	char why[256]; /* on skipped and unsure: a sentence without a full stop; else "" */
 	struct gate_finding total; /* unless the rule is a family */
-	/* Of a family, all that were compared: first what is worse, then what can't be told. */
+	/* For a family, all comparisons: first those that are worse, then inconclusive ones. */
 	struct gate_finding *finding;
 	size_t nfindings, nworse, nunsure, nbetter;
 	size_t ncompared; /* of exact counts: all, of which `finding` has those that differ; else 0 */

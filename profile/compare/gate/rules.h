@@ -47,7 +47,7 @@ enum gate_rule_metric {
 	GATE_RULE_METRIC_MAX
 };
 
-/* What the values are. */
+/* The unit of the values. */
 enum gate_rule_dimension {
 	GATE_RULE_NS,
 	GATE_RULE_PART, /* 0 to 1 */
@@ -124,7 +124,10 @@ int gate_rules_parse(struct gate_rules **out, const char *path, const char *text
 		     struct err *e);
 /* From a file; NULL: the default rules (configs/gate-default.toml, within the program). */
 int gate_rules_load(struct gate_rules **out, const char *path, struct err *e);
-/* Of one run a side; NULL: those of configs/gate-exact.toml. */
+/*
+ * Loads rules for one run a side; path NULL: those of configs/gate-exact.toml. The caller frees
+ * *out with gate_rules_destroy(). Returns 0 or the errors of gate_rules_parse().
+ */
 int gate_rules_load_exact(struct gate_rules **out, const char *path, struct err *e);
 /*
  * Takes the level fail from the rule of this name: somebody accepts the change, and both texts say who and why. -EINVAL:

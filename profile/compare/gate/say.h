@@ -49,7 +49,7 @@ void gate_say_design(char *out, size_t size, const struct gate_report *r);
 void gate_say_noise(char *out, size_t size, const struct gate_report *r);
 /* Says what differs in how the runs were made, or that a run is on both sides; "": nothing. */
 void gate_say_means(char *out, size_t size, const struct gate_report *r);
-/* What came out, with numbers; of a family its first findings by name. */
+/* Writes the result of a rule with its numbers; for a family, its first findings by name. */
 void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o);
 /*
  * "with these 10 runs a side a change of 0.4 points would be seen 90 % of the time"; of a family in

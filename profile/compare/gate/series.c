@@ -143,7 +143,7 @@ static int each_step(const struct gate_line *l,
 	return ret;
 }
 
-/* of: the series that are looked at for the same rule; each has its part of alpha. */
+/* Returns the options for one of `of` series of a rule, each of which gets its part of alpha. */
 static struct stats_change_options options_for(const struct find *f, size_t of)
 {
 	return (struct stats_change_options){

@@ -391,7 +391,10 @@ int stats_changes(const double *v, size_t nvalues, const struct stats_change_opt
 	s.shuffled = values + nvalues;
 	s.level = values + 2 * nvalues;
 	s.cut[1] = nvalues;
-	/* What differs by rounding only becomes equal; steps of large values keep digits. */
+	/*
+	 * Values that differ by rounding only become equal; steps of large values keep their
+	 * digits.
+	 */
 	centre = nvalues ? stats_mean(v, nvalues) : 0;
 	for (size_t i = 0; i < nvalues; i++)
 		scale = fmax(scale, fabs(v[i]));

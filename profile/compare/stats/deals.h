@@ -43,14 +43,18 @@ struct stats_blocks {
 };
 
 /*
- * If all blocks are pairs, draws take pairs as a whole, else sides by themselves. Returns -EINVAL
- * unless each side has 1 to STATS_MAX_RUNS runs and each run has a block in range; -ENOMEM.
+ * Builds the deals. If all blocks are pairs, draws take whole pairs, otherwise runs of each side.
+ * Returns 0, -ENOMEM, or -EINVAL unless each side has 1 to STATS_MAX_RUNS runs and each run has a
+ * block in range. The caller frees *s with stats_deals_deinit().
  */
 int stats_deals_init(struct stats_deals *s, unsigned int na, unsigned int nb,
 		     const struct stats_blocks *b, uint64_t seed, struct err *e);
 void stats_deals_deinit(struct stats_deals *s);
 
-/* The generator behind all of it: splitmix64, and a number below n. */
+/*
+ * Return the next number of the generator (splitmix64), and a number below n. Any thread, with a
+ * state of its own.
+ */
 uint64_t stats_random(uint64_t *state);
 unsigned int stats_pick(uint64_t *state, unsigned int n);
 

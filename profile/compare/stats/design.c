@@ -70,7 +70,7 @@ static double log_factorial(unsigned int n)
 	return lgamma_r(n + 1.0, &sign);
 }
 
-/* Of all ways to deal, the logarithm. */
+/* Returns the logarithm of the number of all deals. */
 static double log_deals(const struct stats_design *d, unsigned int nblocks)
 {
 	unsigned int n = d->nbase + d->nhead;

@@ -54,7 +54,11 @@ struct stats_design {
 	uint16_t *block; /* the block of each run number, or NULL when free */
 };
 
-/* *layout is not kept. -EINVAL (counts, equal places, blocks impossible), -ENOMEM. */
+/*
+ * Builds the design; *layout is used during the call only. The caller frees *d with
+ * stats_design_deinit() after success. Returns 0, -EINVAL (counts, equal places, impossible blocks)
+ * or -ENOMEM. One thread uses a design at a time.
+ */
 int stats_design_init(struct stats_design *d, const struct stats_layout *layout, struct err *e);
 void stats_design_deinit(struct stats_design *d);
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What an estimate of means is made of; x and y are centred about mean_x and mean_y. */
+/* The terms of an estimate of means; x and y are centred about mean_x and mean_y. */
 struct sides {
 	const struct stats_design *d;
 	double x[STATS_MAX_RUNS], y[STATS_MAX_RUNS];

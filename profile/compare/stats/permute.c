@@ -163,7 +163,7 @@ static int compare_ranked(const void *a, const void *b)
 				     &((const struct permute_ranked *)b)->v);
 }
 
-/* Of those of n sorted values whose run is (not) marked as base. */
+/* Returns the quantile of those of n sorted values whose run is (not) marked as base. */
 static double marked_quantile(const struct permute_ranked *r, unsigned int n, const bool *mark,
 			      bool base, unsigned int of, double q)
 {

@@ -15,7 +15,7 @@
 
 #define STATS_POWER 0.90 /* the usual question */
 
-/* What is known of a metric's noise. All in one unit: that of the values. */
+/* The noise of a metric, as far as it is known. All members have the unit of the values. */
 struct stats_spread {
 	double base; /* mean of base, for relative rules */
 	/*

@@ -147,7 +147,9 @@ static int shift_sizes(const double *x, unsigned int na, const double *y, unsign
 	}
 	out->cliff = ((double)above - (double)below) / (double)n;
 	out->hodges_lehmann = stats_select(diff, n, n / 2);
-	/* What is left of n / 2 is not larger: the largest of it is the other middle value. */
+	/*
+	 * The remaining n / 2 values are not larger: the largest of them is the other middle value.
+	 */
 	if (n % 2 == 0) {
 		double other = diff[0];
 

@@ -78,7 +78,7 @@ enum stats_reason {
 	STATS_REASON_MAX
 };
 
-/* What a report should say beside the verdict. */
+/* Notes that a report should add to the verdict. */
 #define STATS_IMPROVED 0x01u   /* better, significant at alpha, by at least D */
 #define STATS_CHANGED 0x02u    /* significant, but smaller than D */
 #define STATS_CONFOUNDED 0x04u /* the design is; see struct stats_design */
