@@ -15,6 +15,7 @@ import time
 
 import e2e
 import microvm
+import qemu
 from e2e import check, say
 
 END_S = 60
@@ -30,7 +31,12 @@ SHAPES = {
     "memfd": VMM + ["--memory", "memfd"],
     "userfaultfd": VMM + ["--memory", "uffd"],
     "no filter": VMM[:-1] + ["none"],
+    "QEMU": ["qemu-system-x86_64", "-display", "none", "-nodefaults", "-serial", "stdio", *qemu.DEMO, "seconds=600"],
+    "QEMU, several vCPUs": ["qemu-system-x86_64", "-smp", "2", "-display", "none", "-nodefaults", "-serial", "stdio", *qemu.DEMO,
+                            "seconds=600"],
 }
+if os.geteuid() == 0:
+    SHAPES["name spaces of processes and mounts"] = ["unshare", "--fork", "--pid", "--mount", *VMM]
 
 
 class Attach:
@@ -178,6 +184,7 @@ def without_kvm():
 
 
 e2e.need_kvm()
+e2e.need_tool("qemu-system-x86_64")
 microvm.build()
 for shape_name, command in SHAPES.items():
     shape(shape_name, command)
