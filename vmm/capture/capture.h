@@ -62,11 +62,11 @@ bool capture_is_reset(const struct kvm_regs *r, const struct kvm_sregs *s);
 struct capture_cause {
 	uint64_t now; /* CLOCK_MONOTONIC, ns */
 	enum sample_reason reason;
-	uint8_t event;
+	uint8_t event;	 /* index of the event whose period has ended */
 	uint32_t missed; /* periods missed before this sample */
-	uint64_t weight;
-	uint8_t device; /* as in struct sample */
-	uint8_t exit;	/* EXIT: reason of the VM exit */
+	uint64_t weight; /* what it represents, in the event's unit: ns or counts */
+	uint8_t device;	 /* as in struct sample */
+	uint8_t exit;	 /* EXIT: reason of the VM exit */
 	/* EXIT: port, address or number; IO: token of the notification. */
 	uint64_t exit_addr;
 	uint64_t exit_ns;		/* EXIT: ns, as in struct sample */
