@@ -160,7 +160,7 @@ static void annotate_put_heading(struct annotate_command *c, struct buf *b)
 	buf_u8(b, '\n');
 }
 
-/* What the reader should know to read the table right. */
+/* Appends notes that help to read the table correctly. */
 static void annotate_put_notes(struct annotate_command *c, struct buf *b)
 {
 	const struct annotate *a = c->annotate;
@@ -276,7 +276,7 @@ static int annotate_one(struct annotate_command *c, struct srcline *kernel, stru
 	return ret;
 }
 
-/* Of exact counts the event that has one for each instruction: others have sums of functions. */
+/* For exact counts, uses the event with a count for each instruction. */
 static int annotate_open(const struct annotate_options *o, struct reader *in, struct err *e)
 {
 	struct reader_options from = { .input = o->input,

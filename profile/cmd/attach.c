@@ -39,7 +39,7 @@ static int parse_until(void *at, char *arg, struct err *e)
 }
 
 #define OPTION_STRUCT struct attach_attach
-/* What means the same to `kvmprof run`. */
+/* Options with the same meaning as for `kvmprof run`. */
 #define AS_RUN(name, text) OPTION_AS(name, text, run_option_rows, run.asked)
 
 static const struct option_row rows[] = {

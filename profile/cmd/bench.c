@@ -376,7 +376,7 @@ static int bench_run_all(struct bench_state *s, struct err *e)
 
 /* -- judgement ----------------------------------------------------------------------------------- */
 
-/* What the same rules say of the base and the base again. */
+/* The result of the same rules for the base against itself. */
 static int bench_print_noise(struct bench_state *s, struct err *e)
 {
 	struct gate_eval_options opt = { .seed = s->o.bench.seed };

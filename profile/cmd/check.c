@@ -30,7 +30,7 @@
 
 enum verdict { GOOD, NOTE, BAD };
 
-/* What the checks share. */
+/* State shared by the checks. */
 struct check {
 	bool json;
 	struct json_writer checks; /* with json: an array of objects in a buffer of its own */
@@ -251,7 +251,7 @@ static const struct option_set set = {
 	.order = OPTION_ALONE,
 };
 
-/* What a host without KVM can do all the same. */
+/* Checks what a host without KVM can do. */
 static void check_exact(struct check *c)
 {
 	struct err e = { 0 };

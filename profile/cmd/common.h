@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cmd_common: how the subcommands say that they were called wrongly, or could not print. argv is what
- * the subcommand was given, argv[0] its name. Prints one line to stderr and returns
- * the exit status, 2. Main thread only: getopt's variables are read.
+ * cmd_common: functions that several subcommands use: usage errors, options, messages. argv is that
+ * of the subcommand, argv[0] its name. The cmd_wrong*() functions print one line to stderr and
+ * return the exit status 2. Called by the main thread only, because getopt's variables are read.
  */
 #ifndef KVMPROF_PROFILE_CMD_COMMON_H
 #define KVMPROF_PROFILE_CMD_COMMON_H
@@ -18,26 +18,29 @@
 extern const struct reporter cmd_reporter;
 
 /*
- * What was printed so far, out of the process; also at the end of each command (main.c), so
- * that none needs to look whether it could print. A failure is told once. -EPIPE: a pipe's
- * reader has left, which is no failure; nothing is recorded.
+ * Writes the buffered output of stdout; called at the end of each command, too (main.c), so that no
+ * command needs to check its output. A failure is reported once. Returns 0 or -errno; -EPIPE means
+ * that the reader of a pipe has left, which is not a failure and is not recorded in e.
  */
 int cmd_flush_stdout(struct err *e);
 
 /*
- * option_parse() for a command: says what is wrong, or prints the help. Returns -1 to go on, with
- * the first word at argv[optind], or the exit status.
+ * Parses the options of a command. Prints an error, or the help. Returns -1 to continue, with the
+ * first word at argv[optind], or the exit status.
  */
 int cmd_options(const struct option_set *set, void *at, int argc, char **argv);
 
-/* What the function of a row returns when the command has done what was asked for. */
+/*
+ * Returned by the function of an option's row when the command is complete, e.g. after a list was
+ * printed.
+ */
 #define CMD_OPTION_ENDS 2
 
 struct stackset;
-/* Writes to stderr what a profile has lost, and what is not shown of it. */
+/* Writes to stderr what a profile has lost, and what of it is not shown. */
 void cmd_say_missing(const char *input, const struct stackset *s);
 
-/* Says why on stderr unless ret is 0; the exit status: 0 or 1. */
+/* Prints the reason to stderr unless ret is 0. Returns the exit status, 0 or 1. */
 int cmd_status(int ret, const struct err *e);
 
 /* Options that several commands have, with the member of OPTION_STRUCT that takes the value. */
@@ -83,7 +86,10 @@ extern const struct option_row cmd_filter_rows[];
 
 /* connect, pid, domain, name: which machine to attach to; about a struct attach_request. */
 extern const struct option_row cmd_attach_rows[];
-/* A machine that is named. -EINVAL: there is one already, or the name is empty. */
+/*
+ * Sets the machine to attach to; what is borrowed. Returns 0, or -EINVAL if one is set already or
+ * the name is empty.
+ */
 int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *what, struct err *e);
 
 /* Profiles of runs of the same code. */
@@ -92,18 +98,21 @@ struct cmd_runs {
 	unsigned int n;
 };
 
-/* -E2BIG: there are too many. */
+/* Appends a path, which is borrowed. Returns 0, or -E2BIG if there are too many. */
 int cmd_runs_add(struct cmd_runs *r, const char *path, struct err *e);
-/* "a,b,c", cut in place; a path that exists as it is may have commas. */
+/*
+ * Appends the paths of "a,b,c", which is cut in place and borrowed; an existing path may contain
+ * commas. Returns 0 or -E2BIG.
+ */
 int cmd_runs_add_list(struct cmd_runs *r, char *list, struct err *e);
 
-/* Says so on stderr; returns the exit status 1. */
+/* Reports a lack of memory to stderr and returns the exit status 1. */
 int cmd_no_memory(void);
 
-/* TEXT, and where the help is. */
+/* Prints TEXT and where the help is. Returns 2. */
 int cmd_wrong(char *const argv[], const char *text);
 
-/* "WHAT 'ARG'", and where the help is. */
+/* Prints "WHAT 'ARG'" and where the help is. Returns 2. */
 int cmd_wrong_usage(char *const argv[], const char *what, const char *arg);
 
 /* -- what commands that print source lines have in common --------------------------------------- */
@@ -111,13 +120,14 @@ int cmd_wrong_usage(char *const argv[], const char *what, const char *arg);
 /* debuginfo, build-id-map; about a struct debuginfo_places. */
 extern const struct option_row cmd_debuginfo_rows[];
 
-/* On a terminal: stderr shows how far a download is. */
+/* Makes downloads show their progress on stderr, if it is a terminal. */
 void cmd_debuginfo_show_progress(struct debuginfo_places *places);
 
 /*
- * Finds and loads the kernel's lines for a profile; says on stderr what is missing. 0 also when
- * there is no debug information; -errno, with the reason in e, when what the user gave can't be
- * used. *out is the caller's, to destroy, also then; NULL at first.
+ * Finds and loads the kernel's source lines for a profile, and reports to stderr what is missing.
+ * Returns 0, also without debug information, or -errno with the reason in e if a place that the
+ * user gave cannot be used. *out must be NULL before; the caller frees it with srcline_destroy() in
+ * any case.
  */
 int cmd_debuginfo_open(struct srcline **out, struct debuginfo_places *places,
 		       const struct perfdata *p, struct err *e);

@@ -282,7 +282,7 @@ static void print_csv(FILE *f, const struct diff *d, const struct cmd_diff_optio
 
 /* -- command ---------------------------------------------------------------------------------- */
 
-/* What is not the same on both sides, and so makes shares mean different things. */
+/* Reports differences between the sides that give shares another meaning. */
 struct first_run {
 	bool there, weight_is_ns;
 	char event[64];

@@ -80,7 +80,7 @@ static int draw_graph(const struct flamegraph_options *o, struct flame_picture *
 	return flamegraph_build(p, t, base ? FLAME_DIFFERENCE : FLAME_PROFILE, e);
 }
 
-/* What the picture is of: two lines at its top. */
+/* The two lines at the top of the picture. */
 struct captions {
 	char title[256], subtitle[512];
 };

@@ -13,9 +13,9 @@
 /* The examples below the overview of `kvmprof help'. */
 void help_examples(FILE *out);
 
-/* Prints a topic, or with "topics" their list; false: there is none of that name. */
+/* Prints a topic, or for "topics" their list. Returns false if there is no such topic. */
 bool help_topic(FILE *out, const char *name);
-/* Adds the names of all topics to those that a mistyped word could have been. */
+/* Adds the names of all topics to the candidates for a mistyped word. */
 void help_topics_near(struct nearest *n);
 
 #endif

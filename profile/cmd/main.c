@@ -63,7 +63,7 @@ static const struct main_command {
 
 #define ABOUT "kvmprof: profile an unmodified kernel from outside its virtual machine"
 
-/* What people type who know perf, and what it is called here. */
+/* Names of perf's commands, and those of kvmprof for the same purpose. */
 static const struct habit {
 	const char *typed, *instead;
 } habits[] = {
@@ -245,12 +245,12 @@ static void close_inherited(int argc, char **argv)
 	fds_close_range(from, UINT_MAX);
 }
 
-/* What a command has printed counts when it is out, whatever it was. */
+/* A command succeeds only if its output was written. */
 static int finish_stdout(int status)
 {
 	struct err e = { 0 };
 
-	/* Some file systems tell of a full disk only here. */
+	/* Some file systems report a full disk only here. */
 	if (!cmd_flush_stdout(&e) && close(STDOUT_FILENO) < 0 && errno != EBADF && errno != EINTR)
 		err_set(&e, errno, "standard output: cannot write: %s", strerror(errno));
 	if (!e.code)

@@ -104,7 +104,7 @@ static unsigned int pager_rows(const char *text, size_t len, unsigned int column
 	return n + (column != 0);
 }
 
-/* What was held: printed where it fits, else through less. */
+/* Prints the held text if it fits the terminal, otherwise through less. */
 static void pager_release(struct pager *p)
 {
 	struct winsize w = { 0 };

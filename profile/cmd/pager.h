@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pager: long texts of commands on a terminal.
+ * pager: shows long texts of commands on a terminal.
  *
- * Between start and finish what is written to stdout goes through $PAGER. When that is not set,
- * the text is held until it is known whether it fits the terminal, folded lines included: then it
- * is just printed, else it goes through less. One thread; not reentrant.
+ * Between pager_start() and pager_finish() the output to stdout goes through $PAGER. If that is not
+ * set, the text is held back until it is known whether it fits the terminal, including folded
+ * lines: if so, it is printed, otherwise it goes through less. One thread; not reentrant.
  */
 #ifndef KVMPROF_PROFILE_CMD_PAGER_H
 #define KVMPROF_PROFILE_CMD_PAGER_H
@@ -18,15 +18,15 @@ struct pager {
 	int text, out;
 };
 
-/* Does stdout lead to somebody who can see colours? NO_COLOR and TERM=dumb: not. */
+/* Returns true if stdout is a terminal that can show colours. NO_COLOR and TERM=dumb exclude it. */
 bool pager_wants_color(void);
 
 /*
- * Nothing happens when stdout is no terminal, when $PAGER is empty or "cat", or when it
- * cannot be started: the text is then written as it would be without.
+ * Begins paging. Does nothing if stdout is not a terminal, $PAGER is empty or "cat", or it cannot
+ * be started; the text is then written directly.
  */
 void pager_start(struct pager *p);
-/* Waits until the reader has seen enough. Leaving it early is no error. */
+/* Ends the output and waits until the user leaves the pager. Leaving it early is not an error. */
 void pager_finish(struct pager *p);
 
 #endif

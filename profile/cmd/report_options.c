@@ -360,7 +360,7 @@ static const struct option_set set = {
 	.word = parse_input,
 };
 
-/* What does not go together. An image is a row, or its functions are. */
+/* Refuses options that exclude each other, e.g. images as rows together with functions. */
 static int report_options_check(struct report_options *opt, struct err *e)
 {
 	static char by_image[] = "dso", by_function[] = "dso,sym";

@@ -31,7 +31,7 @@ struct stat_options {
 	bool per_vcpu;
 };
 
-/* What is printed while the guest runs; run.tick_ctx. */
+/* State of the output while the guest runs; run.tick_ctx. */
 struct stat_run {
 	struct run run;
 	struct stat_options opt;
@@ -59,7 +59,7 @@ static int parse_separator(void *at, char *arg, struct err *e)
 }
 
 #define OPTION_STRUCT struct stat_run
-/* What means the same to `kvmprof run`. */
+/* Options with the same meaning as for `kvmprof run`. */
 #define AS_RUN(name, text) OPTION_AS(name, text, run_option_rows, run.asked)
 
 static const struct option_row rows[] = {
@@ -200,7 +200,7 @@ static void stat_write_interval(struct run *r, struct stat_run *s)
 	s->before = s->now;
 }
 
-/* Nobody wants the samples: only what they cost. */
+/* The samples are not used, only their cost. */
 static void stat_drain(struct vm *vm)
 {
 	size_t len;

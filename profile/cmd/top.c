@@ -648,7 +648,7 @@ static int top_watch(struct top_top *t, int argc, char **argv, struct err *e)
 	return ret;
 }
 
-/* What the run that was started here has said. */
+/* Prints the messages of the run that was started here. */
 static void top_show_log(const struct top_guest *g)
 {
 	struct file_map m = { 0 };

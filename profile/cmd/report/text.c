@@ -113,12 +113,12 @@ static int print_row(const struct report *r, const struct agg_row *row,
 	return r->opt->graph ? report_tree(r, row) : 0;
 }
 
-/* Of a row's share of the time, one that a reader would act on, by so few samples. */
+/* A row with at least this share of the time but at most this number of samples gets a warning. */
 #define FEW_SAMPLES 5u
 #define FEW_PERCENT 5.0
 #define FEW_SHOWN 5u
 
-/* What a row is called in a sentence: by its symbol, if that is a column. */
+/* Returns the key that names a row in a sentence: the symbol, if that is a column. */
 static const struct agg_key *name_key(const struct report *r)
 {
 	const struct agg_config *c = &r->opt->config;

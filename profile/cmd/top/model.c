@@ -370,7 +370,7 @@ size_t top_model_callers(struct top_model *m, uint32_t func, double least, unsig
 	for (size_t i = 0; p && i < m->stacks.n; i++) {
 		const struct model_stack *s = &stacks(m)[i];
 
-		/* Of a recursion the outermost call: who called it first? */
+		/* In a recursion, use the outermost call. */
 		for (uint32_t k = s->n; k-- > 0;)
 			if (m->frame[s->first + k] == func) {
 				p[n++] = (struct model_place){ .stack = (uint32_t)i, .at = k };

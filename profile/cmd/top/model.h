@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * top_model: what a live view knows of a running guest.
+ * top_model: the data of a live view of a running guest.
  *
- * Fed with named stacks as they come, a batch at a time; counts fade by 1/8 with each
- * batch, as in perf top, so that what is shown is the last ten batches or so. Rows are
- * functions: self, where they were innermost; children, where they were anywhere in a
- * stack. All texts are copied. No I/O; one thread.
+ * Named stacks are added in batches; counts fade by 1/8 with each batch, as in perf top, so that
+ * the view shows about the last ten batches. Rows are functions: self, where they were innermost;
+ * children, where they were anywhere in a stack. All texts are copied. There is no I/O. Functions
+ * with e return 0 or -ENOMEM. Not thread-safe: the caller serialises calls on one model.
  */
 #ifndef KVMPROF_PROFILE_CMD_TOP_MODEL_H
 #define KVMPROF_PROFILE_CMD_TOP_MODEL_H
@@ -18,7 +18,7 @@
 
 /* Beyond them stacks are counted, but not kept. */
 #define TOP_MAX_STACKS 65536u
-/* So many functions, and everything is forgotten. */
+/* When this number of functions is exceeded, the model is emptied. */
 #define TOP_MAX_FUNCS 262144u
 #define TOP_MAX_FRAMES 128u
 #define TOP_MAX_VCPUS 64u
@@ -37,7 +37,7 @@ struct top_row {
 	enum top_mode mode;
 	double self, children; /* weight */
 	uint64_t addr;	       /* the newest that was innermost; 0: none was */
-	uint32_t func;	       /* what callers are asked by */
+	uint32_t func;	       /* argument of top_model_callers() */
 };
 
 struct top_vcpu {
@@ -72,29 +72,36 @@ struct top_stack {
 	unsigned int n;		       /* frames; 0: the weight counts for the vCPU alone */
 };
 
-/* What becomes of the weights of older batches. */
+/* Treatment of the weights of older batches. */
 enum top_older { TOP_OLDER_FADE, TOP_OLDER_FORGET };
 
 struct top_model;
 
+/*
+ * Creates an empty model; the caller frees it with top_model_destroy(), which does nothing for
+ * NULL.
+ */
 int top_model_create(struct top_model **out, struct err *e);
 void top_model_destroy(struct top_model *m);
 
-/* A new batch begins. */
+/* Begins a new batch. */
 void top_model_begin(struct top_model *m, enum top_older older);
-/* -ENOMEM. */
+/* Adds a stack to the batch. Returns 0 or -ENOMEM. */
 int top_model_add(struct top_model *m, const struct top_stack *s, struct err *e);
 
+/* Sets *out to the rows that pass the filter, sorted by `order`, largest first. */
 int top_model_rows(struct top_model *m, enum top_order order, const struct top_filter *filter,
 		   struct top_rows *out, struct err *e);
 
 /*
- * Who calls a function, and who them: callers below `least` of the function's own weight
- * (0 to 1) and deeper than max_depth are left out. At most max of them, in order to print.
+ * Stores the callers of a function, and their callers, in out, in order to print, at most max of
+ * them, and returns their number. Callers below `least` of the function's own weight (0 to 1) or
+ * deeper than max_depth are omitted. Texts belong to the model.
  */
 size_t top_model_callers(struct top_model *m, uint32_t func, double least, unsigned int max_depth,
 			 struct top_caller *out, size_t max);
 
+/* Returns an array of *n vCPUs, which the model owns. */
 const struct top_vcpu *top_model_vcpus(const struct top_model *m, unsigned int *n);
 
 #endif

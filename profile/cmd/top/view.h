@@ -29,7 +29,7 @@ enum top_style {
 	TOP_STYLE_ALERT,
 };
 
-/* What the run says of itself. */
+/* The facts about the run. */
 struct top_status {
 	const char *title; /* "bzImage, pid 4711" */
 	const char *event; /* "wall" */
@@ -42,7 +42,7 @@ struct top_status {
 	const char *end; /* why there is nothing more; NULL: it runs */
 };
 
-/* What the user asked for. */
+/* The choices of the user. */
 struct top_choice {
 	enum top_order order;
 	bool no_idle, frozen;
@@ -66,25 +66,25 @@ struct top_screen {
 void top_screen_init(struct top_screen *s);
 void top_screen_deinit(struct top_screen *s);
 
-/* What there is room for; 0: as much as there is. */
+/* The space available; 0: no limit. */
 struct top_size {
 	unsigned int lines;
 	unsigned int columns; /* bytes of a line */
 };
 
-/* choice->selected is brought into range. */
+/* Draws the view into *s. Brings choice->selected into range. Returns 0 or -errno. */
 int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_status *status,
 		  struct top_choice *choice, struct top_size room, struct err *e);
 
 struct top_code;
 
 /*
- * A function's instructions with where its time goes, in lines as annotate prints them; text ends
- * with a NUL. -ENODATA: there are no bytes.
+ * Appends a function's instructions with their share of its time, in lines as annotate prints them;
+ * text ends with a NUL. Returns 0, -ENODATA without code, or another -errno.
  */
 int top_code_draw(struct buf *text, const struct top_code *code, struct err *e);
 
-/* "kernel" */
+/* Returns "kernel", "user" or "idle", a constant. */
 const char *top_mode_name(enum top_mode mode);
 
 #endif

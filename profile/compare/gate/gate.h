@@ -112,7 +112,7 @@ struct gate_relation {
 struct gate_report {
 	const struct gate *gate;
 	unsigned int nbase, nhead;
-	/* of the gate: inconclusive is less than failed, more than warned */
+	/* the gate's: inconclusive is less than failed, more than warned */
 	enum gate_status status;
 	struct gate_outcome *outcome; /* one for each rule, as they come */
 	size_t n;
