@@ -113,7 +113,7 @@ static int print_row(const struct report *r, const struct agg_row *row,
 	return r->opt->graph ? report_tree(r, row) : 0;
 }
 
-/* A row with at least this share of the time but at most this number of samples gets a warning. */
+/* A row with at least this share of the time but fewer than this number of samples gets a warning. */
 #define FEW_SAMPLES 5u
 #define FEW_PERCENT 5.0
 #define FEW_SHOWN 5u

@@ -129,7 +129,7 @@ static enum top_style row_style(enum top_mode mode)
 				  : TOP_STYLE_IDLE;
 }
 
-/* What a row has beside percentages and symbol, as far as that leaves room for the symbol. */
+/* Selects the columns beside percentages and symbol that leave room for the symbol. */
 #define WITH_DSO 72u
 #define WITH_MODE 48u
 

@@ -36,10 +36,13 @@ struct bench_outcome {
 	double seconds;
 };
 
-/* Returns when the child has ended, whatever became of it. -errno: it could not be started. */
+/*
+ * Runs the child and waits until it has ended, with any result. Returns 0, or -errno if it could
+ * not be started.
+ */
 int bench_exec(const struct bench_exec *x, struct bench_outcome *out, struct err *e);
 
-/* "exit status 3", "signal 11", "no end in time" ... in text[64]. */
+/* Writes "exit status 3", "signal 11", "no end in time" and so on. */
 void bench_outcome_text(const struct bench_outcome *o, char text[64]);
 
 #endif

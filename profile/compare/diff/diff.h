@@ -53,17 +53,25 @@ struct diff {
 	struct diff_private *priv;
 };
 
-/* Are the weights of all its runs exact counts? */
+/* Returns true if the weights of all runs are exact counts. */
 bool diff_is_counted(const struct diff *d);
-/* *opt is copied. -EINVAL: see stats_design_init(). */
+/*
+ * Creates a comparison of na and nb runs; *opt is copied. The caller frees *out with
+ * diff_destroy(). Returns 0, -EINVAL as stats_design_init(), or -ENOMEM.
+ */
 int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struct diff_options *opt,
 		struct err *e);
 void diff_destroy(struct diff *d);
 
-/* The next run, base runs first; s may go afterwards. -ENODATA: nothing in it counts. */
+/*
+ * Adds the next run, those of the base first; s is used during the call only. Returns 0, -ENODATA
+ * if no sample counts, -EINVAL beyond na + nb runs, or -ENOMEM.
+ */
 int diff_add(struct diff *d, const struct stackset *s, struct err *e);
 
-/* When all na + nb are in. */
+/*
+ * Fills in the results after all na + nb runs. Returns 0, -EINVAL if runs are missing, or -ENOMEM.
+ */
 int diff_finish(struct diff *d, struct err *e);
 
 #endif

@@ -34,7 +34,10 @@ enum gate_side { GATE_BASE, GATE_HEAD, GATE_SIDE_MAX };
 
 struct gate;
 
-/* rules are borrowed. */
+/*
+ * Creates a gate without runs; rules are borrowed until gate_destroy(), with which the caller frees
+ * *out. Returns 0 or -ENOMEM.
+ */
 int gate_create(struct gate **out, const struct gate_rules *rules, struct err *e);
 void gate_destroy(struct gate *g);
 
@@ -140,7 +143,10 @@ struct gate_eval_options {
 	enum stats_pairing pairing;
 };
 
-/* -EINVAL: a side without runs, or what stats_design_init() refuses. */
+/*
+ * Evaluates the rules; the caller frees *out with gate_report_destroy(), before the gate. Returns
+ * 0, -EINVAL (a side without runs, or as stats_design_init()), or -ENOMEM.
+ */
 int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 		  struct gate_report **out, struct err *e);
 void gate_report_destroy(struct gate_report *r);
@@ -159,7 +165,10 @@ const char *gate_panic(const struct gate *g, enum gate_side side);
  */
 void gate_judge_panics(struct gate_report *r);
 
-/* 0 pass or warnings only, 1 fail, 3 inconclusive. What only a warning can't tell passes. */
+/*
+ * Returns 0 for pass or warnings only, 1 for fail, 3 for inconclusive. An inconclusive rule of
+ * level warn passes.
+ */
 int gate_exit_status(const struct gate_report *r);
 
 /* "pass", "skipped", "inconclusive", "warn", "fail" */

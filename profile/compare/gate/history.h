@@ -59,12 +59,18 @@ struct gate_history {
 	struct err why; /* of the first of them */
 };
 
-/* An entry's bytes; name is for messages. -EINVAL, -E2BIG, -ENOMEM. */
+/*
+ * Parses the bytes of an entry; name is for messages. The caller frees *out with
+ * gate_history_entry_destroy(). Returns 0, -EINVAL, -E2BIG or -ENOMEM.
+ */
 int gate_history_parse(struct gate_history_entry **out, const char *name, const char *text,
 		       size_t len, struct err *e);
 void gate_history_entry_destroy(struct gate_history_entry *x);
 
-/* The newest `last` entries (0: all). A directory that is not there is an error. */
+/*
+ * Loads the newest `last` entries (0: all); the caller frees *out with gate_history_destroy().
+ * Returns 0 or -errno, also for a missing directory.
+ */
 int gate_history_load(struct gate_history **out, const char *dir, size_t last, struct err *e);
 void gate_history_destroy(struct gate_history *h);
 
@@ -87,7 +93,7 @@ struct gate_history_runs {
 int gate_history_record(const char *dir, const struct gate_history_runs *runs,
 			char file[GATE_HISTORY_FILE], struct err *e);
 
-/* The value of a name, or NULL. dso and mode are NULL for a metric. */
+/* Returns the value of a name, or NULL; x owns it. dso and mode are NULL for a metric. */
 const struct gate_history_value *gate_history_find(const struct gate_history_entry *x,
 						   const char *name, const char *dso,
 						   const char *mode);

@@ -47,14 +47,17 @@ struct gate_run {
 	struct texts texts;
 };
 
-/* Errors begin with the path; -ENODATA: it has no samples that count. */
+/*
+ * Loads a profile and measures it by the rules; the caller frees *out with gate_run_destroy().
+ * Errors begin with the path. Returns 0, -ENODATA if no sample counts, or another -errno.
+ */
 int gate_run_load(struct gate_run **out, const char *path, const struct gate_rules *rules,
 		  struct err *e);
-/* The same of a set that was loaded with keep_samples. */
+/* Does the same for a set that was loaded with keep_samples and is used during the call only. */
 int gate_run_make(struct gate_run **out, const char *path, const struct stackset *s,
 		  const struct gate_rules *rules, struct err *e);
 void gate_run_destroy(struct gate_run *r);
-/* A copy that lasts as long as the run, clean UTF-8; NULL: no memory. */
+/* Returns a copy of text as clean UTF-8, which the run owns; NULL if out of memory. */
 const char *gate_run_keep(struct gate_run *r, const char *text);
 
 /* By name, DSO and mode: <0, 0, >0. */

@@ -66,7 +66,10 @@ int gate_series_find(struct gate_series **out, const struct gate_history *h,
 		     struct err *e);
 void gate_series_destroy(struct gate_series *s);
 
-/* 0; 1: failed; 3: of a rule of level fail, or of all, no change of any size could be found. */
+/*
+ * Returns 0; 1 if failed; 3 if a rule of level fail, or every rule, has so few values that no
+ * change could be found.
+ */
 int gate_series_exit_status(const struct gate_series *s);
 
 /* "fail", "warn", "accepted", "older", "better" or "follows" */

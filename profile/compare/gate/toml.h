@@ -50,7 +50,7 @@ int toml_parse(struct toml_node **out, const char *name, const char *text, size_
 	       struct err *e);
 void toml_free(struct toml_node *document);
 
-/* "table", "string"... */
+/* Returns "table", "string" and so on, a constant. */
 const char *toml_kind_name(enum toml_kind kind);
 
 #endif
