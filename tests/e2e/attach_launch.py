@@ -42,11 +42,10 @@ if os.geteuid() == 0:
 class Attach:
     """Standard input stays open, as the VMM ends with it."""
 
-    def __init__(self, *argv, out="at.data"):
+    def __init__(self, *argv, out="at.data", image=("--image", microvm.DEMO)):
         self.out = out
         subprocess.run(["rm", "-rf", out], check=True)
-        self.process = subprocess.Popen([e2e.KVMPROF, "attach", "--image", microvm.DEMO, "--no-buildid-cache", "-o", out,
-                                         *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        self.process = subprocess.Popen([e2e.KVMPROF, "attach", *image, "--no-buildid-cache", "-o", out, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True)
 
     def end(self, close=False):
@@ -183,6 +182,23 @@ def without_kvm():
         say("without /dev/kvm: %d samples" % json.loads(p.stdout)["samples"])
 
 
+def linux(kernel):
+    """A boot of Linux: samples before its symbols are known have names, and the phases are there."""
+    at = Attach("--json", "--duration", "3", "--", e2e.KVMPROF, "run", "-q", "--sandbox=off", "-F", "1", "-o", "own.data",
+                "--no-buildid-cache", "--duration", "60", os.path.join(kernel, "vmlinux"), image=())
+    out, err = at.end()
+    if not check(at.process.returncode == 0, "Linux: " + err):
+        return
+    facts = json.loads(out.splitlines()[-1])
+    rows = subprocess.run([e2e.KVMPROF, "report", "-i", at.out], stdout=subprocess.PIPE, check=True, text=True).stdout
+    phases = subprocess.run([e2e.KVMPROF, "report", "--phase", "-i", at.out], stdout=subprocess.PIPE, check=True, text=True).stdout
+    named = next(float(x.split("%")[0]) for x in rows.splitlines() if "secondary_startup_64" in x)
+    say("Linux: %d samples, %.1f %% below its entry, first sample after %.2f ms"
+        % (facts["samples"], named, (first_sample(at.out) - facts["first_entry_ns"]) / 1e6))
+    check(named > 90, "Linux: %.1f %% are below its entry: %s" % (named, rows[:2000]))
+    check("first instruction" in phases and "start_kernel" in phases, "Linux: phases: " + phases)
+
+
 e2e.need_kvm()
 e2e.need_tool("qemu-system-x86_64")
 microvm.build()
@@ -193,4 +209,5 @@ until()
 waited_for()
 other_machines()
 without_kvm()
+linux(e2e.built_kernel("tiny"))
 e2e.finish("a VMM that kvmprof starts, in %d shapes; statuses, --until, --wait, another machine in the process" % len(SHAPES))
