@@ -405,7 +405,9 @@ static int compare_steps(const void *a, const void *b)
 		return x->entry > y->entry ? -1 : 1;
 	if (x->rule != y->rule)
 		return x->rule < y->rule ? -1 : 1;
-	return fabs(x->after - x->before) > fabs(y->after - y->before) ? -1 : 1;
+	if (size_of(x) != size_of(y))
+		return size_of(x) > size_of(y) ? -1 : 1;
+	return x->name && y->name ? strcmp(x->name, y->name) : 0;
 }
 
 /*

@@ -48,7 +48,7 @@ void panic_watch_reset(struct panic_watch *w)
 	atomic_store(&w->timeout, 0);
 	atomic_store(&w->image, 0);
 	atomic_store(&w->banner, 0);
-	atomic_store(&w->sampled, false);
+	atomic_store(&w->sampled_ns, 0);
 	atomic_store(&w->seen, false);
 	w->once = w->have_range = false;
 	w->end[0] = w->end[1] = 0;
@@ -92,18 +92,19 @@ static void find_range(struct panic_watch *w, const struct guest *g)
 	}
 }
 
-void panic_watch_stack(struct panic_watch *w, const struct guest *g, const struct stack *s)
+void panic_watch_stack(struct panic_watch *w, const struct guest *g, const struct stack *s,
+		       uint64_t time_ns)
 {
 	if (!w->have_range && guest_is_known_linux(g))
 		find_range(w, g);
-	if (!w->end[0] || atomic_load_explicit(&w->sampled, memory_order_relaxed))
+	if (!w->end[0])
 		return;
 	for (unsigned int i = 0; i < s->n_kernel; i++) {
 		uint64_t at = s->exact[i] ? s->ip[i] : s->ip[i] - 1;
 
 		if (at - w->start[0] < w->end[0] - w->start[0] ||
 		    at - w->start[1] < w->end[1] - w->start[1])
-			atomic_store(&w->sampled, true);
+			atomic_store(&w->sampled_ns, time_ns);
 	}
 }
 

@@ -21,7 +21,8 @@ struct panic_watch {
 	/* Guest-physical addresses; 0: unknown. `cpu` is stored last. */
 	_Atomic uint64_t cpu, timeout, image, banner;
 	atomic_uint kernels; /* number of calls of panic_watch_reset() */
-	atomic_bool sampled; /* a sample was taken in panic() */
+	/* time of the newest sample that was taken in panic(), in ns; 0: there was none */
+	_Atomic uint64_t sampled_ns;
 	/* panic_cpu was set in the last two reads; used for another process's machine only */
 	atomic_bool seen;
 	/* The following members belong to the consumer thread: */
@@ -47,8 +48,12 @@ void panic_watch_reset(struct panic_watch *w);
  * samples.
  */
 void panic_watch_tick(struct panic_watch *w, struct guest *g, const struct gmem *mem);
-/* Checks whether a sample's stack contains panic(). Called by the consumer thread. */
-void panic_watch_stack(struct panic_watch *w, const struct guest *g, const struct stack *s);
+/*
+ * Stores the time of a sample if its stack contains panic(). time_ns is the sample's time. Called by
+ * the consumer thread.
+ */
+void panic_watch_stack(struct panic_watch *w, const struct guest *g, const struct stack *s,
+		       uint64_t time_ns);
 /*
  * Returns the state that the variables show. mem is the memory of a machine of this process. Any
  * thread.

@@ -369,7 +369,7 @@ static void process(struct pipeline *p, const struct sample *s)
 	merge_prefetch(p->merge);
 	if (s->reason != SAMPLE_OFFCPU) {
 		keep_last(p, s);
-		panic_watch_stack(&p->panic, p->guest, &p->stack);
+		panic_watch_stack(&p->panic, p->guest, &p->stack, s->time_ns);
 	}
 	if (s->reason == SAMPLE_INSN)
 		name_instruction(&p->stack, s);

@@ -270,10 +270,16 @@ static bool search_remote(const struct run_panic_places *from, struct summary_pa
 	return copy && search(out, copy, len);
 }
 
+/* Returns whether a sample of this kernel was taken in panic(). live may be NULL. */
+static bool was_sampled(const struct panic_watch *w, const struct run_panic_live *live)
+{
+	return atomic_load(&w->sampled_ns) > (live ? live->since_ns : 0);
+}
+
 static void find_remote(const struct run_panic_places *from, struct summary_panic *out)
 {
 	out->seen = from->watch &&
-		    (atomic_load(&from->watch->seen) || atomic_load(&from->watch->sampled));
+		    (atomic_load(&from->watch->seen) || was_sampled(from->watch, from->live));
 	if (out->seen && !from->mem->is_virtual)
 		(void)search_remote(from, out);
 }
@@ -301,7 +307,7 @@ void run_panic_find(const struct run_panic_places *from, struct summary_panic *o
 	}
 	if (from->watch)
 		state = panic_watch_read(from->watch, mem);
-	told |= from->watch && atomic_load(&from->watch->sampled);
+	told |= from->watch && was_sampled(from->watch, from->live);
 	panic_locate(t, &own);
 	if (!state.known)
 		state = panic_watch_read(&own, mem);
@@ -375,7 +381,7 @@ static bool is_panic(struct run_panic_live *l, const struct run_panic_console *c
 	/* A program may write such a line to the console. */
 	if (l->state.known)
 		return l->state.panicked && (atomic_load(&c->done) || now - l->once_ns >= SURE_NS);
-	return atomic_load(&c->done) || (w && (atomic_load(&w->seen) || atomic_load(&w->sampled)));
+	return atomic_load(&c->done) || (w && (atomic_load(&w->seen) || was_sampled(w, l)));
 }
 
 static bool is_hung(const struct run *r, uint64_t now)
@@ -422,18 +428,14 @@ static bool is_refuted(struct run *r, const struct panic_watch *w)
 	return s.known && !s.panicked;
 }
 
-/*
- * Begins again for another kernel (`kernels` has changed), and counts a panic of the one before it.
- */
-static void panic_next_kernel(struct run_panic_live *l, struct run_panic_console *c,
-			      unsigned int kernels)
+/* Begins again for another kernel, and counts a panic of the one before it. */
+static void panic_next_kernel(struct run_panic_live *l, struct run_panic_console *c)
 {
 	if (atomic_load(&l->noticed)) {
 		l->before++;
 		snprintf(l->before_text, sizeof(l->before_text), "%s",
 			 atomic_load(&c->done) ? c->text : "");
 	}
-	l->kernels = kernels;
 	l->state = (struct panic_state){ 0 };
 	l->noticed_ns = l->once_ns = 0;
 	l->told = false;
@@ -441,6 +443,12 @@ static void panic_next_kernel(struct run_panic_live *l, struct run_panic_console
 	atomic_store(&c->done, false);
 	atomic_store(&c->hangs, false);
 	atomic_store(&l->noticed, false);
+}
+
+void run_panic_boot_again(struct run *r, uint64_t now_ns)
+{
+	panic_next_kernel(&r->panic.live, &r->panic.console);
+	r->panic.live.since_ns = now_ns;
 }
 
 void run_panic_check(struct run *r, uint64_t now_ns)
@@ -455,7 +463,8 @@ void run_panic_check(struct run *r, uint64_t now_ns)
 	 * must not depend.
 	 */
 	if (kernels != l->kernels && r->opt->engine == RUN_ENGINE_KVM)
-		panic_next_kernel(l, &r->panic.console, kernels);
+		panic_next_kernel(l, &r->panic.console);
+	l->kernels = kernels;
 	if (bytes != l->bytes)
 		l->quiet_ns = now_ns;
 	l->bytes = bytes;

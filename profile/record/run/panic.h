@@ -42,6 +42,7 @@ struct run_panic_live {
 	struct panic_watch own; /* the variables, in a run without a pipeline */
 	bool located;		/* `own` is valid */
 	bool told;		/* the panic was reported; used by the main thread */
+	uint64_t since_ns;	/* samples until this time were taken in an earlier kernel */
 	unsigned int kernels;	/* panic_watch.kernels to which the members above belong */
 	unsigned int before;	/* panics of kernels that ran before this one */
 	char before_text[256];	/* the last one's reason; "" if the console did not show it */
@@ -68,6 +69,11 @@ void run_panic_put(void *c, uint8_t byte);
  * the exact engine by the thread that processes samples, while the guest is stopped.
  */
 void run_panic_check(struct run *r, uint64_t now_ns);
+/*
+ * Counts a panic as one of an earlier kernel, because the guest boots again. now_ns is the host's
+ * time. Called by the main thread; not used by the exact engine.
+ */
+void run_panic_boot_again(struct run *r, uint64_t now_ns);
 /* Prints a line once when a panic was noticed. Called by the main thread. */
 void run_panic_report(struct run *r);
 

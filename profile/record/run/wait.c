@@ -203,6 +203,8 @@ static void boot_again(struct run *r)
 	struct err e = { 0 };
 	int ret = vm_boot_again(r->vm, &e);
 
+	if (!ret)
+		run_panic_boot_again(r, clock_mono_ns());
 	if (!ret || ret == -ECANCELED)
 		return;
 	reporter_printf(r->opt->reporter, "kvmprof: the guest cannot boot again: %s\n", e.text);

@@ -196,6 +196,28 @@ static void panic_of_an_earlier_kernel(void **state)
 	assert_string_equal(found.text, "2nd");
 }
 
+/* A kernel without the variables: samples that were taken before it booted again are of an earlier panic. */
+static void samples_of_an_earlier_kernel(void **state)
+{
+	struct panic_watch watch = { .sampled_ns = 1000 };
+	struct run_panic_live live = { 0 };
+	const struct run_panic_places places = {
+		.target = &t, .mem = &mem, .console = &console, .watch = &watch, .live = &live
+	};
+
+	(void)state;
+	run_panic_find(&places, &found);
+	assert_true(found.seen);
+	live.since_ns = 1000;
+	buf_deinit(&found.log);
+	run_panic_find(&places, &found);
+	assert_false(found.seen);
+	watch.sampled_ns = 1001;
+	buf_deinit(&found.log);
+	run_panic_find(&places, &found);
+	assert_true(found.seen);
+}
+
 /* The variables that the consumer's thread found decide, whatever a program wrote to the console. */
 static void variables(void **state)
 {
@@ -252,6 +274,7 @@ int main(void)
 		TEST(last_line),
 		TEST(variables),
 		TEST(panic_of_an_earlier_kernel),
+		TEST(samples_of_an_earlier_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
