@@ -146,7 +146,7 @@ static int tracer_begin(struct attach *a, struct err *e)
 {
 	const int ret = a->cfg.follows ? follow_to_run(a, e) : 0;
 
-	/* What followed() waits for. */
+	/* follow_to_run() has waited until the caller stored the machine, or gave up. */
 	if (ret || !a->vm)
 		return ret ? ret : err_set(e, ECANCELED, "the machine could not be made");
 	return tracer_prepare(a, e);

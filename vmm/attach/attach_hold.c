@@ -16,11 +16,11 @@
 #define FIND_NS 1000000000u
 /* After so long threads are stopped, too, of which it is not seen whether they run guests. */
 #define FIND_UNSURE_NS 100000000u
-/* So long without another one. */
+/* The search ends when no further vCPU was found for this time. */
 #define FIND_REST_NS 400000000u
 /* How long registers are asked of all vCPUs until their memory is found. */
 #define PROVE_NS 2000000000u
-/* So often each vCPU while none is in 64-bit mode: the caller knows what to say then. */
+/* Number of attempts for each vCPU while none is in 64-bit mode. */
 #define MODE_LOOKS 10u
 /* A vCPU that gave no registers did not get to run: naps become longer, by powers of two. */
 #define NAP_SHIFTS 3u

@@ -93,8 +93,9 @@ void attach_host_close(struct attach *a)
 /* -- accounts ------------------------------------------------------------------------------- */
 
 /*
- * Of a thread that is held, and has no processor: the kernel's figures are up to date. held: for so long at most it has slept in its
- * stop, until we came.
+ * Accounts the time off the processor of a held thread. A held thread has no processor, so the
+ * kernel's figures are up to date. held is the longest time, in ns, that it can have slept in its
+ * stop before this call.
  */
 static void account_off(struct attach *a, unsigned int i, uint64_t now, uint64_t held)
 {

@@ -17,10 +17,13 @@
 /* A thread without a processor is looked at so often for so long, and then asked to stop. */
 #define AGAIN_NS 500000u
 #define PATIENCE_NS 50000000u
-/* So often all threads are looked at even if no SIGCHLD tells of them: no stop may go unseen. */
+/* Interval at which all threads are checked even without SIGCHLD, so that no stop is missed. */
 #define ATTEND_NS 20000000u
 
-/* Of a sample that is taken now; t is moved on to the next deadline. *late: how late it is. */
+/*
+ * Returns the cause of a sample that is taken now, and advances t to the next deadline. Stores how
+ * late the sample is, in ns, in *late.
+ */
 static struct capture_cause attach_cause(struct trigger *t, uint64_t *late)
 {
 	const uint64_t now = clock_mono_ns();

@@ -27,7 +27,7 @@
 
 #define ATTACH_MAX_STRAYS 16u
 
-/* What the tracer's thread does, for attach_rest.c. */
+/* The state of the tracer's thread; attach_rest.c waits for it. */
 enum attach_phase {
 	ATTACH_WORKS,	 /* it samples, or is about to */
 	ATTACH_TO_REST,	 /* it is to let go of all threads */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/choice.h"
 
-/* So many samples in a row by the technique that is not preferred, out of so many. */
+/* In each cycle of CYCLE samples, PROBE consecutive ones use the technique that is not preferred. */
 #define PROBE 32u
 #define CYCLE 512u
 /* Recent: of a tally that is longer half is forgotten. */

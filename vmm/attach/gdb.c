@@ -175,7 +175,7 @@ static void gdb_take(void *ctx)
 	}
 }
 
-/* What is to be told to the others once the lock is free. */
+/* Ends the machine after a failed exchange with the stub. Called without the lock. */
 static void end_on_trouble(struct gdb *g, bool let_alone, const struct err *err)
 {
 	if (let_alone)

@@ -21,7 +21,7 @@ struct gdb_guard {
 
 /* Watch over this connection. */
 int gdb_guard_start(struct gdb_guard *g, int socket_fd, struct err *e);
-/* What the guard does before it ends. */
+/* The guard's last action. */
 enum gdb_guard_end {
 	GDB_GUARD_DETACHES,
 	GDB_GUARD_DOES_NOTHING, /* the connection was ended in order */

@@ -50,7 +50,11 @@ int gdb_link_look(struct gdb_link *l, struct err *e);
 /* CLOCK_MONOTONIC without the time that it stood. */
 uint64_t gdb_link_time(const struct gdb_link *l, uint64_t now_ns);
 
-/* Of vCPU i, as KVM has them. *kernel_gs 0: not known. Virtual reads are of this vCPU next. */
+/*
+ * Reads the registers of vCPU i in KVM's format, and selects this vCPU for reads by virtual address.
+ * Stores 0 in *kernel_gs if it is not known. Returns 0, -EPROTO for a reply that does not match the
+ * stub's description, or an error of the connection.
+ */
 int gdb_link_regs(struct gdb_link *l, unsigned int i, struct kvm_run *out, uint64_t *kernel_gs,
 		  struct err *e);
 /* Ask for idt and gdt again; not to know them is no error. */

@@ -26,13 +26,13 @@
 #define MAX_ENDED 64u
 #define CLOSE_MS 100u
 
-/* What kvmprof asks kvmprof-launch. */
+/* A request of kvmprof to kvmprof-launch. */
 struct launch_ask {
 	pid_t pid;
 	bool end; /* end it; else only report */
 };
 
-/* What kvmprof-launch reports. */
+/* A report of kvmprof-launch. */
 struct launch_report {
 	pid_t pid;
 	int status; /* wait(2)'s */

@@ -26,7 +26,7 @@ struct launch {
 	uint64_t start_ns;
 };
 
-/* What becomes of the VMM's standard output. */
+/* The destination of the VMM's standard output. */
 enum launch_output {
 	LAUNCH_INHERIT,
 	LAUNCH_READ,	  /* l->out */

@@ -243,7 +243,7 @@ static int find_vcpus(struct process *p, struct err *e)
 	return refused && !p->nvcpus ? process_refuse(p, e) : process_check_vcpus(p, e);
 }
 
-/* Of a thread's line `stat` (proc(5)): the numbers of the fields that are used here. */
+/* Numbers of the fields of a thread's `stat` (proc(5)) that are used here. */
 enum { STAT_FLAGS = 9, STAT_START = 22, STAT_GUEST_TIME = 43 };
 
 struct thread_stat {
@@ -359,7 +359,7 @@ static int find_threads(struct process *p, struct err *e)
 	return 0;
 }
 
-/* Of a mapping, by what is mapped: a file of a device, but not one that is memory. */
+/* Returns whether a mapping's path names a device's file, except for those that are memory. */
 static bool is_device(const char *path)
 {
 	static const char *const memory[] = { "/dev/shm/", "/dev/hugepages", "/dev/zero" };

@@ -53,12 +53,12 @@ struct process {
 	/* Readable and writable, as guest RAM is; largest first. */
 	struct process_mapping mapping[ATTACH_MAX_MAPPINGS];
 	unsigned int nmappings;
-	/* Of devices (a passed-through one's registers): to read there could change them. */
+	/* mappings of devices (registers that are passed through): a read could change their state */
 	struct process_mapping device[ATTACH_MAX_DEVICES];
 	unsigned int ndevices; /* may be more than that */
 };
 
-/* What a thread does, as far as that is seen without disturbing it. */
+/* A thread's activity, as far as it can be seen without disturbing the thread. */
 enum process_activity {
 	PROCESS_WAITS, /* in a system call that is not KVM_RUN, or it has ended */
 	PROCESS_RUNS,  /* it runs, or it can't be seen what it does */

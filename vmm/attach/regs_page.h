@@ -23,7 +23,7 @@
 
 /* Map the page of descriptor fd of process pid. Errors name what the host does not allow. */
 int regs_page_map(struct kvm_run **out, pid_t pid, int fd, struct err *e);
-/* Who asks KVM for the registers. */
+/* The process that requests the registers from KVM. */
 enum regs_page_owner {
 	REGS_PAGE_OURS,	   /* we do, from now on */
 	REGS_PAGE_THEIRS,  /* the VMM does, and for all that we need */

@@ -67,8 +67,9 @@ int rsp_tell(struct rsp *r, const char *command, struct err *e);
 int rsp_break(struct rsp *r, struct err *e);
 
 /*
- * What has come by itself while the machine runs, without waiting: 1: it was stopped by
- * somebody else; 0: nothing. -EPIPE: it has ended. -EPROTO: what comes does not end.
+ * Reads, without waiting, what the stub sent unasked while the machine runs. Returns 1 if somebody
+ * else stopped the machine, 0 if not, -EPIPE if the machine has ended, -EPROTO if the stub sends
+ * too much, or an error of the connection.
  */
 int rsp_look(struct rsp *r, struct err *e);
 

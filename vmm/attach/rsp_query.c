@@ -42,7 +42,7 @@ static int read_file(struct rsp *r, const char *name, struct buf *out, struct er
 	return err_set(e, EPROTO, "the gdbstub's description does not end");
 }
 
-/* Of a file that somebody else names: nothing that means something in a packet. */
+/* Returns whether the stub's name of a file has no character with a meaning in a packet. */
 static bool is_file_name(const char *s)
 {
 	return *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -101,8 +101,9 @@ static void lay_out(struct gmem *m, const struct process_mapping *x, uint64_t sp
 }
 
 /*
- * Of the tables in the kernel's half, how many look like tables and how many do not? A
- * layout with the hole at the wrong place takes something else for some of them.
+ * Returns the number of entries of the kernel's half that lead to valid page tables, minus the
+ * number of those that do not. With the hole at a wrong place some lead to other memory. Returns
+ * INT_MIN if the top table cannot be read.
  */
 static int tables_score(const struct gmem *m, const struct slots_witness *w)
 {

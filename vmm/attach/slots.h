@@ -20,7 +20,7 @@
 #include "vmm/attach/process.h"
 #include "base/gmem.h"
 
-/* What the registers of a stopped vCPU say, beyond those in a sample. */
+/* The registers of a stopped vCPU, with those that a sample does not have. */
 struct slots_witness {
 	struct sample_regs regs;
 	uint64_t idt_base, gdt_base;

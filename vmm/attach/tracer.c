@@ -270,7 +270,10 @@ static bool is_own(const struct tracee *t, int signo)
 	return true;
 }
 
-/* What a status of wait tells; true: it is a stop of ours, asked for or at our own signal. */
+/*
+ * Handles a status of waitpid(2). Returns whether it is a stop that we caused, by request or by our
+ * own signal.
+ */
 static bool take_status(struct tracee *t, int status)
 {
 	int signo;
@@ -340,7 +343,7 @@ bool tracer_has_stopped(struct tracee *t)
 			tracer_skip_stop(t, TRACER_FREELY);
 			continue;
 		}
-		/* What was asked for is yet to come. */
+		/* After a stop at our own signal the requested one is still to come. */
 		t->asked = t->asked && t->by_own;
 		if (ptrace(PTRACE_GETREGS, t->tid, NULL, &t->regs) < 0) {
 			t->gone = true;
@@ -443,7 +446,7 @@ int tracer_detach(struct tracee *t)
 	if (t->held) {
 		struct user_regs_struct r;
 
-		/* What waits for it is delivered when we are gone: it must see EINTR then. */
+		/* A pending signal is delivered after the detach; the system call must return EINTR then. */
 		if (is_owed_eintr(t))
 			unhide(t);
 		else if (!t->hidden && restart_regs(t, &r))

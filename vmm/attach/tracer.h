@@ -74,7 +74,10 @@ bool tracer_has_stopped(struct tracee *t);
  */
 int tracer_hold(struct tracee *t, uint64_t timeout_ns);
 
-/* Of a held thread. *fd: the vCPU's descriptor, unless it is elsewhere. */
+/*
+ * Returns where a held thread is. Unless that is TRACER_ELSEWHERE, stores the vCPU's descriptor in
+ * *fd.
+ */
 enum tracer_place tracer_place_of(const struct tracee *t, int *fd);
 
 /*

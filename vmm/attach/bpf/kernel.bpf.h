@@ -22,7 +22,7 @@ typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 
-/* Of the kernel's interface (linux/bpf.h). */
+/* A copy of the kernel's definition in linux/bpf.h. */
 struct bpf_pidns_info {
 	__u32 pid, tgid;
 };
