@@ -233,6 +233,20 @@ def servers():
     case("a libvirtd that never answers", "run", "--domain", "any", "--connect", uri)
 
 
+def connect(path, until):
+    """A client of the socket at path, whose file is there a moment before somebody listens."""
+    while True:
+        c = socket.socket(socket.AF_UNIX)
+        try:
+            c.connect(path)
+            return c
+        except ConnectionRefusedError:
+            c.close()
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+
+
 def runs(kernel):
     """Guests that run, with somebody who stalls."""
     long = ["--append", "seconds=3600"]
@@ -254,8 +268,7 @@ def runs(kernel):
     while not os.path.exists("stalled") and time.monotonic() < until and client.process.poll() is None:
         time.sleep(0.02)
     for _ in range(4):
-        c = socket.socket(socket.AF_UNIX)
-        c.connect("stalled")
+        c = connect("stalled", until)
         c.setblocking(False)
         try:
             while True:
