@@ -310,7 +310,7 @@ static bool is_of_boot(const struct guest_tasks *t, const struct sample *s, bool
 	if (now->state != SAMPLE_TASK_UNASKED && now->state != SAMPLE_TASK_NOT_YET)
 		return false;
 	if (t->joined || (t->program_seen && now->state == SAMPLE_TASK_UNASKED))
-		return s->mode == SAMPLE_IDLE;
+		return s->mode == SAMPLE_IDLE && !runs_program;
 	return !runs_program;
 }
 

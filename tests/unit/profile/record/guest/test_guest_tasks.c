@@ -450,6 +450,12 @@ static void joined_guest_has_no_boot(void **state)
 	see_sample(&s);
 	assert_int_equal(pid | tid, 0);
 	gf_expect(&sink, "comm 0/0 swapper\n");
+	/* Not with a program's stack: the vCPU's state and its stack are then of two moments. */
+	s.regs.rip = UINT64_C(0xffffffff81000000);
+	s.nslices = 1;
+	s.slice[0].va = 0x7ffd0000;
+	see_sample(&s);
+	assert_int_equal(pid, GUEST_TASK_UNKNOWN);
 }
 
 static void unknown_tasks(void **state)
