@@ -17,7 +17,7 @@
 
 #define GUEST_BASE 0xffff888000100000ull
 #define GUEST_BYTES 0x20000u
-#define GUEST_STRIDE 0x800u /* of tasks */
+#define GUEST_STRIDE 0x800u /* distance between tasks, in bytes */
 #define GUEST_TASKS 9u	    /* as in guest_task below; the last one is a thread */
 #define GUEST_SIGNALS (GUEST_BASE + 0x10000)
 #define GUEST_CURRENT (GUEST_BASE + 0x14000)

@@ -9,7 +9,7 @@
 #include "symbolizer/core/memory.h"
 
 struct memory_bytes {
-	uint64_t va; /* of bytes[0]; each address space has the array there */
+	uint64_t va; /* address of bytes[0] in each address space */
 	const void *bytes;
 	size_t len;
 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct text_bytes {
-	uint64_t va; /* of bytes[0] */
+	uint64_t va; /* address of bytes[0] */
 	const uint8_t *bytes;
 	size_t len;
 };

@@ -78,7 +78,7 @@ struct vm_config {
 	 * Any thread; may be NULL.
 	 */
 	void (*share_ended)(void *ctx, const char *tag, const char *how);
-	/* The same two functions for the process of a network of kind `user`. */
+	/* Both functions for the process of a network of kind `user`. */
 	int (*bind_network)(void *ctx, struct err *e);
 	void (*network_ended)(void *ctx, const char *how);
 	void *share_ctx;       /* argument of these four functions */

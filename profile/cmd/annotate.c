@@ -27,7 +27,7 @@
 
 struct annotate_options {
 	const char *phase; /* NULL: all */
-	const char *event; /* of several; NULL: the first */
+	const char *event; /* event to show; NULL: the first */
 	uint32_t epoch;
 	const char *input, *output, *buildid_dir;
 	const char *symbol; /* -s, as perf has it; NULL: it is a word */

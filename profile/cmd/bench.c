@@ -43,7 +43,7 @@ struct cmd_bench_options {
 struct bench_state {
 	struct cmd_bench_options o;
 	struct gate_rules *rules;
-	struct gate *gate, *again; /* of A/A, or NULL */
+	struct gate *gate, *again; /* gate of the comparison, and of A/A or NULL */
 	struct bench *bench;
 	char *exact[GATE_SIDE_MAX]; /* with --engine exact: each side's run */
 };

@@ -26,7 +26,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define COUNTER_PERIOD 1000003u /* of the counters that are tried */
+#define COUNTER_PERIOD 1000003u /* period of the counters that are tried */
 
 enum verdict { GOOD, NOTE, BAD };
 

@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IMPORT_MAX_FILES 65536u /* of a directory */
+#define IMPORT_MAX_FILES 65536u /* most files that are read from a directory */
 #define IMPORT_LOOKED_AT 8000u	/* bytes; a binary file has a zero byte among them */
 
 enum form { FORM_GUESS, FORM_FOLDED, FORM_SCRIPT, FORM_KP, FORM_IPROF };

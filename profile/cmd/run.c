@@ -35,7 +35,9 @@ static int take_definition(struct run *r, struct domain_xml *d)
 int cmd_run(int argc, char **argv)
 {
 	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
-	struct domain_xml definition = { 0 }; /* of --domain; the options point into it */
+	struct domain_xml definition = {
+		0
+	}; /* definition of --domain; the options point into it */
 	int status;
 
 	if (!r)

@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 struct symbols_at {
-	const char *path; /* of the image */
+	const char *path; /* path of the image */
 	const struct kimage *kernel;
 	const struct symtab *symbols;
 	struct debuginfo_places places;

@@ -32,7 +32,7 @@
 
 struct top_guest {
 	pid_t pid;  /* 0: none */
-	int status; /* of waitpid(), when it has ended */
+	int status; /* status from waitpid(2) after it has ended */
 	char dir[64], socket[80], log[80];
 };
 

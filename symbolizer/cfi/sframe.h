@@ -42,7 +42,7 @@
 #define SFRAME_MAX_SECTION (256u << 20) /* bytes */
 #define SFRAME_MAX_FUNCS (1u << 22)
 #define SFRAME_MAX_INDEXED (1u << 19) /* functions of a table that is not sorted */
-#define SFRAME_MAX_ROWS 65536u	      /* of a function */
+#define SFRAME_MAX_ROWS 65536u	      /* most rows of one function */
 
 struct sframe_span; /* element of the index */
 

@@ -244,7 +244,7 @@ struct mm_walk {
 	uint64_t mm;
 	uint32_t flags;
 	uint32_t seen;
-	uint64_t end; /* of the last mapping */
+	uint64_t end; /* end of the last mapping */
 	struct linux_vmas *out;
 };
 

@@ -36,8 +36,8 @@
 #include <stdint.h>
 
 #define LINUX_MM_MAX_VMAS 65536u
-#define LINUX_MM_MAX_NODES 65536u /* of a maple tree */
-#define LINUX_MM_MAX_HEIGHT 31u	  /* of a maple tree; MAPLE_HEIGHT_MAX */
+#define LINUX_MM_MAX_NODES 65536u /* most nodes of one maple tree */
+#define LINUX_MM_MAX_HEIGHT 31u	  /* highest maple tree (MAPLE_HEIGHT_MAX) */
 #define LINUX_PATH_MAX 4096u	  /* bytes with the NUL; PATH_MAX */
 #define LINUX_PATH_MAX_DEPTH 256u /* names in a path, and mounts that it crosses */
 #define LINUX_NAME_MAX 255u

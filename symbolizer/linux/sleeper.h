@@ -40,7 +40,7 @@ struct linux_sleeper_from {
 	const struct linux_graph_layout *graph;	    /* NULL: not known */
 	const struct linux_rethook_layout *rethook; /* NULL: not known */
 	const struct memory *memory;
-	unsigned int ncpus; /* of the machine */
+	unsigned int ncpus; /* number of processors of the machine */
 	/* Called so that memory is read again instead of from a cache; NULL: there is no cache. */
 	void (*forget)(void *ctx);
 	void *forget_ctx;

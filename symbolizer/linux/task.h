@@ -94,8 +94,8 @@ int linux_task_find_current(struct linux_task_layout *out, const struct types *t
 struct linux_task {
 	uint64_t task; /* address of its task_struct */
 	uint32_t pid, tgid;
-	uint32_t parent_pid,
-		parent_tgid; /* of real_parent; 0 when it has none, or it can't be read */
+	/* ids of real_parent; 0: it has none, or it cannot be read */
+	uint32_t parent_pid, parent_tgid;
 	uint64_t mm;
 	uint64_t start_time; /* 0: unknown */
 	uint32_t exec_id;    /* 0: unknown */

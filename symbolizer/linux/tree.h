@@ -27,8 +27,9 @@
 /* Offsets of members. Computed once per kernel, then constant. */
 struct linux_tree_layout {
 	uint32_t task_fs, root_mnt, root_dentry;
-	uint32_t children, sibling; /* of dentries; both begin with the pointer to the next one */
-	bool ring;		    /* the list ends at its head; false: with 0 */
+	/* offsets of the lists in a dentry; both begin with the pointer to the next entry */
+	uint32_t children, sibling;
+	bool ring; /* the list ends at its head; false: with 0 */
 	uint32_t dentry_inode, inode_mapping;
 	uint32_t mounts, mount_child;
 };

@@ -28,7 +28,7 @@ struct file_source {
 	 */
 	size_t (*read)(void *ctx, uint64_t file_off, void *dst, size_t len);
 	void *ctx;
-	uint64_t len; /* of the file, bytes */
+	uint64_t len; /* length of the file, in bytes */
 };
 
 struct filepiece {

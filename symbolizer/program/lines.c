@@ -42,7 +42,7 @@ struct lines {
 	bool cut;	/* units after the last known one are damaged */
 	struct line_unit *unit;
 	size_t nunit, unit_cap;
-	struct line_ranges ranges; /* of the units */
+	struct line_ranges ranges; /* address ranges of the units */
 };
 
 /* -- checks of sections, before libdw reads them ----------------------------------------------- */

@@ -98,7 +98,7 @@ struct lines_row {
 struct lines_function {
 	const char *name; /* as written in the source */
 	const char *file;
-	unsigned int line; /* of the declaration, from 1 */
+	unsigned int line; /* line of the declaration, from 1 */
 	uint64_t entry;
 };
 

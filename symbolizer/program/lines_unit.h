@@ -13,7 +13,7 @@
 #include <elfutils/libdw.h>
 
 /* Limits for hostile files, a multiple of what the largest kernels have. */
-#define LINES_MAX_RANGES (8u << 20) /* of one kind: units, functions of one unit, ... */
+#define LINES_MAX_RANGES (8u << 20) /* most ranges of one kind: units, functions of one unit, ... */
 #define LINES_MAX_DIES (4u << 20)   /* entries examined for one index */
 #define LINES_MAX_NESTING 128u	    /* nested entries */
 
@@ -54,7 +54,7 @@ struct line_function {
 	int status; /* result of the walk: 0 or -errno */
 	struct line_call *call;
 	size_t ncall, call_cap;
-	struct line_ranges ranges; /* of the calls, not sorted */
+	struct line_ranges ranges; /* address ranges of the calls, not sorted */
 };
 
 struct line_unit {
@@ -65,7 +65,7 @@ struct line_unit {
 	int status;  /* result of that: 0 or -errno */
 	struct line_function *function;
 	size_t nfunction, function_cap;
-	struct line_ranges ranges; /* of the functions */
+	struct line_ranges ranges; /* address ranges of the functions */
 };
 
 /* Frees what u owns. */

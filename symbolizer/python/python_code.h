@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PYTHON_MAX_NAME \
-	256u /* bytes with the NUL; longer ones are cut at the front, as paths are */
+/* bytes with the NUL; longer ones are cut at the front, as paths are */
+#define PYTHON_MAX_NAME 256u
 #define PYTHON_MAX_LINES 65536u /* bytes of a table of lines; a longer one is ignored */
 #define PYTHON_CODE_IDS 4u
 

@@ -26,7 +26,7 @@
 #include "symbolizer/core/memory.h"
 
 #define PYTHON_MAX_INTERPRETERS 256u
-#define PYTHON_MAX_THREADS 4096u     /* of one interpreter list */
+#define PYTHON_MAX_THREADS 4096u     /* most threads in the list of one interpreter */
 #define PYTHON_MAX_OFFSET (1u << 20) /* bytes, of a member */
 #define PYTHON_MAX_FRAME 128u	     /* bytes of a frame before its variables */
 #define PYTHON_NONE UINT32_MAX	     /* a member that this build does not have */

@@ -111,11 +111,12 @@ struct unwinder {
 	uint64_t load_start, load_len;
 	/* Range of user text known to keep frame pointers; 0, 0: none. */
 	uint64_t user_start, user_end;
-	bool frame_pointers;		    /* the kernel's code keeps frame pointers */
-	bool frame_pointers32;		    /* its 32-bit code keeps frame pointers */
-	const struct orc *orc;		    /* runtime addresses; NULL: none */
-	struct orc_memo *memo;		    /* cache for these tables; NULL: none */
-	struct unwind_graph graph, rethook; /* of the function graph tracer, and of return probes */
+	bool frame_pointers;   /* the kernel's code keeps frame pointers */
+	bool frame_pointers32; /* its 32-bit code keeps frame pointers */
+	const struct orc *orc; /* runtime addresses; NULL: none */
+	struct orc_memo *memo; /* cache for these tables; NULL: none */
+	/* saved return addresses: of the function graph tracer, and of return probes */
+	struct unwind_graph graph, rethook;
 	/*
 	 * A program's memory, with the sample's CR3 as its space: user frames are found and
 	 * checked by its text (unwind_user.c). read NULL: only user_start..user_end is used.

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define FRAME_MAX (UINT64_C(8) << 20)
-#define OWN_BYTES 256 /* of a function that switches stacks, which is short */
+#define OWN_BYTES 256 /* longest function that is taken for one that switches stacks */
 
 /* DWARF register numbers in the order of instruction encoding. */
 static const uint8_t of_gpr[GPR_COUNT] = {

@@ -234,8 +234,8 @@ bool walk_java_return(const struct walk *w, uint64_t ret)
 
 bool walk_java_sender(const struct walk *w, uint64_t fp, bool calls, uint64_t *rsp)
 {
-	uint64_t below
-		[2]; /* its resume address after a method, 0 outside of calls; the caller's rsp */
+	/* its resume address after a method, 0 outside of calls; the caller's rsp */
+	uint64_t below[2];
 
 	if (fp % 8 || walk_read(w, fp - 16, below, sizeof(below)) < 0 || !below[0] == calls)
 		return false;

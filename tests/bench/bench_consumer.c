@@ -169,13 +169,13 @@ static void bench(const char *what, struct sample **s, struct sample *first,
 	       100. * (double)stats.unsymbolized / (double)stats.samples);
 }
 
-#define PARTS 10u /* of the time */
+#define PARTS 10u /* number of parts of the time */
 
 /* The result of a feed. */
 struct feed {
 	uint64_t fed[MAX_VCPUS], lost[MAX_VCPUS], at[PARTS], all, gone;
-	uint64_t
-		owed[MAX_VCPUS]; /* time whose sample was lost, and which the next one stands for */
+	/* time whose sample was lost, and which the next one stands for */
+	uint64_t owed[MAX_VCPUS];
 	unsigned int thinned[MAX_VCPUS];
 	double took, cpu;
 };

@@ -16,7 +16,7 @@
 
 struct tally {
 	unsigned int status[4], named, wrong;
-	double seen; /* of the function that grows, mean */
+	double seen; /* mean for the function that grows */
 };
 
 static void one_gate(const struct gate_rules *rules, double points, struct tally *t)

@@ -60,7 +60,7 @@ static void identical(enum sim_shape shape, enum sim_order order, bool pairs, un
 	printf("%-11s %-10s %-6s %3u ", sim_shape_name[shape], order_name[order],
 	       pairs ? "pairs" : "free", n);
 	put_rate(c.verdict[STATS_FAIL], gates, promised);
-	/* The same with a minimum effect as large as the spread. */
+	/* The minimum effect is as large as the spread. */
 	r.min_effect = 0.02;
 	must(sim_gates(&s, &r, n, pairs, gates / 5, &c));
 	printf("   %6.2f %%  %5.1f %% %5.1f %%\n", 100.0 * c.verdict[STATS_FAIL] / c.gates,

@@ -139,7 +139,7 @@ static void bench_orc(const char *what, const struct orc *o, uint64_t from, uint
 
 #define MODULES 100u
 
-/* The same where all but the first functions are those of modules. */
+/* All functions but the first ones belong to modules. */
 static void bench_modules(const struct unwinder *kernel, struct sample **s, const struct symtab *t,
 			  const struct orc *o)
 {

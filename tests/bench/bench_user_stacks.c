@@ -94,7 +94,7 @@ struct process {
 static struct file file[MAX_FILES];
 static size_t nfiles;
 static struct process process;
-static const char *program_path, *program_tables; /* of --tables; else NULL */
+static const char *program_path, *program_tables; /* values of --tables; else NULL */
 static struct page *pages;
 static struct cfi_cache *cache;
 static uint8_t sample_bytes[sizeof(struct sample) + STACK_MOST] __attribute__((aligned(16)));

@@ -14,7 +14,7 @@
 
 #include <ucontext.h>
 
-#define STACKS 1000u /* of each kind */
+#define STACKS 1000u /* number of stacks of each kind */
 #define MAX_VCPUS MACHINE_MAX_VCPUS
 #define FEED_HZ 10000u
 #define PERIOD_NS (NSEC_PER_SEC / FEED_HZ)

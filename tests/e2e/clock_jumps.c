@@ -51,7 +51,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int ret;
 
-	if (!real_gettime) /* of another library's constructor */
+	if (!real_gettime) /* called by another library's constructor */
 		begin();
 	ret = real_gettime(id, t);
 	if (ret)

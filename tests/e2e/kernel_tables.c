@@ -301,7 +301,7 @@ static uint64_t find_root(void)
 
 struct made {
 	struct sample *s;
-	uint8_t *bytes; /* of the whole stack */
+	uint8_t *bytes; /* bytes of the whole stack */
 	uint64_t sp, rbp;
 	uint64_t ip[MAX_DEPTH + 2];
 	unsigned int n;

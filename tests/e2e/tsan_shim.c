@@ -10,7 +10,7 @@
 
 #define NSEC_PER_SEC 1000000000l
 
-/* The same moment on the clock that the old calls take. */
+/* Converts a moment to the clock that the old calls take. */
 static struct timespec on_realtime(clockid_t clock, const struct timespec *until)
 {
 	struct timespec now, real;

@@ -33,7 +33,7 @@ static void decode(const uint8_t *bytes, size_t len, bool known)
 {
 	struct kallsyms_range r = { .va = KF_TEXT, .len = len };
 	struct kallsyms_info info = { 0 };
-	uint8_t *copy = malloc(len ? len : 1); /* of exactly this size */
+	uint8_t *copy = malloc(len ? len : 1); /* exactly as large as the input */
 	struct symtab *t = NULL;
 	struct err e = { 0 };
 

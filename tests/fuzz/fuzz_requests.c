@@ -73,7 +73,7 @@ static void read_event(struct reader event, uint64_t ns, uint64_t *last, int *de
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint64_t last[2 * TRACKS]; /* of disks, of network cards */
+	static uint64_t last[2 * TRACKS]; /* for disks, then for network cards */
 	static int depth[2 * TRACKS];
 	char *json = strndup((const char *)data, size);
 	const struct stackset s = { .json = json };

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	(void)symfile_verify(&f, "fuzz", &k, "image", &e);
-	/* The same as a kernel that is not Linux. */
+	/* The kernel is not Linux. */
 	k.banner[0] = 0;
 	(void)symfile_verify(&f, "fuzz", &k, "image", NULL);
 	if (f.kind == SYMFILE_ELF) {

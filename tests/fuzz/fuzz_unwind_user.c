@@ -25,7 +25,7 @@
 #define MAX_EXPR 16u
 #define PLACE 64u
 #define PLACES (MAX_TEXT / PLACE)
-#define CAP_ROWS 2u /* of no rows, in each turn */
+#define CAP_ROWS 2u /* places without a row behind the rows, in each turn */
 
 enum flag {
 	NO_TABLES = 1,	 /* and no files */

@@ -24,8 +24,9 @@
 #include <string.h>
 
 #define FUZZ_RAM 0x10000u
-#define FUZZ_QUEUE 8u	   /* descriptors */
-#define FUZZ_RINGS 0x1000u /* of queue 0; those of the next one so much further on */
+#define FUZZ_QUEUE 8u /* descriptors */
+/* address of the rings of queue 0, and distance to those of the next queue */
+#define FUZZ_RINGS 0x1000u
 #define FUZZ_AVAIL 0x100u
 #define FUZZ_USED 0x200u
 #define DEVICES 3u

@@ -33,7 +33,7 @@ struct gf_sink {
 		uint8_t id[20];
 		size_t elf_len;
 		uint8_t *elf; /* copy */
-	} map;		      /* of the last call of map() */
+	} map;		      /* arguments of the last call of map() */
 	const struct symtab *borrowed[GF_MAX_BORROWED];
 	unsigned int nborrowed;
 };

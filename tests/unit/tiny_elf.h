@@ -16,7 +16,7 @@
 #define TINY_RODATA (TINY_TEXT + 0x1000)
 #define TINY_END (TINY_TEXT + 0x4000)
 #define TINY_SIZE 4096
-#define TINY_FUNCS 32u /* of 16 bytes each: f0, f1, ... */
+#define TINY_FUNCS 32u /* functions of 16 bytes each: f0, f1, ... */
 #define TINY_BANNER "Linux version 6.1.0-tiny (test@test) #1 SMP"
 
 /* Offsets in the file. */

@@ -41,18 +41,18 @@ enum attach_bind {
 struct attach_config {
 	pid_t pid;
 	bool follows; /* the pid is of a process that becomes a VMM, or starts one: it is followed to its first KVM_RUN */
-	unsigned int
-		machine; /* number in the order in which the process made them, from 1 on; 0: the only one */
+	/* number in the order in which the process made them, from 1 on; 0: the only one */
+	unsigned int machine;
 	const char *gdb; /* HOST:PORT of a gdbstub in place of the pid, see gdb.c; NULL: none */
-	const struct kvm_host *host; /* of its capabilities; not used with gdb */
+	const struct kvm_host *host; /* the host's capabilities; not used with gdb */
 	const struct quirks *quirks;
 	struct vm_event event; /* WALL or HOST; gdb: WALL */
 	struct capture_plan plan;
 	size_t ring_size; /* bytes for each vCPU */
 	bool idle_start;
 	enum attach_technique technique;
-	uint64_t
-		until_ns; /* CLOCK_MONOTONIC: the machine must be found by then; 0 or UINT64_MAX: no limit */
+	/* CLOCK_MONOTONIC: the machine must be found by then; 0 or UINT64_MAX: no limit */
+	uint64_t until_ns;
 	/* split_open(), in the process that traces: gives up rights. Returns 0 or a negative error. NULL: none. */
 	int (*bind)(void *ctx, enum attach_bind when, struct err *e);
 	void *bind_ctx;
@@ -65,7 +65,7 @@ struct attach_config {
 	bool (*is_over)(void *ctx);
 	/* Called by the tracer's thread when guest memory is known to lie elsewhere than before. NULL: nothing is to be done. */
 	void (*memory_changed)(void *ctx, const struct gmem *mem);
-	void *between_ctx; /* of these three */
+	void *between_ctx; /* argument of the three functions above */
 };
 
 /*

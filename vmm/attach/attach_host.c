@@ -29,8 +29,8 @@ struct attach_host {
 	int64_t rest;		     /* below 0: of the next account, too much is known */
 	uint64_t off[SAMPLE_WHERES]; /* no sample stands for it yet */
 	uint64_t waits_since;
-	enum sample_where
-		at; /* when its deadline came: HALTED, WAITING, STOPPED, IN_VMM; else UNTOLD */
+	/* when its deadline came: HALTED, WAITING, STOPPED, IN_VMM; else UNTOLD */
+	enum sample_where at;
 };
 
 static void host_look(struct attach *a, unsigned int i, uint64_t now)

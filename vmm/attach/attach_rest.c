@@ -28,7 +28,7 @@ static void rest_detach(struct attach *a, unsigned int i)
 	t->tid = tid;
 }
 
-/* The same thread, if it is there. */
+/* Attaches again to the thread if it is still the one that was detached. */
 static int rest_seize(struct attach *a, unsigned int i, struct err *e)
 {
 	struct tracee *t = &a->tracee[i];

@@ -40,10 +40,11 @@ struct attach {
 	struct attach_config cfg;
 	struct process process;
 	struct tracee tracee[ATTACH_MAX_VCPUS];
-	uint64_t thread_start[ATTACH_MAX_VCPUS]; /* of a tracee: with its number it names it */
+	/* start time of each tracee; with its number it identifies the thread */
+	uint64_t thread_start[ATTACH_MAX_VCPUS];
 	unsigned int ntracees;
-	struct tracee
-		stray[ATTACH_MAX_STRAYS]; /* no vCPUs; they have not stopped to be let go yet */
+	/* no vCPUs; they have not stopped to be let go yet */
+	struct tracee stray[ATTACH_MAX_STRAYS];
 	unsigned int nstrays;
 	struct gmem_remote capture, consumer; /* one for each thread that reads */
 	struct resident resident;	      /* pages that capture may read */
@@ -51,7 +52,7 @@ struct attach {
 	uint64_t absent_before;		      /* this sample: reads that ended at an absent page */
 	struct gmem_remote_expected expected[ATTACH_MAX_VCPUS];
 	struct gmem capture_mem, consumer_mem;	/* the same memory, read by each of these */
-	struct kvm_run *page[ATTACH_MAX_VCPUS]; /* of registers; by vcpu.index */
+	struct kvm_run *page[ATTACH_MAX_VCPUS]; /* pages with the vCPUs' registers, by vcpu.index */
 	struct follow follow;			/* with cfg.follows */
 	sem_t known;	     /* the process that was followed is known to attach_open() */
 	uint64_t looked_ns;  /* when the memory was last looked for */
@@ -70,7 +71,7 @@ struct attach {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	_Atomic(enum attach_phase) phase; /* changes under the lock */
-	struct err err;			  /* of the beginning; valid after `ready` */
+	struct err err;			  /* error of the start; valid after `ready` */
 	struct attach_facts facts;
 	struct trigger trigger[ATTACH_MAX_VCPUS];
 	uint64_t hidden[ATTACH_MAX_VCPUS]; /* by the sentinels */

@@ -49,7 +49,7 @@ struct gdb {
 	unsigned int samples;
 	uint64_t linger_until; /* under the lock; it stands for the consumer */
 	uint64_t memory_stops; /* under the lock */
-	struct err err;	       /* of the connection; under the lock */
+	struct err err;	       /* error of the connection; protected by the lock */
 	pthread_t thread;
 	bool started, joined;
 	bool is_bound, told_end; /* the thread's own */

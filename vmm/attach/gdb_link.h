@@ -30,7 +30,7 @@ struct gdb_link {
 	bool running;
 	bool dead;	   /* an error: nothing more can be said */
 	bool let_alone;	   /* somebody else has stopped it: so it stays */
-	uint64_t idt, gdt; /* of vCPU 0, as last asked for; 0: not known */
+	uint64_t idt, gdt; /* table bases of vCPU 0 at the last query; 0: not known */
 	uint64_t stops;
 	uint64_t stopped_at, stood_ns, longest_ns; /* ended stops */
 };

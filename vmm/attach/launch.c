@@ -36,7 +36,7 @@ struct launch_ask {
 struct launch_report {
 	pid_t pid;
 	int status; /* wait(2)'s */
-	int error;  /* of execve(2); then pid is 0 */
+	int error;  /* errno of execve(2); then pid is 0 */
 };
 
 /* -- the VMM's process before execve(2) ---------------------------------------------------------- */

@@ -19,10 +19,10 @@
 #define LAUNCH_GRACE_MS 2000u
 
 struct launch {
-	pid_t parent,
-		child; /* kvmprof-launch, and the process that becomes the VMM or its jailer; 0: none */
-	int link;      /* to kvmprof-launch; -1: none */
-	int out; /* the VMM's standard output, for kvmprof to read; -1: it has kvmprof's own */
+	/* kvmprof-launch, and the process that becomes the VMM or its jailer; 0: none */
+	pid_t parent, child;
+	int link; /* to kvmprof-launch; -1: none */
+	int out;  /* the VMM's standard output, for kvmprof to read; -1: it has kvmprof's own */
 	uint64_t start_ns;
 };
 

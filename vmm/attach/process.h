@@ -44,8 +44,8 @@ struct process {
 	char name[16];
 	struct process_vcpu vcpu[ATTACH_MAX_VCPUS]; /* by id */
 	unsigned int nvcpus;
-	unsigned int
-		all_vcpus; /* the process's vCPUs, also if they are more than ATTACH_MAX_VCPUS */
+	/* the process's vCPUs, also if they are more than ATTACH_MAX_VCPUS */
+	unsigned int all_vcpus;
 	struct process_fd fd[ATTACH_MAX_FDS];
 	unsigned int nfds;
 	pid_t thread[ATTACH_MAX_THREADS]; /* without the kernel's own workers */

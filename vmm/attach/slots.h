@@ -39,7 +39,7 @@ struct slots_proof {
  */
 int slots_find(struct gmem *mem, const struct process *p, const struct slots_witness *w,
 	       struct slots_proof *proof, struct err *e);
-/* The same of regions that are known already: -EAGAIN, or -ENOENT where they can't be right. */
+/* Proves regions that are known already. Returns 0, -EAGAIN, or -ENOENT if they cannot be right. */
 int slots_prove(const struct gmem *mem, const struct slots_witness *w, struct slots_proof *proof,
 		struct err *e);
 

@@ -30,8 +30,8 @@ struct slots_block {
 	unsigned int fd;     /* in this process */
 	unsigned int status; /* enum slots_status */
 	unsigned int n, unused;
-	unsigned long long
-		machine; /* equal for the vCPUs of one machine, different for others; 0: none */
+	/* equal for the vCPUs of one machine, different for others; 0: none */
+	unsigned long long machine;
 	struct slots_entry slot[SLOTS_MAX];
 };
 

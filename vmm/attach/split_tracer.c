@@ -43,7 +43,7 @@ struct split_side {
 	struct vm *vm;
 	struct split_board *board;
 	uint64_t shown_ns;
-	pthread_mutex_t lock; /* of `memory`, which the tracer's thread changes */
+	pthread_mutex_t lock; /* protects `memory`, which the tracer's thread changes */
 	struct serve_memory memory;
 	struct serve_answer answer; /* used by the serving thread alone */
 	int signals;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct menu {
-	const char *title, *id, *index; /* of this submenu; "" at the top */
+	const char *title, *id, *index; /* names of this submenu; "" at the top */
 	unsigned int number;		/* as in struct grub_entry */
 	unsigned int n;			/* entries and submenus so far */
 };
@@ -27,7 +27,7 @@ struct grub {
 	struct bytes env;
 	struct menu *menu;
 	struct grub_entry *entry; /* the entry whose block is being read; NULL: none */
-	enum grub_search search;  /* of the last `search` */
+	enum grub_search search;  /* kind of the last `search` */
 	char *search_for;
 	unsigned int depth;
 	struct err *e;

@@ -27,7 +27,7 @@
 #define GRUBCFG_MAX_LOADER 24u
 #define GRUBCFG_MAX_INITRDS 8u
 #define GRUBCFG_MAX_VARIABLES 256u
-#define GRUBCFG_MAX_WORDS 256u /* of one command */
+#define GRUBCFG_MAX_WORDS 256u /* most words of one command */
 #define GRUBCFG_MAX_WORD 8192u /* bytes of a word or of a variable's value */
 #define GRUBCFG_MAX_DEPTH 16u  /* nested blocks */
 
@@ -36,7 +36,7 @@ enum grub_search { GRUB_SEARCH_NONE = 0, GRUB_SEARCH_UUID, GRUB_SEARCH_LABEL, GR
 /* One entry of the menu. Its strings are owned by it. */
 struct grub_entry {
 	char *title; /* titles of the submenus and of the entry, joined with '>' */
-	/* The same with ids instead of titles where present; NULL: none has an id. */
+	/* `path` with ids instead of titles where there are any; NULL: no entry has an id. */
 	char *id;
 	char *index;	  /* the same with positions in the menus, such as "1>0" */
 	char *linux_path; /* without a device in parentheses; NULL: it does not boot Linux */

@@ -182,7 +182,7 @@ static uint64_t irq_stack_top(const struct vcpu *v, const struct capture_view *w
 	return top % PAGE_BYTES || top < sizeof(uint64_t) ? top : top - sizeof(uint64_t);
 }
 
-#define ENTRY_STACK_LEN 4096u /* of each stack in LINUX_ENTRY_AREA */
+#define ENTRY_STACK_LEN 4096u /* length of each stack in LINUX_ENTRY_AREA, in bytes */
 
 static bool is_entry_area(uint64_t va)
 {

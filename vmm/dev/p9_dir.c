@@ -83,7 +83,7 @@ int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
 		return -EINVAL;
 	if (f->fd >= 0 || f->dir)
 		return -EINVAL;
-	if (p9_files_left(p, 2)) /* of the open file, and of the node */
+	if (p9_files_left(p, 2)) /* one for the open file and one for the node */
 		return -EMFILE;
 	fd = create_file(p, f->node->fd, name, flags, mode);
 	if (fd < 0)

@@ -348,7 +348,8 @@ static void help(struct virtio_blk *b, uint64_t *bytes)
 static void blk_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_blk *b = blk_of(d);
-	struct virtio_chain chain[2]; /* of the request that is kept, and of the one just taken */
+	/* chains of the request that is kept and of the one just taken */
+	struct virtio_chain chain[2];
 	struct blk_request request[2];
 	uint64_t token = 0, bytes = 0, now = b->io.done ? clock_mono_ns() : 0;
 	unsigned int i, slot = 0;

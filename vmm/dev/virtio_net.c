@@ -38,7 +38,8 @@ struct virtio_net {
 	pthread_cond_t hurried;
 	/* The wait ends; protected by wait_lock. */
 	bool hurry;
-	atomic_uint_fast64_t packets[2], bytes[2], lost[2]; /* of IO_SENT, and of IO_RECEIVED */
+	atomic_uint_fast64_t packets[2], bytes[2],
+		lost[2]; /* counts for IO_SENT and for IO_RECEIVED */
 };
 
 /* Facts about a notification, for the records of its packets. */

@@ -5,8 +5,8 @@
 
 #include "vmm/exact/callstacks.h"
 
-#define CALLSTACKS_SPACE \
-	(~UINT64_C(0x1fff)) /* CR3 bits of an address space: no PCID, no isolation half */
+/* CR3 bits of an address space: no PCID, no isolation half */
+#define CALLSTACKS_SPACE (~UINT64_C(0x1fff))
 
 struct frame {
 	/* Stack address of the return address; for an interrupt: of the pushed frame. */
@@ -48,7 +48,7 @@ struct callstacks_turn {
 struct callstacks {
 	struct callstacks_cpu cpu;
 	struct calltree tree;
-	struct callstacks_turn now; /* of the running vCPU */
+	struct callstacks_turn now; /* state of the running vCPU */
 	struct callstacks_turn turn[CALLSTACKS_MAX_CPUS];
 	/* The running vCPU. Stack i < ncpus is vCPU i's until it loads a stack pointer. */
 	uint32_t on, ncpus;

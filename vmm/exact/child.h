@@ -40,7 +40,7 @@ struct child {
 	int sync;	      /* our end; QEMU's child stage ends if it is closed */
 	struct nvdimm disk[EXACT_MAX_DISKS];
 	unsigned int ndisks;
-	int status;	   /* of waitpid(2), valid once pid is 0 again */
+	int status;	   /* status from waitpid(2); valid once pid is 0 again */
 	bool has_begun;	   /* the guest is stopped before its first instruction, or has run */
 	bool triple_fault; /* QEMU has reported one */
 	char said[400];	   /* QEMU's last error message; "": none */

@@ -105,8 +105,8 @@ struct exact_jail {
 
 struct exact_config {
 	struct exact_jail *jail; /* NULL: QEMU keeps all our rights */
-	struct exact_bytes kernel,
-		initrd; /* whole files, borrowed until exact_open() returns; initrd may be empty */
+	/* whole files, borrowed until exact_open() returns; initrd may be empty */
+	struct exact_bytes kernel, initrd;
 	/*
 	 * Guest-physical range into which QEMU loads a bzImage's protected-mode code; 0, 0: not a
 	 * bzImage.
@@ -153,7 +153,7 @@ struct exact_facts {
 	struct engine engine;
 	unsigned int plugin; /* version of the plugin (EXACT_VERSION) */
 	const char *machine; /* QEMU's options that define the machine */
-	const char *cmdline; /* of the kernel */
+	const char *cmdline; /* command line of the kernel */
 	uint64_t mem_size;
 	unsigned int vcpus;
 	char kernel_sha256[65], initrd_sha256[65]; /* hexadecimal; "": no such file */

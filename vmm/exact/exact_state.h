@@ -44,8 +44,8 @@ struct exact {
 	uint64_t broken_ns;
 	unsigned int unanswered; /* consecutive queries of the halted state without an answer */
 	struct buf kept;	 /* console bytes that wait for the next sample */
-	uint64_t seen_count,
-		seen_ns; /* the last count seen, and when it changed (CLOCK_MONOTONIC ns) */
+	/* the last count seen, and when it changed (CLOCK_MONOTONIC ns) */
+	uint64_t seen_count, seen_ns;
 	int wake_fd;
 	sem_t ended;
 	bool joined;

@@ -28,7 +28,7 @@
 #define TRACE_MAGIC UINT64_C(0x31454341525456) /* "VTRACE1" as bytes */
 #define TRACE_DATA 4096u		       /* where checks or records begin */
 #define TRACE_SIZE (UINT64_C(1) << 30)	       /* file size; the file is sparse */
-#define TRACE_MAX_INSNS 512u		       /* of a block */
+#define TRACE_MAX_INSNS 512u		       /* most instructions of a block */
 #define TRACE_MAX_CODE (TRACE_MAX_INSNS * 15u) /* bytes of a block */
 #define TRACE_WINDOWS 2u
 

@@ -42,7 +42,7 @@ struct kp {
 	struct export_out *o;
 	struct export_labels *labels;
 	struct export_tree *tree; /* tree of frames, outermost first; below the stack's mode */
-	struct total *total;	  /* of labels; after them of modes, for samples without a stack */
+	struct total *total;	  /* totals by label, then by mode for samples without a stack */
 	int ret;		  /* 0, or the first error of writing a name */
 };
 

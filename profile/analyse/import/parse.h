@@ -21,10 +21,10 @@
 #define IMPORT_MAX_BYTES (4ull << 30)
 #define IMPORT_MAX_FRAMES 1024u /* maximum frames of one stack; further outer frames are dropped */
 #define IMPORT_MAX_WEIGHT (1ull << 53) /* maximum count of a stack; larger numbers are not counts */
-#define IMPORT_MAX_PERIOD \
-	((1ull << 63) - 1) /* maximum period of a sample of perf: no counter counts further */
-#define IMPORT_MAX_COMM \
-	15u /* characters of a task's name; the kernel's TASK_COMM_LEN without the NUL */
+/* maximum period of a sample of perf: no counter counts further */
+#define IMPORT_MAX_PERIOD ((1ull << 63) - 1)
+/* characters of a task's name; the kernel's TASK_COMM_LEN without the NUL */
+#define IMPORT_MAX_COMM 15u
 #define IMPORT_MAX_TIME_S (1ull << 33) /* 272 years */
 #define IMPORT_MAX_TOKENS 64u	       /* maximum number of words examined in a line */
 

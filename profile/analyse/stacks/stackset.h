@@ -58,7 +58,8 @@ struct stackset_func {
 	uint8_t kind; /* enum stackset_kind */
 	bool kernel;  /* recorded in kernel mode, even if the address is unknown */
 	bool other;   /* code of another machine than the recorded one: see enum perfdata_owner */
-	uint64_t addr, size; /* of the symbol: run-time kernel address, or address in the file */
+	/* address and size of the symbol: at run time for the kernel, else in the file; bytes */
+	uint64_t addr, size;
 	/* Its other names, each followed by a newline; NULL or "": none. */
 	const char *aliases;
 };

@@ -21,7 +21,8 @@
 
 /* A stack as in the file, with the sums of its samples. */
 struct raw_stack {
-	struct chain chain; /* of its first sample; its words are copied once it is in the table */
+	/* call chain of its first sample; the words are copied when it enters the table */
+	struct chain chain;
 	uint64_t weight, samples;
 	uint32_t task;
 	uint32_t stack; /* index of the named stack, or DROPPED */

@@ -53,8 +53,8 @@ struct memagg_huge {
 	uint64_t pages;	       /* number of 4 KiB pages */
 	uint64_t ranges;       /* number of 2 MiB ranges that contain them */
 	uint64_t dense;	       /* ranges with MEMAGG_DENSE pages or more */
-	uint64_t weight;       /* of accesses to these pages */
-	uint64_t dense_weight; /* of accesses in dense ranges */
+	uint64_t weight;       /* weight of the accesses to these pages */
+	uint64_t dense_weight; /* weight of the accesses in dense ranges */
 };
 #define MEMAGG_DENSE 64u /* number of pages, an eighth of a range */
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_WIDTH 48 /* of a column; longer texts push the rest of their line */
+#define MAX_WIDTH 48 /* widest column; a longer text moves the rest of its line */
 
 /* The widest text of each column among the first `shown` rows. */
 static void column_widths(const struct report *r, size_t shown, int width[AGG_MAX_KEYS])

@@ -32,7 +32,7 @@ struct top_hit {
 
 /* The reply to `text`: a function's code. */
 struct top_code {
-	uint64_t addr;	 /* of the function */
+	uint64_t addr;	 /* address of the function */
 	struct buf code; /* from addr on */
 	struct top_hit *hit;
 	size_t nhits;

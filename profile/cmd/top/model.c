@@ -117,7 +117,7 @@ static int add_func(struct top_model *m, const struct top_frame *f, uint32_t *in
 			 index, &fresh);
 }
 
-/* The same stacks without those that have all but faded away. */
+/* Keeps the stacks except for those that have almost faded away. */
 static int compact(struct top_model *m)
 {
 	struct table old = m->stacks;

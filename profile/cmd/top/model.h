@@ -41,7 +41,7 @@ struct top_row {
 };
 
 struct top_vcpu {
-	double weight[TOP_MODES]; /* of the last batch */
+	double weight[TOP_MODES]; /* weight in the last batch, by mode */
 };
 
 struct top_caller {

@@ -33,7 +33,7 @@ enum top_style {
 struct top_status {
 	const char *title; /* "bzImage, pid 4711" */
 	const char *event; /* "wall" */
-	double elapsed_s;  /* of the guest */
+	double elapsed_s;  /* time of the guest, in seconds */
 	double rate_hz;	   /* samples a second and vCPU that are asked for; 0 unknown */
 	double seen_hz;	   /* samples a second in the last interval, of all vCPUs */
 	uint64_t samples, lost, overruns;
@@ -57,7 +57,7 @@ struct top_screen {
 	struct buf style; /* a byte for each line: enum top_style */
 	unsigned int nlines;
 	unsigned int row_line;	    /* the first line that is a row */
-	unsigned int selected_line; /* of the selected row; UINT_MAX: none */
+	unsigned int selected_line; /* line of the selected row; UINT_MAX: none */
 	/* The selected row, copied; name NULL: none. */
 	struct top_row selected;
 	size_t nrows; /* rows that there are, shown or not */

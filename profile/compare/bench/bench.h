@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BENCH_ARGS_MAX 256u   /* of a side, and common ones */
+#define BENCH_ARGS_MAX 256u   /* most arguments of one side, with the common ones */
 #define BENCH_TEXT_MAX 65536u /* bytes of --base-args */
 #define BENCH_FAILURES_MAX 3u /* then it is over */
 
@@ -46,8 +46,8 @@ enum bench_arm { BENCH_BASE, BENCH_HEAD, BENCH_AGAIN, BENCH_ARM_MAX };
 
 struct bench_options {
 	const char *dir;
-	const char *image[2];	   /* of base and head; NULL: the demo guest */
-	struct bench_args args[2]; /* of each */
+	const char *image[2];	   /* images of base and head; NULL: the demo guest */
+	struct bench_args args[2]; /* arguments of base and head */
 	struct bench_args common;  /* before those of a side */
 	const char *cpus;	   /* as given, for bench.json; NULL: not pinned */
 	cpu_set_t pin;

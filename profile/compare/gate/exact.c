@@ -21,7 +21,7 @@
 
 /* Something with a count on both sides. Its name is made when it differs. */
 struct tally {
-	uint64_t hash; /* of all that tells it from others */
+	uint64_t hash; /* hash of everything that identifies it */
 	double value[GATE_SIDE_MAX];
 	double calls[GATE_SIDE_MAX]; /* entries of a system call, where they are known */
 	uint64_t stamp;		     /* the last stack that counted for it */

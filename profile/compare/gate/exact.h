@@ -13,7 +13,8 @@
 
 #include "profile/compare/gate/gate.h"
 
-#define GATE_EXACT_MAX_FINDINGS 5000u /* of a rule; the smallest differences are left out */
+/* most findings of one rule; the smallest differences are left out */
+#define GATE_EXACT_MAX_FINDINGS 5000u
 
 /* A profile of `kvmprof run --engine exact`, loaded with keep_samples. Both are borrowed. */
 struct gate_exact_input {

@@ -21,7 +21,7 @@ struct occurrence {
 
 /* A function with its values in all runs. */
 struct family_member {
-	const struct gate_symbol *symbol; /* of the first run that has it */
+	const struct gate_symbol *symbol; /* symbol in the first run that has it */
 	size_t first, n;		  /* occurrences */
 	double mean_share;
 };

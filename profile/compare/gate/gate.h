@@ -63,7 +63,7 @@ enum gate_status { GATE_OK, GATE_SKIPPED, GATE_UNSURE, GATE_WARNED, GATE_FAILED 
 
 /* One comparison: of a rule's number, or of a function. */
 struct gate_finding {
-	const char *name, *dso, *mode; /* of a function; else NULL */
+	const char *name, *dso, *mode; /* identity of a function; else NULL */
 	const char *note;	       /* what to know of it: "10 -> 11 calls"; NULL: nothing */
 	bool explained;	   /* a share that changed because others did: `note` says which */
 	unsigned int rank; /* findings of one verdict are in descending order of rank */
@@ -86,9 +86,9 @@ struct gate_outcome {
 	/* For a family, all comparisons: first those that are worse, then inconclusive ones. */
 	struct gate_finding *finding;
 	size_t nfindings, nworse, nunsure, nbetter;
-	size_t ncompared; /* of exact counts: all, of which `finding` has those that differ; else 0 */
+	size_t ncompared; /* number of exact counts that were compared; `finding` has those that differ; else 0 */
 	size_t left_out; /* functions below min-share, or beyond GATE_MAX_MEMBERS */
-	double alpha;	 /* of one comparison, at its strictest: what `seen` is computed for */
+	double alpha;	 /* strictest error rate of one comparison; `seen` is computed for it */
 };
 
 /* How much work two commands do (run --exec), from /init on. */

@@ -56,7 +56,7 @@ struct gate_history {
 	struct gate_history_entry **entry; /* by name: by time */
 	size_t n;
 	size_t refused; /* files of an entry's name that are none */
-	struct err why; /* of the first of them */
+	struct err why; /* error of the first of them */
 };
 
 /*

@@ -89,14 +89,14 @@ struct gate_rule {
 	double power;	 /* 1 - miss */
 	double quantile; /* < 0: means are compared */
 	struct gate_rule_amount threshold, min_effect;
-	unsigned int line; /* of the rule in the file */
+	unsigned int line; /* line of the rule in the file */
 	/* By metric; NULL where there is none. */
 	char *from, *until; /* markers */
 	bool has_phase;
 	enum phase phase;
 	enum gate_rule_work work;
 	char *symbol, *pattern, *dso, *exclude;
-	regex_t regex, except; /* of pattern and exclude */
+	regex_t regex, except; /* compiled forms of pattern and exclude */
 	bool children;	       /* functions with all that they call */
 	bool time;	       /* GATE_RULE_SYMBOLS: ns, else shares */
 	double min_share;      /* 0 to 1: functions below on the average are left out */
@@ -109,7 +109,7 @@ struct gate_rules {
 	bool built_in; /* path is no file's */
 	struct gate_rule *rule;
 	size_t n;
-	double error_rate; /* of all rules of level fail without an alpha, together */
+	double error_rate; /* total error rate of the rules of level fail that have no alpha */
 	bool no_idle;	   /* shares are of the time in which a vCPU ran */
 	bool kernel_only;  /* only samples in the kernel count */
 	/*

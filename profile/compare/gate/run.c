@@ -45,7 +45,7 @@ struct build {
 	struct table symbol; /* struct gate_symbol */
 	struct table call;   /* struct lineage_call, by symbols as they came */
 	uint32_t *of_func;   /* for each function and mode: index + 1 of its symbol */
-	uint32_t *stamp;     /* of each symbol: the last stack (+ 1) that counted for it */
+	uint32_t *stamp;     /* for each symbol the last stack (+ 1) that counted for it */
 	size_t stamps;
 };
 

@@ -23,8 +23,8 @@ struct gate_symbol {
 struct gate_run {
 	const char *path;
 	size_t nrules;
-	double *value;	  /* of each rule; NaN: there is none; of families always */
-	const char **why; /* of each rule: why there is none; of functions: none of them is here */
+	double *value;	  /* value for each rule; NaN: there is none, as for each family */
+	const char **why; /* for each rule the reason why there is no value, or no function */
 	struct phases phases;
 	struct gate_symbol *symbol; /* by name, DSO and mode */
 	size_t nsymbols;

@@ -254,7 +254,7 @@ static int number_steps(struct find *f, const struct gate_rule *r, struct series
 /* -- functions -------------------------------------------------------------------------------- */
 
 struct series_function {
-	const struct gate_history_value *value; /* of the first entry that has it */
+	const struct gate_history_value *value; /* value in the first entry that has it */
 	double sum;
 };
 

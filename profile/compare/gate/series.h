@@ -18,8 +18,8 @@
 #define GATE_SERIES_ALPHA 0.05 /* that any function of a rule has a step by chance, of any size */
 #define GATE_SERIES_LAST 200u  /* entries, by default */
 #define GATE_SERIES_RECENT 5u
-#define GATE_SERIES_LEAST \
-	10u /* values, of which five and five can be told apart (STATS_CHANGE_ALPHA) */
+/* values, of which five and five can be told apart (STATS_CHANGE_ALPHA) */
+#define GATE_SERIES_LEAST 10u
 /* A step that could not be seen so many entries ago is new, however old it is. */
 #define GATE_SERIES_LOOKS 2u
 

@@ -18,7 +18,7 @@
 
 #define TOML_MAX_TEXT (1u << 20) /* bytes of a document */
 #define TOML_MAX_NODES 65536u
-#define TOML_MAX_LEVELS 32u /* of tables and arrays in each other */
+#define TOML_MAX_LEVELS 32u /* deepest nesting of tables and arrays */
 
 enum toml_kind {
 	TOML_TABLE,
@@ -32,14 +32,14 @@ enum toml_kind {
 
 struct toml_node {
 	enum toml_kind kind;
-	unsigned int line, column; /* of the value; from 1, 0 where it is not known */
+	unsigned int line, column; /* position of the value, from 1; 0: not known */
 	unsigned int key_line, key_column;
 	char *key;    /* "" in arrays and of the document itself */
 	char *string; /* TOML_STRING: as UTF-8, never with a NUL inside; else NULL */
 	int64_t integer;
-	double real; /* of TOML_INTEGER, too */
+	double real; /* valid for TOML_INTEGER, too */
 	bool boolean;
-	struct toml_node *child, *next; /* of tables and arrays */
+	struct toml_node *child, *next; /* members of tables and arrays */
 };
 
 /*

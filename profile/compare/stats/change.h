@@ -41,9 +41,9 @@ struct stats_change_options {
 
 struct stats_change {
 	size_t at; /* first value of the new level */
-	double before,
-		after; /* means of the segments left and right of it, up to the next changes */
-	double p;      /* of its own test */
+	/* means of the segments left and right of it, up to the next changes */
+	double before, after;
+	double p;      /* p-value of its own test */
 	double energy; /* the scaled statistic, as values */
 };
 

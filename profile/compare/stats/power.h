@@ -23,7 +23,7 @@ struct stats_spread {
 	 * rules scale head back, which these numbers have in them to the first order.
 	 */
 	double sd;
-	double df; /* of sd */
+	double df; /* degrees of freedom of sd */
 	bool paired;
 };
 

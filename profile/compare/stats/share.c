@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#define Z95 1.959963984540054 /* of a normal distribution, 95 % lie within so many deviations */
+/* standard deviations around the mean that hold 95 % of a normal distribution */
+#define Z95 1.959963984540054
 
 double share_effective(double sum, double sum_of_squares)
 {

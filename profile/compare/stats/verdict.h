@@ -95,8 +95,8 @@ struct stats_result {
 	double relative; /* diff / base; NaN if base is not positive */
 	double hodges_lehmann; /* median of all head - base, as values */
 	double cliff;	       /* P(head > base) - P(head < base): -1 to 1 */
-	double p_fail;	       /* of theta <= 0 (strict: <= D) */
-	double p_pass;	       /* of theta >= D */
+	double p_fail;	       /* p-value of theta <= 0 (strict: <= D) */
+	double p_pass;	       /* p-value of theta >= D */
 	double p_two;	       /* two-sided, of no difference at all */
 	double p_least;	       /* p_fail cannot be lower */
 	double q;	       /* p_fail after stats_adjust(), else p_fail */

@@ -87,8 +87,8 @@ struct perfdata_private {
 	uint64_t pos;		      /* offset of the next record if the file is sorted */
 	struct perfdata_place *order; /* owned; NULL: the file is sorted */
 	size_t norder, order_pos;
-	struct perfdata
-		*reading;  /* the later kernel's profile that is read at present; NULL: this one */
+	/* the later kernel's profile that is read at present; NULL: this one */
+	struct perfdata *reading;
 	uint64_t released; /* number of mapped bytes that were released */
 };
 

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define EPOCH_PROOF_NS 5000000u
-/* The same for a machine behind a gdbstub, where each read of memory stops the machine. */
+/* Behind a gdbstub each read of memory stops the machine, so a proof holds longer there. Both in ns. */
 #define EPOCH_PROOF_SLOW_NS 20000000u
 #define EPOCH_MARK_BYTES 96u
 

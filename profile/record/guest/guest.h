@@ -128,7 +128,7 @@ int guest_give_up(struct guest *g, struct err *e);
 int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		  struct profile_sample *out, struct err *e);
 
-/* The same for a SAMPLE_THREAD. The sink must have its thread's name already. */
+/* Processes a SAMPLE_THREAD as guest_process() does. The sink must have its thread's name already. */
 int guest_process_thread(struct guest *g, const struct sample *s, struct stack *stack,
 			 struct profile_sample *out, struct err *e);
 

@@ -29,8 +29,8 @@
 struct python_names_stats {
 	uint64_t functions;
 	uint64_t read; /* code objects that were read */
-	uint64_t
-		unknown; /* frames whose code object could not be read or was another one by then */
+	/* frames whose code object could not be read or was another one by then */
+	uint64_t unknown;
 	uint64_t beyond; /* functions over the maximum, which are unknown, too */
 };
 

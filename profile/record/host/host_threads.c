@@ -26,8 +26,8 @@
 #define OTHERS "[others]"
 /* Descriptors for all other purposes. */
 #define FILES_OTHER 256u
-#define WORDS_HEAD \
-	5u /* words of a sample's record before the chain: ids, time, counter, period, length */
+/* words of a sample's record before the chain: ids, time, counter, period, length */
+#define WORDS_HEAD 5u
 
 struct host_thread {
 	uint32_t tid;

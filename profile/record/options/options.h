@@ -50,8 +50,8 @@ struct run_tasks {
 struct run_launch_options {
 	char *const *argv;    /* command line of the VMM; NULL: none is started */
 	const char *wait_for; /* name of a VMM's program or machine to wait for; NULL: none */
-	const char
-		*until; /* expression for the VMM's standard output that ends the run; NULL: none */
+	/* expression for the VMM's standard output that ends the run; NULL: none */
+	const char *until;
 	double timeout_s; /* time limit of the whole command, in seconds; 0: none */
 };
 

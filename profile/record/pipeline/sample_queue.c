@@ -19,8 +19,8 @@ struct sample_queue_low {
 
 /* Precedes each stored sample, at a multiple of 8. */
 struct sample_queue_head {
-	uint32_t
-		len; /* bytes that follow: those of a struct sample_queue_low, or of a whole sample */
+	/* bytes that follow: those of a struct sample_queue_low, or of a whole sample */
+	uint32_t len;
 	/* a struct sample_queue_low follows */
 	uint32_t low;
 };

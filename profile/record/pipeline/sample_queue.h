@@ -17,8 +17,8 @@
 #define SAMPLE_QUEUE_MAX (128u << 20)
 
 struct sample_queue {
-	struct buf
-		bytes; /* records, each at a multiple of 8; the layout is private to sample_queue.c */
+	/* records, each at a multiple of 8; the layout is private to sample_queue.c */
+	struct buf bytes;
 };
 
 /* Initializes an empty queue. It cannot fail. */

@@ -189,7 +189,7 @@ int run_snapshot_configure(const struct run_snapshot *n, const struct run_option
 		cfg->share[i].read_only |= share[i].read_only;
 	}
 	if (o->net.kind != NET_NONE) {
-		/* The same network card with another back end. */
+		/* The network card stays the same; its back end is another one. */
 		cfg->net = o->net;
 		cfg->net.tap = o->net_tap;
 	}

@@ -55,7 +55,7 @@ struct kvm_vcpu {
 	struct kvm *kvm;
 } KERNEL_TYPE;
 
-#define UPDATE_IN_PROGRESS (1ull << 63) /* of a generation */
+#define UPDATE_IN_PROGRESS (1ull << 63) /* bit of a generation */
 #define BUCKETS 128u
 
 char LICENSE[] SEC("license") = "GPL";

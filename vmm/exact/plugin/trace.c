@@ -20,7 +20,7 @@ struct traced {
 	uint64_t pc, times, add;
 	uint16_t insns, len;
 	uint8_t *length, *code;
-	uint64_t term[]; /* of each instruction */
+	uint64_t term[]; /* one term of the sum for each instruction */
 };
 
 static struct {

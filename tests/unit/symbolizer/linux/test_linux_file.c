@@ -221,7 +221,7 @@ static void test_head_by_a_mask(void **state)
 	lm_put64(&g, tail, 0);
 	lm_xa_slot(&g, low, 0, head);
 	lm_xa_slot(&g, low, 1, head);
-	lm_put64(&g, tail + 8, (~UINT64_C(0) << 7) | 1); /* of two pages of 64 bytes */
+	lm_put64(&g, tail + 8, (~UINT64_C(0) << 7) | 1); /* two pages of 64 bytes */
 	expect_bytes(&f, 4095, 2, "ht");
 	lm_put64(&g, tail + 8, head | 1);
 	expect_bytes(&f, 4095, 2, "ht");

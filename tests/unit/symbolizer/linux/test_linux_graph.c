@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 static struct {
-	const char *node;    /* of a return probe; NULL: it has none */
-	bool words;	     /* of 6.11 and later */
-	uint64_t size;	     /* of struct ftrace_ret_stack */
+	const char *node;    /* node of a return probe; NULL: it has none */
+	bool words;	     /* layout of 6.11 and later */
+	uint64_t size;	     /* size of struct ftrace_ret_stack */
 	uint32_t retp;	     /* its offset */
 	const char *lacking; /* a member */
 } kernel;

@@ -237,7 +237,7 @@ static void test_vmas_that_cannot_be(void **state)
 		uint32_t off;
 		uint64_t v;
 	} bad[] = {
-		{ 8, LM_DIRECT + 8 },	   /* of another process */
+		{ 8, LM_DIRECT + 8 },	   /* belongs to another process */
 		{ 16, 0 },		   /* ends before it starts */
 		{ 16, 0x17001 },	   /* ends inside a page */
 		{ 24, 0x10000 },	   /* overlaps */

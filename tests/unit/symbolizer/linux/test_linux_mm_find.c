@@ -140,7 +140,7 @@ static void test_vdso_without_image(void **state)
 	assert_int_equal(l.mm_vdso, LINUX_NO_MEMBER);
 }
 
-/* The same word twice: one of them is right, but which? */
+/* A word that occurs twice does not show which place is right. */
 static void repeat(uint32_t from, uint32_t to)
 {
 	for (size_t k = 0; k < 2; k++)

@@ -363,7 +363,7 @@ static void found_by_content(void **state)
 	expect(&t, "last", "b", 4, 4, 0, 0);
 	btf_destroy(b);
 	buf_deinit(&image);
-	/* The same with a type that is damaged: what is wrong with it is told. */
+	/* The message says what is wrong with a damaged type. */
 	raw.data[24 + 7] = 31;
 	make_image(&image, &raw);
 	assert_int_equal(kimage_parse(&k, "image", image.data, image.len, &e), 0);

@@ -21,7 +21,7 @@ enum {
 	JAVA_RBP,
 	JAVA_RET,
 	LOCALS,
-	CALLER_SP = LOCALS + 3, /* of the caller, which keeps two words and returns */
+	CALLER_SP = LOCALS + 3, /* stack pointer of the caller, which keeps two words and returns */
 	CALLER_RET = CALLER_SP + 2,
 };
 

@@ -407,7 +407,7 @@ static void put_entry(unsigned int i, uint64_t ret, uint64_t retp)
 	u.graph = (struct unwind_graph){ .known = true, .ret = 0, .retp = 24 };
 }
 
-/* The same where the tracer's entries came with the sample. */
+/* The tracer's entries came with the sample. */
 static void traced_callers(void **state)
 {
 	(void)state;

@@ -14,7 +14,7 @@
 
 #define TEXT 0xffffffff81000000ull
 #define STACK 0xffffc90000010000ull
-#define LEN 1024u /* of the stack, up to a page's end */
+#define LEN 1024u /* length of the stack, up to a page's end */
 #define TOP (STACK + 4096)
 #define USER_IP 0x401000ull
 

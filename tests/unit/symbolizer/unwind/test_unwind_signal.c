@@ -125,7 +125,7 @@ static void cut_in_the_kernels_frame(void **state)
 
 /* -- what Go says of a function ------------------------------------------------------------ */
 
-static struct cfi_row ends; /* of the handler: it has no caller */
+static struct cfi_row ends; /* row of the handler, which has no caller */
 
 static bool find(void *ctx, uint64_t va, struct unwind_place *out)
 {

@@ -307,7 +307,7 @@ static void start_of_the_linker(void **state)
 	push(STACK + 810);
 	push(0);
 	expect(STACK_END_ROOT, 2);
-	/* The same with some structure at rsp. */
+	/* Some structure lies at rsp. */
 	words[4] = words[5] = words[6] = 77;
 	expect(STACK_END_BAD_CHAIN, 2);
 }

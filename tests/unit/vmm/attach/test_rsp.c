@@ -219,7 +219,7 @@ enum mood {
 	CLOSES,	   /* at once */
 	GARBAGE,   /* no packets */
 	HALF,	   /* half a packet, and closes */
-	WRONG_SUM, /* of each packet */
+	WRONG_SUM, /* each packet has a wrong sum */
 	ONLY_STOPS,
 	ENDLESS_XML,
 	HOSTILE_INCLUDE,

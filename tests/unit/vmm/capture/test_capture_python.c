@@ -17,8 +17,8 @@
 #define TASK UINT64_C(0xffff888003000000)
 #define SPACE UINT64_C(0xffff888004000000)
 #define STACK UINT64_C(0x7ffc12340000)
-#define HEAP \
-	UINT64_C(0x7f1234560000) /* the thread's state at 0, frames at 0x1000, code at 0x8000 */
+/* the thread's state at 0, frames at 0x1000, code at 0x8000 */
+#define HEAP UINT64_C(0x7f1234560000)
 #define FS UINT64_C(0x7f1234500740)
 
 /* In frames and states of two made-up forms: with shims, and with cframes. */

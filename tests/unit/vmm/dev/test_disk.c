@@ -456,7 +456,7 @@ static void memory_is_limited(void **state)
 
 struct worker {
 	struct disk *d;
-	uint8_t *model; /* of this worker's part */
+	uint8_t *model; /* model of this worker's part */
 	uint64_t from, size;
 	pthread_t thread;
 };

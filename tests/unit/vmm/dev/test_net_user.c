@@ -26,7 +26,7 @@ static struct {
 	struct net_link *link;
 	atomic_uint ended, received;
 	char how[64];
-	pid_t *pid; /* of the process; shared with it */
+	pid_t *pid; /* PID of the process; shared with it */
 } t;
 
 static int bind_network(void *ctx, struct err *e)

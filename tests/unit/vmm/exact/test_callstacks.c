@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#define KSTACK UINT64_C(0xffffc90000010000) /* of one task */
+#define KSTACK UINT64_C(0xffffc90000010000) /* stack of one task */
 #define KSTACK2 UINT64_C(0xffffc90000020000)
 #define IRQSTACK UINT64_C(0xffffc90000100000)
 #define USTACK UINT64_C(0x7ffffffff000)

@@ -117,7 +117,7 @@ static void slices_of_markers(void **state)
 	slices_deinit(&s);
 }
 
-/* The same samples through each way to them. */
+/* Each way to the samples gives the same ones. */
 static void windows(void **state)
 {
 	static const struct {

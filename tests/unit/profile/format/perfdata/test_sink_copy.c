@@ -95,7 +95,7 @@ static void test_directory(void **state)
 	add(100, 150);
 	assert_int_equal(snapshot("two.data", "{}", NULL), 0);
 	assert_int_equal(samples("two.data", false), 150);
-	/* The same name again: the one before is kept as .old */
+	/* A second copy of one name keeps the first one as .old. */
 	add(150, 170);
 	assert_int_equal(snapshot("one.data", "{}", NULL), 0);
 	assert_int_equal(samples("one.data", false), 170);

@@ -720,7 +720,7 @@ static void before_tasks_are_known(void **state)
 
 /* -- another kernel ------------------------------------------------------------------- */
 
-#define NEXT_CR3 UINT64_C(0x6000)   /* of the next kernel */
+#define NEXT_CR3 UINT64_C(0x6000)   /* page tables of the next kernel */
 #define NEXT_PA UINT64_C(0x2000000) /* where it lies */
 #define MS UINT64_C(1000000)
 

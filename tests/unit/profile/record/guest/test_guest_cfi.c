@@ -33,7 +33,7 @@ static struct unwind_cfi ask;
 static const struct guest_task *task;
 static struct sample seen;
 static uint64_t now, mm, vma[2], task_at;
-static char top[64]; /* of the guest's files on the host */
+static char top[64]; /* directory of the guest's files on the host */
 
 /* The library as it is, and its own tables. */
 static struct file_map map;

@@ -249,7 +249,7 @@ static void others_at_the_same_place(void **state)
 	see(LONG);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n"
 			 "module b ffffffffa0000000+1000 2\n");
-	/* The same name, elsewhere. */
+	/* A module of this name is loaded elsewhere. */
 	m = new_module("b", TEXT + 0x4000, 0);
 	set_list(&m, 1);
 	see(LONG);

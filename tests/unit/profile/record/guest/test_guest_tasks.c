@@ -168,7 +168,7 @@ static void another_program(void **state)
 	gf_expect(&sink, "comm 70/70 ls exec\n");
 	assert_int_not_equal(seen->program, program);
 	program = seen->program;
-	/* The same name once more, at an address space that was used before. */
+	/* The name comes once more, at an address space that was used before. */
 	lm_put64(&g, t + GF_MM, MM(2));
 	see(t);
 	gf_expect(&sink, "comm 70/70 ls exec\n");

@@ -84,7 +84,7 @@ static void beyond_what_was_copied(void **state)
 	(void)state;
 	assert_int_equal(join(&st, entry, 3), PYTHON_JOINED);
 	is(&st, want, 5);
-	/* The same where the native stack is whole: nothing is called there. */
+	/* Nothing is called where the native stack is whole. */
 	st = native(2, STACK_END_ROOT);
 	assert_int_equal(join(&st, entry, 3), PYTHON_UNTIED);
 	assert_int_equal(st.n, 3);

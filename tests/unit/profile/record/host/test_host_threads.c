@@ -26,7 +26,7 @@
 
 #define PERIOD 500000u
 #define WORK 60000000u /* ns of a processor, of each thread */
-#define SHORT 100000u  /* of a turn, for those that sleep between turns */
+#define SHORT 100000u  /* length of a turn of threads that sleep between turns */
 
 struct worker {
 	pthread_t thread;

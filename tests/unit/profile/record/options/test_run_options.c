@@ -114,7 +114,7 @@ static void what_is_kept(void **state)
 {
 	static const struct {
 		const char *list;
-		uint32_t mask; /* of 4 vCPUs; 0: refused */
+		uint32_t mask; /* mask of 4 vCPUs; 0: refused */
 	} cpus[] = { { "0", 1 },     { "1,3", 10 }, { "0-3", 15 },
 		     { "2,0-1", 7 }, { "3-3", 8 },  { "4", 0 },
 		     { "2-4", 0 },   { "3-2", 0 },  { "", 0 },

@@ -145,7 +145,7 @@ static void lost_samples_are_noticed(void **state)
 		add_sample(j, TOKEN(0, i), "many");
 	add_record(j, TOKEN(0, 2), 2); /* so late that its stack is gone */
 	expect(j, IO_JOIN_KNOWN, 2, NULL);
-	add_record(j, TOKEN(7, 1), 3); /* of a vCPU that there is not */
+	add_record(j, TOKEN(7, 1), 3); /* the vCPU does not exist */
 	expect(j, IO_JOIN_KNOWN, 3, NULL);
 	io_join_destroy(j);
 }

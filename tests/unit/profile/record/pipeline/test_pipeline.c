@@ -89,7 +89,7 @@ static struct target target;
 static struct pipeline *pipeline;
 static struct markers markers;
 static struct pipeline_options own;
-static uint8_t next_reason, next_event; /* of what put() makes */
+static uint8_t next_reason, next_event; /* reason and event of the samples that put() makes */
 static uint64_t next_exit_addr, next_exit_ns;
 static uint64_t next_cr3; /* 0: the vCPU has no page tables */
 static uint8_t file[FIX_FILE];

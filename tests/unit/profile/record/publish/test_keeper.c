@@ -385,7 +385,7 @@ static void odd_messages_change_nothing(void **state)
 			seed = seed * 1103515245u + 12345u;
 			message[at] = (uint8_t)(seed >> 16) % (i & 1 ? 256 : 6);
 		}
-		message[0] |= 4; /* of no request: publish is 2, remove is 3 */
+		message[0] |= 4; /* no request has this number: publish is 2, remove is 3 */
 		assert_int_equal(send(fd, message, len, MSG_NOSIGNAL), (ssize_t)len);
 		assert_true(recv(fd, answer, sizeof(answer), 0) > 4);
 		memcpy(&ret, answer, sizeof(ret));

@@ -183,7 +183,7 @@ static void initcalls_by_the_names(void **state)
 	assert_true(in_list(text, LEFT_OUT, "sha256_mod_init"));
 	assert_false(in_list(text, LEFT_OUT, "sha512_mod_init"));
 	assert_false(in_list(text, LEFT_OUT, "trace_eval_init"));
-	assert_true(in_list(text, LEFT_OUT, "ptp_kvm_init")); /* of a module */
+	assert_true(in_list(text, LEFT_OUT, "ptp_kvm_init")); /* it belongs to a module */
 	r.tune = false;
 	assert_null(strstr(cmdline(&r, &slow), LEFT_OUT));
 	symtab_destroy(t);
