@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,6 +82,21 @@ const char *proc_stat_field(const char *stat, unsigned int number)
 	return stat;
 }
 
+uint64_t proc_stat_number(const char *stat, unsigned int number)
+{
+	const char *at = proc_stat_field(stat, number);
+
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+bool proc_has_ended(const char *task)
+{
+	char text[PROC_STAT_MAX];
+	const char *stat = proc_stat(task, text);
+
+	return !stat || *stat == 'Z' || *stat == 'X';
+}
+
 bool proc_comm(const char *task, char *comm, size_t cap)
 {
 	char path[96];
@@ -110,6 +126,60 @@ bool proc_status(const char *task, const char *name, char *value, size_t cap)
 			return true;
 		}
 	return false;
+}
+
+pid_t proc_status_pid(const char *task, const char *name)
+{
+	char value[32];
+
+	return proc_status(task, name, value, sizeof(value)) ? atoi(value) : 0;
+}
+
+size_t proc_arguments(const char *task, char *args, size_t cap)
+{
+	char path[96];
+	cleanup_fclose FILE *f = NULL;
+
+	snprintf(path, sizeof(path), "%s/cmdline", task);
+	f = proc_open(path);
+	return f ? fread(args, 1, cap, f) : 0;
+}
+
+bool proc_syscall_of(int fd, struct proc_syscall *out)
+{
+	char text[256];
+	long number;
+	unsigned long long first, second;
+	ssize_t n;
+
+	do
+		n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	while (n < 0 && fd >= 0 && errno == EINTR);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	*out = (struct proc_syscall){ .runs = !strncmp(text, "running", strlen("running")) };
+	if (out->runs)
+		return true;
+	n = sscanf(text, "%ld %llx %llx", &number, &first, &second);
+	if (n < 1 || (number >= 0 && n < 3))
+		return false;
+	out->number = number;
+	if (number >= 0) {
+		out->argument[0] = first;
+		out->argument[1] = second;
+	}
+	return true;
+}
+
+bool proc_syscall(const char *task, struct proc_syscall *out)
+{
+	char path[96];
+	cleanup_close int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/syscall", task);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return proc_syscall_of(fd, out);
 }
 
 /*

@@ -9,7 +9,9 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /*
  * Opens a file of /proc for reading; reads are repeated after signals. Returns a stream that the
@@ -34,6 +36,11 @@ const char *proc_stat_of(int fd, char text[PROC_STAT_MAX]);
  * NULL.
  */
 const char *proc_stat_field(const char *stat, unsigned int number);
+/* Returns that field as a number that is not negative, or 0 if there is none. */
+uint64_t proc_stat_number(const char *stat, unsigned int number);
+
+/* Returns whether the thread is gone, or has ended and waits for its parent. */
+bool proc_has_ended(const char *task);
 
 /*
  * Stores the thread's name in comm, cut to cap bytes with its NUL. Returns false, with an empty
@@ -46,6 +53,26 @@ bool proc_comm(const char *task, char *comm, size_t cap);
  * false if there is no such line.
  */
 bool proc_status(const char *task, const char *name, char *value, size_t cap);
+/* Returns the value of a line of `status` that holds a thread's number ("Tgid"), or 0. */
+pid_t proc_status_pid(const char *task, const char *name);
+
+/*
+ * Stores at most cap bytes of the process's arguments in args, each with its NUL; the last one may
+ * be cut. Returns the number of bytes: 0 for a process that is gone, and for a thread of the kernel.
+ */
+size_t proc_arguments(const char *task, char *args, size_t cap);
+
+/* What the thread does in the kernel (proc(5), /proc/PID/syscall). */
+struct proc_syscall {
+	bool runs;   /* it has a processor, or waits for one; the other members are 0 */
+	long number; /* its system call; -1: it sleeps outside of one, in a page fault for example */
+	uint64_t argument[2]; /* the first two; 0 outside of a call */
+};
+
+/* Fills in *out. Returns false if that is not known: the thread is gone, or may not be looked into. */
+bool proc_syscall(const char *task, struct proc_syscall *out);
+/* Reads an open `syscall` file like proc_syscall(). Returns false if fd is negative. */
+bool proc_syscall_of(int fd, struct proc_syscall *out);
 
 /*
  * Returns whether the process runs a program whose file has this name. Also returns true if the

@@ -181,6 +181,7 @@ static int attach_check_launch(struct attach_attach *at, int argc, char **argv)
 		return cmd_wrong(argv,
 				 "--timeout is for -- VMM and --wait; a machine that runs has "
 				 "--duration");
+	/* attach shows no console, except for one that kvmprof reads itself. */
 	if (o->launch.until) {
 		o->stop_on = o->launch.until;
 		o->quiet = false;

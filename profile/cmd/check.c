@@ -4,6 +4,7 @@
  */
 #include "profile/cmd/cmd.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -297,7 +298,7 @@ static void check_vmms(struct check *c)
 		{ "crosvm", "attach was not tried, and should work" },
 	};
 
-	for (size_t i = 0; i < sizeof(vmm) / sizeof(vmm[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(vmm); i++)
 		if (is_in_path(vmm[i].program))
 			check_line(c, GOOD, vmm[i].program, vmm[i].tried, NULL);
 }

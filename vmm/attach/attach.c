@@ -21,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FOLLOW_NAP_NS 500000u
-
 /* -- the tracer's thread --------------------------------------------------------------- */
 
 /* Not to have BPF is an error only where it was demanded. */

@@ -51,7 +51,7 @@ struct attach_config {
 	size_t ring_size; /* bytes for each vCPU */
 	bool idle_start;
 	enum attach_technique technique;
-	/* CLOCK_MONOTONIC: the machine must be found by then; 0 or UINT64_MAX: no limit */
+	/* CLOCK_MONOTONIC: the machine must be found by then; 0: no limit */
 	uint64_t until_ns;
 	/* split_open(), in the process that traces: gives up rights. Returns 0 or a negative error. NULL: none. */
 	int (*bind)(void *ctx, enum attach_bind when, struct err *e);

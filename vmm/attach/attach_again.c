@@ -16,12 +16,10 @@
 
 static bool has_ended(pid_t pid)
 {
-	char task[32], text[PROC_STAT_MAX];
-	const char *stat;
+	char task[32];
 
 	snprintf(task, sizeof(task), "/proc/%d", (int)pid);
-	stat = proc_stat(task, text);
-	return !stat || *stat == 'Z' || *stat == 'X';
+	return proc_has_ended(task);
 }
 
 /* Returns whether one of its threads runs a vCPU: until then there may be more vCPUs to come. */

@@ -27,7 +27,6 @@
 
 /* The vCPUs of a VMM that was followed: so long without another one. */
 #define FOLLOW_REST_NS 50000000u
-#define FOLLOW_NAP_NS 500000u
 /* Interval at which its memory is looked for until registers agree. */
 #define MEMORY_AGAIN_NS 10000000u
 

@@ -87,15 +87,15 @@ static uint64_t runs_of(const struct attach *a, unsigned int i)
 enum attach_seen attach_look_at(const struct attach *a, unsigned int i)
 {
 	const struct attach_look *l = &a->look[i];
-	char text[256], wchan[64];
-	unsigned long nr, request;
+	struct proc_syscall call;
+	char wchan[64];
 
-	if (sscanf(read_proc(l->syscall, text, sizeof(text)), "%lu %*x %lx", &nr, &request) != 2)
+	if (!proc_syscall_of(l->syscall, &call) || call.runs)
 		return ATTACH_SEEN_RUNNING;
 	read_proc(l->wchan, wchan, sizeof(wchan));
 	if (starts(wchan, "ptrace_"))
 		return ATTACH_SEEN_STOPPED;
-	if (nr != SYS_ioctl || (unsigned int)request != KVM_RUN)
+	if (!process_is_kvm_run(&call))
 		return ATTACH_SEEN_AWAY;
 	/* A kernel without symbols does not say where, and a thread that has just been woken up is nowhere. */
 	if (!wchan[0] || !strcmp(wchan, "0"))

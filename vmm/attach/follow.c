@@ -40,10 +40,10 @@ static struct follow_thread *thread_of(struct follow *f, pid_t tid)
 /* Returns the process of a thread, or 0 if it has ended. */
 static pid_t process_of(pid_t tid)
 {
-	char task[32], value[32];
+	char task[32];
 
 	snprintf(task, sizeof(task), "/proc/%d", (int)tid);
-	return proc_status(task, "Tgid", value, sizeof(value)) ? atoi(value) : 0;
+	return proc_status_pid(task, "Tgid");
 }
 
 static struct follow_process *find_process(struct follow *f, pid_t pid)
@@ -116,40 +116,23 @@ static void look_at_descriptors(struct follow *f, struct follow_process *p)
  * Returns whether a stop does not show in what the thread does: it runs, or waits where the kernel begins the call anew by
  * itself. epoll_wait and others would return EINTR (signal(7)).
  */
-static bool is_interruptible(pid_t tid)
+static bool is_interruptible(const struct proc_syscall *c)
 {
-	cleanup_fclose FILE *file = NULL;
-	char path[64], text[64];
-	int nr;
+	static const long calls[] = { SYS_futex,     SYS_ppoll,		  SYS_poll,
+				      SYS_nanosleep, SYS_clock_nanosleep, SYS_ioctl };
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)tid, (int)tid);
-	file = proc_open(path);
-	if (!file || !fgets(text, sizeof(text), file))
-		return false;
-	if (sscanf(text, "%d", &nr) != 1) /* "running" */
+	if (c->runs)
 		return true;
-	return nr == SYS_futex || nr == SYS_ppoll || nr == SYS_poll || nr == SYS_nanosleep ||
-	       nr == SYS_clock_nanosleep || nr == SYS_ioctl;
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (c->number == calls[i])
+			return true;
+	return false;
 }
 
 /* The first thread of a process makes many calls and rarely runs a vCPU: it is only looked at. */
 static bool is_leader(const struct follow_thread *t)
 {
 	return t->t.tid == t->process;
-}
-
-static bool is_in_kvm_run(const struct follow_thread *t)
-{
-	cleanup_fclose FILE *file = NULL;
-	unsigned long long fd, request;
-	char path[64], text[128];
-	int nr;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)t->process, (int)t->t.tid);
-	file = proc_open(path);
-	return file && fgets(text, sizeof(text), file) &&
-	       sscanf(text, "%d %llx %llx", &nr, &fd, &request) == 3 && nr == SYS_ioctl &&
-	       (unsigned int)request == KVM_RUN;
 }
 
 /* Has the threads of processes with vCPUs stop at their system calls, those of others not. */
@@ -159,10 +142,14 @@ static void choose_stops(struct follow *f)
 		struct follow_thread *t = &f->thread[i];
 		const struct follow_process *p = find_process(f, t->process);
 		const bool wanted = p && p->has_vcpu && (!f->pid || f->pid == p->pid);
+		struct proc_syscall call;
+		char task[48];
 
 		if (!wanted || t->calls || t->t.asked || t->at_run)
 			continue;
-		if (is_leader(t) ? is_in_kvm_run(t) : is_interruptible(t->t.tid))
+		snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)t->process, (int)t->t.tid);
+		if (proc_syscall(task, &call) &&
+		    (is_leader(t) ? process_is_kvm_run(&call) : is_interruptible(&call)))
 			t->t.asked = ptrace(PTRACE_INTERRUPT, t->t.tid, NULL, NULL) == 0;
 	}
 }

@@ -22,6 +22,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Interval at which the caller takes a step, in ns. */
+#define FOLLOW_NAP_NS 500000u
 #define FOLLOW_MAX_PROCESSES 64u
 
 struct follow_thread {

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -43,9 +42,7 @@ struct launch_report {
 
 static bool is_traced(void)
 {
-	char value[32];
-
-	return proc_status("/proc/self", "TracerPid", value, sizeof(value)) && atoi(value);
+	return proc_status_pid("/proc/self", "TracerPid") != 0;
 }
 
 static void wait_for_tracer(void)
@@ -218,7 +215,7 @@ int launch_start(struct launch *l, char *const *argv, enum launch_output output,
 {
 	int link[2], out, ret;
 
-	*l = (struct launch){ .link = -1, .out = -1, .start_ns = clock_mono_ns() };
+	*l = (struct launch){ .link = -1, .out = -1 };
 	ret = open_output(l, output, &out, e);
 	if (ret)
 		return ret;

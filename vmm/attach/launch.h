@@ -23,7 +23,6 @@ struct launch {
 	pid_t parent, child;
 	int link; /* to kvmprof-launch; -1: none */
 	int out;  /* the VMM's standard output, for kvmprof to read; -1: it has kvmprof's own */
-	uint64_t start_ns;
 };
 
 /* The destination of the VMM's standard output. */

@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,14 +113,11 @@ void machines_name(char *out, size_t size, const char *command, size_t len)
 static void read_name(struct machines_one *m)
 {
 	cleanup_free char *text = malloc(MACHINES_COMMAND_MAX);
-	cleanup_close int fd = -1;
-	char path[64];
-	ssize_t n;
+	char task[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)m->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 || !text ? -1 : read(fd, text, MACHINES_COMMAND_MAX);
-	machines_name(m->name, sizeof(m->name), text, n > 0 ? (size_t)n : 0);
+	snprintf(task, sizeof(task), "/proc/%d", (int)m->pid);
+	machines_name(m->name, sizeof(m->name), text,
+		      text ? proc_arguments(task, text, MACHINES_COMMAND_MAX) : 0);
 }
 
 static uint64_t seconds_up(void)
@@ -130,13 +126,6 @@ static uint64_t seconds_up(void)
 	double up = 0;
 
 	return f && fscanf(f, "%lf", &up) == 1 && up > 0 ? (uint64_t)up : 0;
-}
-
-static uint64_t stat_number(const char *stat, unsigned int field)
-{
-	const char *at = stat ? proc_stat_field(stat, field) : NULL;
-
-	return at ? strtoull(at, NULL, 10) : 0;
 }
 
 static void read_figures(struct machines_one *m, uint64_t up)
@@ -149,9 +138,9 @@ static void read_figures(struct machines_one *m, uint64_t up)
 
 	snprintf(task, sizeof(task), "/proc/%d", (int)m->pid);
 	stat_line = proc_stat(task, text);
-	began = stat_number(stat_line, STAT_START) / tick;
+	began = proc_stat_number(stat_line, STAT_START) / tick;
 	m->uptime_s = stat_line && up > began ? up - began : 0;
-	m->resident = stat_number(stat_line, STAT_RESIDENT) * (uint64_t)sysconf(_SC_PAGESIZE);
+	m->resident = proc_stat_number(stat_line, STAT_RESIDENT) * (uint64_t)sysconf(_SC_PAGESIZE);
 	if (!stat(task, &st))
 		m->owner = st.st_uid;
 }

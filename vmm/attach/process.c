@@ -252,13 +252,6 @@ struct thread_stat {
 	uint64_t start, guest_time;
 };
 
-static uint64_t stat_number(const char *stat, unsigned int field)
-{
-	const char *at = proc_stat_field(stat, field);
-
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
 static bool read_stat(const struct process *p, pid_t tid, struct thread_stat *out)
 {
 	char task[48], text[PROC_STAT_MAX];
@@ -270,9 +263,9 @@ static bool read_stat(const struct process *p, pid_t tid, struct thread_stat *ou
 		return false;
 	*out = (struct thread_stat){
 		.state = *stat,
-		.flags = stat_number(stat, STAT_FLAGS),
-		.start = stat_number(stat, STAT_START),
-		.guest_time = stat_number(stat, STAT_GUEST_TIME),
+		.flags = proc_stat_number(stat, STAT_FLAGS),
+		.start = proc_stat_number(stat, STAT_START),
+		.guest_time = proc_stat_number(stat, STAT_GUEST_TIME),
 	};
 	return true;
 }
@@ -301,43 +294,37 @@ uint64_t process_thread_guest_time(const struct process *p, pid_t tid)
 	return read_stat(p, tid, &st) ? st.guest_time : 0;
 }
 
-/* Its system call (proc(5), /proc/PID/syscall): 1: KVM_RUN on descriptor *fd, 0: another, -1: none, or not known. */
-static int is_in_kvm_run(const struct process *p, pid_t tid, int *fd)
+bool process_is_kvm_run(const struct proc_syscall *c)
 {
-	unsigned long long request = 0, first = 0;
-	cleanup_fclose FILE *f = NULL;
-	char path[64], line[256];
-	int nr = -1, n;
+	return !c->runs && c->number == SYS_ioctl && (unsigned int)c->argument[1] == KVM_RUN;
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)p->pid, (int)tid);
-	f = proc_open(path);
-	if (!f || !fgets(line, sizeof(line), f))
-		return -1;
-	n = sscanf(line, "%d %llx %llx", &nr, &first, &request);
-	if (n < 1 || nr < 0) /* "running", or -1: it was interrupted outside of one */
-		return -1;
-	*fd = (int)first;
-	return nr == SYS_ioctl && n == 3 && (unsigned int)request == KVM_RUN;
+/* Stores the thread's system call in *out. Returns false if it is in none, or that is not known. */
+static bool call_of(const struct process *p, pid_t tid, struct proc_syscall *out)
+{
+	char task[48];
+
+	snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)p->pid, (int)tid);
+	return proc_syscall(task, out) && !out->runs && out->number >= 0;
 }
 
 enum process_activity process_activity(const struct process *p, pid_t tid)
 {
+	struct proc_syscall call;
 	struct thread_stat st;
-	int in_run, fd;
 
 	if (!read_stat(p, tid, &st) || st.state == 'Z' || st.state == 'X')
 		return PROCESS_WAITS;
-	in_run = is_in_kvm_run(p, tid, &fd);
-	if (in_run >= 0)
-		return in_run ? PROCESS_GUEST : PROCESS_WAITS;
+	if (call_of(p, tid, &call))
+		return process_is_kvm_run(&call) ? PROCESS_GUEST : PROCESS_WAITS;
 	return st.guest_time || st.flags & PF_VCPU ? PROCESS_GUEST : PROCESS_RUNS;
 }
 
 int process_vcpu_fd(const struct process *p, pid_t tid)
 {
-	int fd;
+	struct proc_syscall call;
 
-	return is_in_kvm_run(p, tid, &fd) == 1 ? fd : -1;
+	return call_of(p, tid, &call) && process_is_kvm_run(&call) ? (int)call.argument[0] : -1;
 }
 
 static int find_threads(struct process *p, struct err *e)

@@ -9,6 +9,7 @@
 #define KVMPROF_VMM_ATTACH_PROCESS_H
 
 #include "base/err.h"
+#include "base/proc.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,6 +88,8 @@ void process_keep_machine(struct process *p, unsigned int machine);
 struct process_vcpu *process_vcpu_of(struct process *p, int fd);
 /* Returns whether this thread has CAP_SYS_PTRACE; true where that is not known. */
 bool process_may_trace(void);
+/* Returns whether this is the system call by which a vCPU runs. */
+bool process_is_kvm_run(const struct proc_syscall *c);
 enum process_activity process_activity(const struct process *p, pid_t tid);
 /* Returns the descriptor of the vCPU for which the thread sleeps in KVM_RUN, or -1 if it does not sleep there. */
 int process_vcpu_fd(const struct process *p, pid_t tid);

@@ -15,6 +15,7 @@
 #include "vmm/attach/split_tracer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,14 +423,15 @@ static int check_hello(struct split_hello *h, ssize_t came, const struct fds *fd
 static int await_hello(const struct split *s, const struct attach_config *cfg, struct err *e)
 {
 	struct pollfd p = { .fd = s->link.orders, .events = POLLIN };
-	uint64_t now;
+	uint64_t now, ms;
 
-	while (cfg->until_ns && cfg->until_ns != UINT64_MAX) {
+	while (cfg->until_ns) {
 		now = clock_mono_ns();
 		if (now >= cfg->until_ns)
 			return err_set(e, ETIMEDOUT,
 				       "--timeout: there was no guest before the time was over");
-		if (poll(&p, 1, (int)((cfg->until_ns - now) / 1000000 + 1)) > 0)
+		ms = (cfg->until_ns - now) / 1000000 + 1;
+		if (poll(&p, 1, ms < INT_MAX ? (int)ms : INT_MAX) > 0)
 			break;
 	}
 	return 0;

@@ -35,10 +35,10 @@
 
 static pid_t status_pid(pid_t tid, const char *name)
 {
-	char task[32], value[32];
+	char task[32];
 
 	snprintf(task, sizeof(task), "/proc/%d", (int)tid);
-	return proc_status(task, name, value, sizeof(value)) ? atoi(value) : 0;
+	return proc_status_pid(task, name);
 }
 
 /* The process that traces the thread (the kernel names the thread that does); 0: none. */
@@ -51,12 +51,10 @@ static pid_t tracer_of(pid_t tid)
 
 static bool has_ended(pid_t tid)
 {
-	char task[32], text[PROC_STAT_MAX];
-	const char *stat;
+	char task[32];
 
 	snprintf(task, sizeof(task), "/proc/%d", (int)tid);
-	stat = proc_stat(task, text);
-	return !stat || *stat == 'Z' || *stat == 'X';
+	return proc_has_ended(task);
 }
 
 static int not_seized(pid_t tid, int error, struct err *e)

@@ -2,6 +2,7 @@
 #include "profile/record/libvirt/pid.h"
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 #include "profile/record/libvirt/private.h"
 
 #include <ctype.h>
@@ -61,13 +62,12 @@ bool libvirt_pid_matches(const char *args, size_t len, const char *name, const c
 
 static bool is_domain(pid_t pid, const char *name, const char *uuid)
 {
-	char path[64];
-	cleanup_fclose FILE *f = NULL;
 	cleanup_free char *args = malloc(CMDLINE_MAX);
+	char task[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	f = fopen(path, "re");
-	return f && args && libvirt_pid_matches(args, fread(args, 1, CMDLINE_MAX, f), name, uuid);
+	snprintf(task, sizeof(task), "/proc/%d", (int)pid);
+	return args &&
+	       libvirt_pid_matches(args, proc_arguments(task, args, CMDLINE_MAX), name, uuid);
 }
 
 /* -- PID files ------------------------------------------------------------------------ */

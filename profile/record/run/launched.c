@@ -33,6 +33,8 @@
  */
 #define NEW_LOOKS 500u
 #define MAX_NEW 256u
+/* Bytes of a command line that are searched for a name. */
+#define COMMAND_MAX 4096u
 /* The end of the last vCPU's thread is noticed before that of the process. */
 #define END_MS 2000u
 
@@ -41,20 +43,14 @@ void run_launched_init(struct run_launched *l)
 	*l = (struct run_launched){ .launch = { .link = -1, .out = -1 } };
 }
 
-static uint64_t after(uint64_t from, double seconds)
-{
-	return seconds > 0 ? from + (uint64_t)(seconds * 1e9) : UINT64_MAX;
-}
-
 uint64_t run_launched_until(const struct run *r)
 {
-	return after(r->start_ns, r->opt->launch.timeout_s);
+	const double seconds = r->opt->launch.timeout_s;
+
+	return seconds > 0 ? r->start_ns + (uint64_t)(seconds * 1e9) : UINT64_MAX;
 }
 
-/*
- * -- --wait
- * ----------------------------------------------------------------------------------------
- */
+/* -- --wait ----------------------------------------------------------------------------------- */
 
 /* Returns whether the command line is that of a program, or of a machine, with this name. */
 static bool is_called(const char *command, size_t len, const char *wanted)
@@ -70,19 +66,16 @@ static bool is_called(const char *command, size_t len, const char *wanted)
 
 static bool is_wanted(pid_t pid, const char *wanted)
 {
-	char path[64], command[4096];
-	cleanup_close int fd = -1;
-	ssize_t n;
+	char task[32], command[COMMAND_MAX];
+	size_t n;
 
-	if (pid <= 0 || pid == getpid())
+	if (pid <= 0)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, command, sizeof(command) - 1);
-	if (n <= 0)
-		return false;
+	snprintf(task, sizeof(task), "/proc/%d", (int)pid);
+	n = proc_arguments(task, command, sizeof(command) - 1);
 	command[n] = 0;
-	return !strstr(command, "kvmprof") && is_called(command, (size_t)n, wanted);
+	/* The name is an argument of kvmprof, too. */
+	return n && is_called(command, n, wanted) && !proc_runs(task, "kvmprof");
 }
 
 /* Returns a process with this name, or 0. */
@@ -100,7 +93,7 @@ static pid_t find_called(const char *wanted)
 	return 0;
 }
 
-/* Processes that were started recently. */
+/* Processes that were started recently; all zero: none is known. */
 struct newcomers {
 	pid_t last; /* the last number that the kernel has assigned */
 	struct {
@@ -150,10 +143,10 @@ static int wait_for(struct run *r, pid_t *pid, struct err *e)
 {
 	const char *wanted = r->opt->launch.wait_for;
 	struct pollfd signals = { .fd = r->signals.fd, .events = POLLIN };
-	struct newcomers *n = calloc(1, sizeof(*n));
-	int ret = n ? 0 : err_nomem(e);
+	struct newcomers n = { 0 };
+	int ret = 0;
 
-	while (!ret && !(*pid = find_new(n, wanted))) {
+	while (!ret && !(*pid = find_new(&n, wanted))) {
 		if (poll(&signals, 1, WAIT_MS) > 0 && run_must_end(r))
 			ret = err_set(e, EINTR, "interrupted before a VMM called %.60s was started",
 				      wanted);
@@ -162,7 +155,6 @@ static int wait_for(struct run *r, pid_t *pid, struct err *e)
 				      "--timeout: no VMM called %.60s was started in %g s", wanted,
 				      r->opt->launch.timeout_s);
 	}
-	free(n);
 	return ret;
 }
 
@@ -178,10 +170,7 @@ static bool has_vcpus(pid_t pid)
 	return p && process_look(p, pid, &ignored) == 0;
 }
 
-/*
- * -- the start and the end
- * -----------------------------------------------------------------------------
- */
+/* -- the start and the end -------------------------------------------------------------------- */
 
 int run_launched_begin(struct run *r, struct attach_config *cfg, struct err *e)
 {
@@ -192,7 +181,7 @@ int run_launched_begin(struct run *r, struct attach_config *cfg, struct err *e)
 
 	if (!o->argv && !o->wait_for)
 		return 0;
-	cfg->until_ns = run_launched_until(r);
+	cfg->until_ns = o->timeout_s > 0 ? run_launched_until(r) : 0;
 	if (o->wait_for) {
 		ret = wait_for(r, &cfg->pid, e);
 		cfg->follows = !ret && !has_vcpus(cfg->pid);

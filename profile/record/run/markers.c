@@ -268,7 +268,7 @@ static uint64_t duration_from(const struct run_markers *m, uint64_t from, uint64
 	const uint64_t latest = from + MARKERS_NAMES_NS;
 	const uint64_t named = m->named_ns ? m->named_ns : now;
 
-	if (!from || !m->counts_names || named < from)
+	if (!from || !run_options_is_attached(m->opt) || m->opt->gdb || named < from)
 		return from;
 	return named < latest ? named : latest;
 }

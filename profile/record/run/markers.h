@@ -41,12 +41,7 @@ struct run_markers {
 	bool stopped;		  /* a stop marker was found */
 	bool snapshot_due;	  /* --snapshot-on was found */
 	unsigned int snapshot_at; /* 1 + index of the breakpoint of --snapshot-at; 0: none */
-	/*
-	 * attach: --duration counts from when names are known, and from MARKERS_NAMES_NS after the
-	 * first sample at the latest.
-	 */
-	bool counts_names;
-	uint64_t named_ns; /* when they were; 0: not yet */
+	uint64_t named_ns;	  /* when names became known; 0: not yet */
 };
 
 /* Returns whether this run's profile may contain markers. */

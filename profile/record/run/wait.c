@@ -213,9 +213,7 @@ static void boot_again(struct run *r)
 
 static uint64_t look_at_markers(struct run *r, uint64_t now)
 {
-	r->markers.counts_names = run_options_is_attached(r->opt) && !r->opt->gdb;
-	if (r->markers.counts_names)
-		r->markers.named_ns = pipeline_named_ns(r->pipeline);
+	r->markers.named_ns = r->pipeline ? pipeline_named_ns(r->pipeline) : 0;
 	return run_markers_handle(&r->markers, r->vm, now);
 }
 
@@ -246,10 +244,10 @@ static void wait_for_end(struct run *r)
 		uint64_t now = clock_mono_ns(), deadline = UINT64_MAX;
 
 		/* The moments of an exact machine are those of its samples (prepare.c). */
-		if (r->opt->engine == RUN_ENGINE_KVM)
+		if (r->opt->engine == RUN_ENGINE_KVM) {
 			deadline = look_at_markers(r, now);
-		if (r->opt->engine == RUN_ENGINE_KVM)
 			run_panic_check(r, now);
+		}
 		run_panic_report(r);
 		if (vm_reset_is_due(r->vm))
 			boot_again(r);
