@@ -9,6 +9,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -125,6 +126,40 @@ def statuses():
         check(at.process.returncode == status and words in err, "%s: status %s: %s" % (argv, at.process.returncode, err))
 
 
+def left(what):
+    """Processes with this argument that are there two seconds later."""
+    until = time.monotonic() + 10
+    while True:
+        n = subprocess.run(["pgrep", "-f", what], stdout=subprocess.PIPE).stdout
+        if not n or time.monotonic() > until:
+            return n.decode().split()
+        time.sleep(0.05)
+
+
+def no_machine():
+    """A command that never runs a guest is ended, with all that it started."""
+    for n, argv in enumerate((["sleep"], ["sh", "-c", 'sleep "$0"; true'], ["sh", "-c", 'setsid sleep "$0" & wait'])):
+        for how in (signal.SIGINT, signal.SIGTERM, None):
+            seconds = "%d.%d" % (9000 + n, os.getpid())
+            at = Attach(*(() if how else ("--timeout", "1")), "--", *argv, seconds)
+            if how:
+                time.sleep(1)
+                at.process.send_signal(how)
+            err = at.end()[1]
+            words = "interrupted before the VMM ran a guest" if how else "--timeout"
+            check(at.process.returncode == (1 if how else 124) and words in err,
+                  "%s, %s: status %s: %s" % (argv, how, at.process.returncode, err))
+            check(not left("sleep " + seconds), "%s, %s: processes are left" % (argv, how))
+    os.mkdir("kvmprof")
+    subprocess.run(["cp", "-L", shutil.which("sleep"), "kvmprof/sleeper"], check=True)
+    at = Attach("--timeout", "4", "--wait", "sleeper")
+    time.sleep(1)
+    with subprocess.Popen(["./kvmprof/sleeper", "600"]) as sleeper:
+        err = at.end()[1]
+        sleeper.kill()
+    check(at.process.returncode == 124 and "there was no guest" in err, "a path with kvmprof in it: %s" % err)
+
+
 def until():
     at = Attach("--until", "console:^demo: start", "--timeout", "50", "--", "sh", "-c", shlex.join(VMM) + " 2>&1")
     out, err = at.end()
@@ -205,6 +240,7 @@ microvm.build()
 for shape_name, command in SHAPES.items():
     shape(shape_name, command)
 statuses()
+no_machine()
 until()
 waited_for()
 other_machines()

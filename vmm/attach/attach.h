@@ -53,6 +53,8 @@ struct attach_config {
 	enum attach_technique technique;
 	/* CLOCK_MONOTONIC: the machine must be found by then; 0: no limit */
 	uint64_t until_ns;
+	/* Returns whether the caller waits no longer for the machine. NULL: it waits until until_ns. */
+	bool (*gives_up)(void);
 	/* split_open(), in the process that traces: gives up rights. Returns 0 or a negative error. NULL: none. */
 	int (*bind)(void *ctx, enum attach_bind when, struct err *e);
 	void *bind_ctx;

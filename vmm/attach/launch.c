@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/launch.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/proc.h"
@@ -24,11 +25,13 @@
 #define TRACED_NS (60 * NSEC_PER_SEC)
 #define MAX_ENDED 64u
 #define CLOSE_MS 100u
+#define END_NAP_NS 20000000
 
 /* A request of kvmprof to kvmprof-launch. */
 struct launch_ask {
 	pid_t pid;
 	bool end; /* end it; else only report */
+	bool all; /* then end what it has started, too */
 };
 
 /* A report of kvmprof-launch. */
@@ -88,6 +91,7 @@ struct parent {
 	unsigned int nended;
 	pid_t asked; /* whose end is reported; 0: that of nobody yet */
 	pid_t ends;  /* it has SIGTERM */
+	bool all;    /* its descendants are to end with it */
 	uint64_t kill_ns;
 };
 
@@ -128,8 +132,35 @@ static void carry_out(struct parent *p, const struct launch_ask *a)
 	if (!a->end)
 		return;
 	p->ends = a->pid;
+	p->all = a->all;
 	p->kill_ns = clock_mono_ns() + LAUNCH_GRACE_MS * UINT64_C(1000000);
 	(void)kill(a->pid, SIGTERM);
+}
+
+/* Sends a signal to each child. Processes whose parents have ended are children of this one. */
+static void signal_children(int signo)
+{
+	cleanup_fclose FILE *f = proc_open("/proc/thread-self/children");
+	int pid;
+
+	while (f && fscanf(f, "%d", &pid) == 1)
+		(void)kill(pid, signo);
+}
+
+/*
+ * Ends what the VMM's command has left: a jailer's VMM, say, that had not been known yet. Descendants of a child become
+ * children when it has ended.
+ */
+static void end_rest(struct parent *p)
+{
+	const struct timespec nap = { .tv_nsec = END_NAP_NS };
+	siginfo_t child;
+
+	while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0) {
+		reap(p);
+		signal_children(clock_mono_ns() > p->kill_ns ? SIGKILL : SIGTERM);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+	}
 }
 
 static void serve(struct parent *p)
@@ -190,6 +221,8 @@ static _Noreturn void parent_main(int link, char *const *argv, int out)
 		close(out);
 	if (send(link, &pid, sizeof(pid), MSG_NOSIGNAL) == sizeof(pid) && pid > 0)
 		serve(&p);
+	if (p.all)
+		end_rest(&p);
 	syscall(SYS_exit_group, 0);
 	__builtin_unreachable();
 }
@@ -268,7 +301,7 @@ bool launch_wait(struct launch *l, pid_t pid, unsigned int ms, int *status)
 
 void launch_end(struct launch *l, pid_t pid)
 {
-	const struct launch_ask a = { .pid = pid ? pid : l->child, .end = true };
+	const struct launch_ask a = { .pid = pid ? pid : l->child, .end = true, .all = !pid };
 	int status;
 
 	if (l->link < 0 || write(l->link, &a, sizeof(a)) != sizeof(a))

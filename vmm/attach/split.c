@@ -15,7 +15,6 @@
 #include "vmm/attach/split_tracer.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +33,8 @@
 /* At the end the child is waited for, so that it is no zombie when others look. */
 #define END_NAP_NS 2000000
 #define END_NAPS 500u
+/* How often the caller is asked whether it gives up while the other process attaches. */
+#define HELLO_LOOK_MS 50
 
 struct split {
 	struct split_link link;
@@ -419,19 +420,18 @@ static int check_hello(struct split_hello *h, ssize_t came, const struct fds *fd
 	return 0;
 }
 
-/* The other process attaches as long as it takes, or until the limit. */
+/* Waits for the other process to attach, which takes as long as it takes: until the limit, or until the caller gives up. */
 static int await_hello(const struct split *s, const struct attach_config *cfg, struct err *e)
 {
 	struct pollfd p = { .fd = s->link.orders, .events = POLLIN };
-	uint64_t now, ms;
 
-	while (cfg->until_ns) {
-		now = clock_mono_ns();
-		if (now >= cfg->until_ns)
+	while (cfg->until_ns || cfg->gives_up) {
+		if (cfg->until_ns && clock_mono_ns() >= cfg->until_ns)
 			return err_set(e, ETIMEDOUT,
 				       "--timeout: there was no guest before the time was over");
-		ms = (cfg->until_ns - now) / 1000000 + 1;
-		if (poll(&p, 1, ms < INT_MAX ? (int)ms : INT_MAX) > 0)
+		if (cfg->gives_up && cfg->gives_up())
+			return err_set(e, EINTR, "interrupted before the VMM ran a guest");
+		if (poll(&p, 1, HELLO_LOOK_MS) > 0)
 			break;
 	}
 	return 0;

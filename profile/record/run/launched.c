@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/proc.h"
+#include "base/signals.h"
 #include "profile/record/run/run.h"
 #include "vmm/attach/attach.h"
 #include "vmm/attach/attach_facts.h"
@@ -189,6 +190,10 @@ int run_launched_begin(struct run *r, struct attach_config *cfg, struct err *e)
 	}
 	ret = launch_start(&r->launched.launch, o->argv, o->until ? LAUNCH_READ : output, e);
 	r->launched.started = !ret;
+	/* From here on a signal must not leave the VMM behind. */
+	if (!ret)
+		run_report_signals();
+	cfg->gives_up = signals_are_there;
 	cfg->pid = r->launched.launch.child;
 	cfg->follows = true;
 	return ret;
