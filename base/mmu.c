@@ -148,9 +148,7 @@ size_t mmu_read(const struct gmem *m, const struct mmu_root *root, uint64_t gva,
 	return done;
 }
 
-/*
- * -- cached translations ------------------------------------------------------------------------
- */
+/* -- cached translations ----------------------------------------------------------------------- */
 
 /*
  * Returns the host address of the page at gva, from the cache or by a walk; NULL if it is not RAM.

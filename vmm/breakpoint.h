@@ -30,10 +30,7 @@ void breakpoint_follow(struct vcpu *v);
 /* Handles KVM_EXIT_DEBUG. Returns 0 if the guest can continue, or -errno with *e recorded. */
 int breakpoint_debug(struct vcpu *v, struct err *e);
 
-/*
- * -- the steps of breakpoint_debug(), for pvm/step.c and exact/stop.c
- * ------------------------------------
- */
+/* -- the steps of breakpoint_debug(), for pvm/step.c and exact/stop.c -------------------------- */
 
 /*
  * Records that breakpoint i was reached at now_ns, and returns whether that counts. A stop marker

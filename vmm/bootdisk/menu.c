@@ -437,9 +437,7 @@ static unsigned int searched_fs(const struct diskboot *b, const struct grub_entr
 	return fs;
 }
 
-/*
- * -- GRUB menus, with their boot entries --------------------------------------------------------
- */
+/* -- GRUB menus, with their boot entries ------------------------------------------------------- */
 
 struct grub_menu {
 	struct diskboot *b;

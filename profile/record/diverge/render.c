@@ -139,9 +139,7 @@ static void render_registers(const struct renderer *s, const struct exact_regs *
 		buf_printf(s->out, "    none\n");
 }
 
-/*
- * -- the runs' inputs ---------------------------------------------------------------------------
- */
+/* -- the runs' inputs -------------------------------------------------------------------------- */
 
 static void render_value_text(struct buf *out, const json_t *v, const char *key)
 {

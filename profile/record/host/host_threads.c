@@ -538,9 +538,7 @@ int host_threads_take(struct host_threads *t, host_threads_fn take, void *ctx)
 	return t->ret;
 }
 
-/*
- * -- results -------------------------------------------------------------------------------------
- */
+/* -- results ----------------------------------------------------------------------------------- */
 
 static void keep_most(struct host_threads_stats *out, const struct host_thread *x)
 {

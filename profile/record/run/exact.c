@@ -81,9 +81,7 @@ static struct exact_bytes kernel_of(const struct run_source *s)
 	return (struct exact_bytes){ f->data, f->len };
 }
 
-/*
- * -- QEMU's rights ------------------------------------------------------------------------------
- */
+/* -- QEMU's rights ----------------------------------------------------------------------------- */
 
 /* Address space in addition to the guest's memory and disks: generated code, threads, libraries. */
 #define JAIL_MEMORY (UINT64_C(16) << 30)
@@ -199,9 +197,7 @@ static int confine(struct exact_confined *c, uint64_t memory, const struct repor
 	return ret;
 }
 
-/*
- * -- the machine --------------------------------------------------------------------------------
- */
+/* -- the machine ------------------------------------------------------------------------------- */
 
 /* Linux would wait for ever for a virtio disk that does not exist. */
 static int check_root(const struct run *r, struct err *e)

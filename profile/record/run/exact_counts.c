@@ -44,10 +44,7 @@ struct writing {
 	struct err *e;
 };
 
-/*
- * -- processes
- * ----------------------------------------------------------------------------------------
- */
+/* -- processes --------------------------------------------------------------------------------- */
 
 static void counts_seen(void *ctx, const struct sample *s, uint32_t pid)
 {
@@ -98,10 +95,7 @@ static uint32_t counts_pid(const struct run_counts *c, uint32_t space)
 	return idmap_get(&c->pid, space, &pid) ? pid : UNKNOWN_PID;
 }
 
-/*
- * -- samples
- * ----------------------------------------------------------------------------------------
- */
+/* -- samples ----------------------------------------------------------------------------------- */
 
 static int counts_put(struct writing *w, enum counts_event event, uint32_t space, uint64_t period)
 {
@@ -150,10 +144,7 @@ static void counts_chain(struct writing *w, uint64_t ip, uint32_t node)
 		counts_push(w, w->f.node[node].ret, false);
 }
 
-/*
- * -- sums
- * ---------------------------------------------------------------------------------------------
- */
+/* -- sums -------------------------------------------------------------------------------------- */
 
 static bool counts_same_top(const void *a, const void *b, const void *ctx)
 {
@@ -322,10 +313,7 @@ static int counts_tell(struct writing *w)
 	return ret;
 }
 
-/*
- * -- the whole file
- * ------------------------------------------------------------------------------------
- */
+/* -- the whole file ---------------------------------------------------------------------------- */
 
 void run_counts_begin(struct run_counts *c, struct profile_info *info, struct pipeline_options *opt)
 {

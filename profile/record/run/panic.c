@@ -348,9 +348,7 @@ bool run_panic_is_on(const struct target *t, const struct stack *stack)
 	return false;
 }
 
-/*
- * -- while the guest runs ------------------------------------------------------------------------
- */
+/* -- while the guest runs ---------------------------------------------------------------------- */
 
 /*
  * A guest that reboots or boots a crash kernel is left the time for that; the run of one that only

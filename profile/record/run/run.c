@@ -33,10 +33,7 @@
 #include <unistd.h>
 #include <time.h>
 
-/*
- * -- the start
- * -----------------------------------------------------------------------------------------
- */
+/* -- the start --------------------------------------------------------------------------------- */
 
 /* Adds the sinks before the profile's sink, which they then own. */
 static int add_sinks(struct run *r, struct err *e)
@@ -202,9 +199,7 @@ static int run_start(struct run *r, struct err *e)
 	return ret ? ret : vm_start(r->vm, e);
 }
 
-/*
- * -- a crash of the consumer's thread -------------------------------------------------------------
- */
+/* -- a crash of the consumer's thread ---------------------------------------------------------- */
 
 /*
  * Reports that the consumer thread has crashed. It reads what the guest has written, so a guest may
@@ -245,9 +240,7 @@ bool run_has_crashed(struct run *r)
 	return true;
 }
 
-/*
- * -- the end -------------------------------------------------------------------------------------
- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 /* Returns the resident bytes of this process, without those of guest RAM. */
 static uint64_t rss_beyond_guest(const struct gmem *mem)

@@ -42,10 +42,7 @@ struct attr {
 	uint64_t set, clear, propagation, userns_fd;
 };
 
-/*
- * -- in the parent
- * -------------------------------------------------------------------------------------
- */
+/* -- in the parent ----------------------------------------------------------------------------- */
 
 /* Tries in a child that ends at once whether the first steps of jail_enter() work. */
 static bool jail_can(unsigned long namespaces)
@@ -197,10 +194,7 @@ int jail_made(const struct jail *j, pid_t pid)
 	return ret ? ret : write_map(j, pid, "uid_map", geteuid(), j->uid);
 }
 
-/*
- * -- in the child: its file system
- * --------------------------------------------------------------------
- */
+/* -- in the child: its file system ------------------------------------------------------------- */
 
 static int jail_mkdirs(char *path)
 {
@@ -348,10 +342,7 @@ static int jail_root(const struct jail *j)
 	return jail_end_root();
 }
 
-/*
- * -- in the child: its rights
- * -------------------------------------------------------------------------
- */
+/* -- in the child: its rights ------------------------------------------------------------------ */
 
 static int jail_user(const struct jail *j)
 {
