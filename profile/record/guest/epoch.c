@@ -7,6 +7,7 @@
 #include "profile/record/guest/private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define CR0_PG (UINT64_C(1) << 31)
@@ -60,22 +61,44 @@ static enum where where_is(const struct epoch_mark *m, const struct gmem *mem,
 
 	if (ret)
 		return ret == -EFAULT || ret == -EINVAL ? IS_ELSEWHERE : IS_UNREADABLE;
-	return gpa == m->gpa && !memcmp(bytes, m->bytes, m->len) ? IS_THERE : IS_ELSEWHERE;
+	return (!m->gpa || gpa == m->gpa) && !memcmp(bytes, m->bytes, m->len) ? IS_THERE
+									      : IS_ELSEWHERE;
+}
+
+/* Stores the bytes at m->va as these page tables map them. Returns 0, or an error of mmu_walk() or gmem_read(). */
+static int store_mark(struct epoch_mark *m, const struct gmem *mem, const struct mmu_root *root)
+{
+	const uint64_t in_page = 4096 - m->va % 4096;
+	const size_t len = in_page < EPOCH_MARK_BYTES ? in_page : EPOCH_MARK_BYTES;
+	uint8_t bytes[EPOCH_MARK_BYTES];
+	uint64_t gpa;
+	int ret = read_at(mem, root, m->va, &gpa, bytes, len);
+
+	if (ret < 0)
+		return ret;
+	memcpy(m->bytes, bytes, len);
+	m->len = (uint32_t)len;
+	m->gpa = gpa;
+	return 0;
 }
 
 void epoch_set(struct epoch_mark *m, const struct gmem *mem, const struct sample *s, uint64_t va)
 {
 	const struct mmu_root root = root_of(s);
-	const uint64_t in_page = 4096 - va % 4096;
 
 	*m = (struct epoch_mark){ .va = va };
-	if (!va || !(root.cr0 & CR0_PG))
-		return;
-	m->len = (uint32_t)(in_page < EPOCH_MARK_BYTES ? in_page : EPOCH_MARK_BYTES);
-	if (read_at(mem, &root, va, &m->gpa, m->bytes, m->len) < 0)
-		m->len = 0;
-	else
+	if (va && (root.cr0 & CR0_PG) && !store_mark(m, mem, &root))
 		m->proven_ns = s->time_ns;
+}
+
+void epoch_expect(struct epoch_mark *m, uint64_t va, const char *text)
+{
+	const uint64_t in_page = 4096 - va % 4096;
+	size_t len = strnlen(text, EPOCH_MARK_BYTES);
+
+	len = len < in_page ? len : in_page;
+	*m = (struct epoch_mark){ .va = va, .len = (uint32_t)len };
+	memcpy(m->bytes, text, len);
 }
 
 /* A guest of the guest, or a thread of the host, has no registers. */
@@ -110,6 +133,8 @@ enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const
 		root.cr3 &= ~CR3_USER_TABLE;
 		where = where_is(m, mem, &root);
 	}
+	if (where == IS_THERE && !m->gpa)
+		(void)store_mark(m, mem, &root);
 	if (where == IS_THERE) {
 		m->proven_ns = s->time_ns;
 		return EPOCH_SAME;
@@ -131,6 +156,17 @@ static uint64_t mark_of(const struct guest *g)
 	const struct symbol *banner = guest_function(g, "linux_banner");
 
 	return banner ? banner->addr : g->target->kernel.text + g->target->slide;
+}
+
+void guest_expect_kernel(struct guest *g)
+{
+	const struct symbol *banner = guest_function(g, "linux_banner");
+	char text[EPOCH_MARK_BYTES];
+
+	/* linux_banner begins so (init/version-timestamp.c). */
+	snprintf(text, sizeof(text), "Linux version %s ", g->target->osrelease);
+	if (banner && g->target->osrelease[0])
+		epoch_expect(&g->mark, banner->addr, text);
 }
 
 /*

@@ -36,7 +36,7 @@ enum epoch_state {
  * counts as EPOCH_SAME.
  */
 struct epoch_mark {
-	uint64_t va, gpa; /* address of the bytes */
+	uint64_t va, gpa; /* address of the bytes; gpa 0: not known yet */
 	uint8_t bytes[EPOCH_MARK_BYTES];
 	uint32_t len;	    /* number of bytes; 0: there is no mark */
 	uint64_t proven_ns; /* time of the last sample that was proven; 0: none */
@@ -47,6 +47,12 @@ struct epoch_mark {
  * is no mark afterwards.
  */
 void epoch_set(struct epoch_mark *m, const struct gmem *mem, const struct sample *s, uint64_t va);
+
+/*
+ * Sets the mark to the text that is expected at va. The first sample by whose page tables it is there tells more bytes, and
+ * where they lie.
+ */
+void epoch_expect(struct epoch_mark *m, uint64_t va, const char *text);
 
 /*
  * Compares the mark with the memory as the page tables of *s map it. Returns the result, and stores

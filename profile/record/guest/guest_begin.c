@@ -447,6 +447,7 @@ static bool read_live(struct guest *g, const struct sample *s, uint64_t inside, 
 	livekernel_destroy(l);
 	guest_set_late_plan(g);
 	*ret = guest_begin(g, true, e);
+	guest_expect_kernel(g);
 	return true;
 }
 

@@ -28,6 +28,11 @@ int guest_begin(struct guest *g, bool known, struct err *e);
 /* Moves the target to the address that guest_options has, and calls guest_begin(). */
 int guest_place(struct guest *g, struct err *e);
 /*
+ * Expects the kernel that was read from memory to be there for the next sample. Without a banner the
+ * mark is taken from memory.
+ */
+void guest_expect_kernel(struct guest *g);
+/*
  * Returns the address of the page-fault handler of the kernel of *s, which lies in the kernel: gate
  * 14 of the IDT (SDM vol. 3, 6.14.1). Returns 0 if the gate cannot be read.
  */

@@ -884,6 +884,60 @@ static void first_read_fails(void **state)
 	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
 }
 
+/* Attaches to a kernel that is read at once. Returns a sample of it. */
+static struct sample attach_and_read(void)
+{
+	struct sample s = attach();
+	struct kf_places places;
+	struct buf kernel;
+
+	buf_init(&kernel);
+	kf_build(&kf_shapes[3], &kernel, &places);
+	assert_int_equal(gmem_write(&machine.mem, NEXT_PA, kernel.data, kernel.len), 0);
+	map_page(NEXT_CR3, KF_TEXT, NEXT_PA);
+	buf_deinit(&kernel);
+	assert_false(is_ready(&s)); /* from the tables of another kernel */
+	s.time_ns += 300 * MS;
+	s.regs.cr3 = NEXT_CR3;
+	s.regs.rip = KF_TEXT + 0x100;
+	assert_true(is_ready(&s));
+	assert_string_equal(guest_release(guest), "6.1.0-kf");
+	return s;
+}
+
+/* Reading a kernel takes seconds on a slow host: the guest may have rebooted before the next sample. */
+static void reboot_while_it_is_read(void **state)
+{
+	struct sample s = attach_and_read(), old;
+
+	(void)state;
+	old = s;
+	/* Tables that lead nowhere prove nothing. */
+	s.regs.cr3 = 0xd000;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_DOUBT);
+	/* Another kernel, elsewhere. */
+	map_page(KERNEL_CR3, KF_TEXT + (64 << 20), KERNEL_PA);
+	s.regs.cr3 = KERNEL_CR3;
+	s.regs.rip = KF_TEXT + (64 << 20) + 0x100;
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
+	/* A sample from before the reboot, whose memory is still there. */
+	assert_int_equal(guest_epoch(guest, &old), EPOCH_SAME);
+}
+
+static void reboot_to_the_same_place(void **state)
+{
+	struct sample s = attach_and_read();
+	uint8_t page[4096];
+
+	(void)state;
+	memset(page, 0, sizeof(page));
+	for (unsigned int i = 0; i < 256; i++)
+		assert_int_equal(gmem_write(&machine.mem, NEXT_PA + i * sizeof(page), page,
+					    sizeof(page)),
+				 0);
+	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
+}
+
 /* A kernel without names is shown without them. */
 static void read_never_succeeds(void **state)
 {
@@ -967,6 +1021,8 @@ int main(void)
 		T(in_doubt),
 		T(proof),
 		T(first_read_fails),
+		T(reboot_while_it_is_read),
+		T(reboot_to_the_same_place),
 		T(read_never_succeeds),
 		T(later_guest),
 	};
