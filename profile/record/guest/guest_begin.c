@@ -419,6 +419,17 @@ int guest_begin(struct guest *g, bool known, struct err *e)
 }
 
 /*
+ * Returns the time at which a read that began with the sample *s has ended. Where it took long, or
+ * the sample had waited for it, the samples until then may be of the kernel before.
+ */
+static uint64_t read_end_ns(const struct guest *g, const struct sample *s)
+{
+	const uint64_t now = g->host.now_ns ? g->host.now_ns(g->host.ctx) : 0;
+
+	return now > s->time_ns ? now : s->time_ns;
+}
+
+/*
  * Reads the kernel without its image: when its entry points are set its tables are all there.
  * Returns false if that failed and is to be tried again.
  */
@@ -435,7 +446,7 @@ static bool read_live(struct guest *g, const struct sample *s, uint64_t inside, 
 	}
 	if (read < 0) {
 		g->target->symbol_note = why;
-		g->read_ns = s->time_ns;
+		g->read_ns = read_end_ns(g, s);
 		/* A machine that this process starts has no kernel before its first one. */
 		if (++g->failed_reads < READ_TRIES && g->opt.runs)
 			return false;

@@ -43,8 +43,7 @@ struct guest {
 	uint64_t plan_ns;
 	/* failed attempts to read the kernel's tables from guest memory */
 	unsigned int failed_reads;
-	uint64_t
-		read_ns; /* time of the sample for which the last try failed, or its mark was tried */
+	uint64_t read_ns; /* when the last of them failed, or its mark was tried */
 	struct epoch_mark mark;
 	const uint8_t *text; /* the kernel's text from text_va on, in this process; NULL: none */
 	uint64_t text_va, text_len;

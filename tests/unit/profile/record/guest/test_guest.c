@@ -81,7 +81,16 @@ static void set_task_plan(void *ctx, const struct capture_task_plan *plan)
 	machine.plans++;
 }
 
+static uint64_t moment; /* on the host's clock; 0: it is the time of the sample */
+
+static uint64_t now_ns(void *ctx)
+{
+	(void)ctx;
+	return moment;
+}
+
 static const struct guest_host host = {
+	.now_ns = now_ns,
 	.memory = &machine.mem,
 	.vcpus = 2,
 	.boot_low = DECOMPRESSOR,
@@ -106,6 +115,7 @@ static int setup(void **state)
 	gf_sink_init(&sink);
 	tables = 0x10000;
 	now = UINT64_C(1) << 40;
+	moment = 0;
 	machine.mem =
 		(struct gmem){ .region = { { .size = RAM, .host = calloc(1, RAM) } }, .n = 1 };
 	if (!machine.mem.region[0].host)
@@ -884,6 +894,29 @@ static void first_read_fails(void **state)
 	assert_int_equal(guest_epoch(guest, &s), EPOCH_OTHER);
 }
 
+/* A read that fails takes seconds: samples that were taken meanwhile are no reason to try again. */
+static void samples_that_waited_for_a_read(void **state)
+{
+	struct sample s = attach();
+
+	(void)state;
+	moment = s.time_ns + 3000 * MS;
+	assert_false(is_ready(&s));
+	for (int i = 0; i < 9; i++) {
+		s.time_ns += 300 * MS;
+		assert_false(is_ready(&s));
+	}
+	gf_expect(&sink, "");
+	moment = 0;
+	for (int i = 0; i < 2; i++) {
+		s.time_ns += 600 * MS;
+		assert_false(is_ready(&s));
+	}
+	s.time_ns += 600 * MS;
+	assert_true(is_ready(&s));
+	gf_expect(&sink, "kernel 0 0\n");
+}
+
 /* Attaches to a kernel that is read at once. Returns a sample of it. */
 static struct sample attach_and_read(void)
 {
@@ -1021,6 +1054,7 @@ int main(void)
 		T(in_doubt),
 		T(proof),
 		T(first_read_fails),
+		T(samples_that_waited_for_a_read),
 		T(reboot_while_it_is_read),
 		T(reboot_to_the_same_place),
 		T(read_never_succeeds),
