@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The proof of a kernel in memory that is read from outside: what cannot be read is no other kernel. test_guest.c has the
+ * The proof of a kernel in memory that is read from outside: what cannot be read is no other kernel. test_guest_epochs.c has the
  * cases in which all of the memory can be read.
  */
 #include "profile/record/guest/epoch.h"
