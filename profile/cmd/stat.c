@@ -262,7 +262,7 @@ static int stat_guest(struct run *r, struct stat_run *s, struct err *e)
 
 	if (ret)
 		return ret;
-	run_report_signals();
+	run_watch_start(r);
 	ret = run_sandbox_begin(r, e);
 	if (ret)
 		return ret;
@@ -271,6 +271,7 @@ static int stat_guest(struct run *r, struct stat_run *s, struct err *e)
 		return ret;
 	r->tick = stat_tick;
 	r->tick_ctx = s;
+	run_watch_end();
 	run_wait(r);
 	vm_join(r->vm);
 	run_drain_console(r);

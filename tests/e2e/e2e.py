@@ -45,6 +45,7 @@ os.makedirs(SCRATCH, exist_ok=True)
 os.chdir(SCRATCH)
 
 failures = 0
+failed = []    # what they were
 
 
 def new_home():
@@ -66,6 +67,7 @@ def check(ok, what):
     global failures
     if not ok:
         failures += 1
+        failed.append(what[:1000])
         say("FAILED: " + what)
     return bool(ok)
 
@@ -89,6 +91,9 @@ def has_tool(name):
 
 
 def finish(figures=""):
+    """Ends the test. What failed is repeated, as only the last lines of a long test are shown."""
+    if failed:
+        say("\n".join(["checks that failed: %d" % failures] + failed[:20]))
     if figures:
         say("figures: " + figures)
     sys.exit(1 if failures else 0)

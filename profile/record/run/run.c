@@ -412,12 +412,6 @@ static int finish_crashed(struct run *r)
 	return 0;
 }
 
-static void leave_watch(void)
-{
-	signals_set(SIGNALS_REPORT);
-	signals_watch(false);
-}
-
 static int run_finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
@@ -451,7 +445,7 @@ static int run_finish(struct run *r, struct err *e)
 	r->pipeline_done = true;
 	/* Files are written completely; the reader of standard output may never read the rest. */
 	if (!run_options_to_stdout(r->opt))
-		leave_watch();
+		run_watch_end();
 	if (run_has_crashed(r))
 		return finish_crashed(r);
 	if (r->opt->call_counts && !lost.code)
@@ -479,7 +473,7 @@ static int run_finish(struct run *r, struct err *e)
 		/* The sink knows best what was lost, including failures during the run. */
 		ret = r->profile.sink->ops->end(r->profile.sink, &totals, e);
 	}
-	leave_watch();
+	run_watch_end();
 	exec_console_end(&r->exec.console);
 	run_drain_console(r);
 	/*
@@ -531,7 +525,7 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	ret = run_prepare(r, e);
 	if (ret)
 		return ret;
-	run_report_signals();
+	run_watch_start(r);
 	ret = open_output(r, e);
 	if (ret)
 		return ret;
@@ -561,6 +555,7 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 				"kvmprof: no IMAGE: the embedded demo guest runs\n");
 	}
 	r->tick = keep_bound;
+	run_watch_end();
 	run_wait(r);
 	return run_finish(r, e);
 }

@@ -54,6 +54,17 @@ void run_report_signals(void)
 	signals_set(SIGNALS_REPORT);
 }
 
+void run_watch_start(const struct run *r)
+{
+	signals_set(r->opt->engine == RUN_ENGINE_EXACT ? SIGNALS_REPORT : SIGNALS_WATCH);
+}
+
+void run_watch_end(void)
+{
+	signals_set(SIGNALS_REPORT);
+	signals_watch(false);
+}
+
 void run_restore_signals(void)
 {
 	(void)signals_came();

@@ -32,6 +32,14 @@ struct run_status {
 int run_catch_signals(struct run *r, struct err *e);
 void run_report_signals(void);
 /*
+ * run_watch_start() reports signals like run_report_signals() while a machine is started. A signal
+ * also ends a start that does nothing for SIGNALS_GRACE_MS, because a process does not answer; what
+ * the exact engine waits for has time limits of its own. run_watch_end() is called before
+ * run_wait(), for which a guest that sleeps is no reason to end.
+ */
+void run_watch_start(const struct run *r);
+void run_watch_end(void);
+/*
  * run_catch_stop_signals(), for a machine of another process: signals that stop this process
  * (Ctrl-Z) make r->signals.fd readable, too, because nothing of that process may be held while this
  * one is stopped. run_restore_stop_signals() restores their effect once nothing can be held any
