@@ -64,7 +64,7 @@ LIB_OBJ += $(ASM_SRC:%.S=$(BUILD)/obj/%.o)
 CXX_SRC := $(sort $(wildcard $(ROOMS:=/*.cc)))
 LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o)
 # Files that travel inside the program (see `embed').
-LIB_OBJ += $(patsubst %,$(BUILD)/obj/%.o,flamegraph_js gate_default_toml gate_exact_toml exec_init slots_object) $(PVM_OBJ)
+LIB_OBJ += $(patsubst %,$(BUILD)/obj/%.o,flamegraph_js gate_default_toml gate_exact_toml gate_vmm_toml exec_init slots_object) $(PVM_OBJ)
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
 PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
@@ -185,6 +185,7 @@ endef
 $(eval $(call embed,flamegraph_js,profile/analyse/flame/flamegraph.js))
 $(eval $(call embed,gate_default_toml,configs/gate-default.toml))
 $(eval $(call embed,gate_exact_toml,configs/gate-exact.toml))
+$(eval $(call embed,gate_vmm_toml,configs/gate-vmm.toml))
 $(eval $(call embed,exec_init,$(BUILD)/guest/exec-init,16))
 $(eval $(call embed,slots_object,$(BUILD)/bpf/slots.o,16))
 $(eval $(call embed,peek_object,$(BUILD)/bpf/peek.o,16))

@@ -70,6 +70,27 @@ static int parse_head_args(void *at, char *arg, struct err *e)
 	return parse_args(&o->bench.args[1], arg, e);
 }
 
+static int parse_vmm(struct bench_args *a, const char *text, struct err *e)
+{
+	int ret = parse_args(a, text, e);
+
+	return ret || a->n ? ret : err_set(e, EINVAL, "expected a command");
+}
+
+static int parse_base_vmm(void *at, char *arg, struct err *e)
+{
+	struct cmd_bench_options *o = at;
+
+	return parse_vmm(&o->bench.vmm[0], arg, e);
+}
+
+static int parse_head_vmm(void *at, char *arg, struct err *e)
+{
+	struct cmd_bench_options *o = at;
+
+	return parse_vmm(&o->bench.vmm[1], arg, e);
+}
+
 static int parse_pin(void *at, char *arg, struct err *e)
 {
 	struct bench_options *b = at;
@@ -106,6 +127,11 @@ static const struct option_row rows[] = {
 	  OPTION_TEXT_OF(bench.image[0], "a file") },
 	{ "head", 0, "KERNEL", "image of the head (default: the demo guest)",
 	  OPTION_TEXT_OF(bench.image[1], "a file") },
+	{ "base-vmm", 0, "COMMAND",
+	  "VMM of the base with its arguments, split as by a shell: each\n"
+	  "run is a `kvmprof attach -- COMMAND'",
+	  OPTION_CALL(parse_base_vmm, NULL) },
+	{ "head-vmm", 0, "COMMAND", "VMM of the head", OPTION_CALL(parse_head_vmm, NULL) },
 	{ "base-args", 0, "TEXT", "further run options of the base, split as by a shell",
 	  OPTION_CALL(parse_base_args, NULL) },
 	{ "head-args", 0, "TEXT", "further run options of the head",
@@ -151,11 +177,16 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof bench [OPTIONS] [-- RUN OPTIONS]\n"
-		 "\n"
-		 "Run a base and a head in turn, each in a `kvmprof run` of its own, and judge as\n"
-		 "`kvmprof gate` does. RUN OPTIONS go to every run.\n"
-		 "\n",
+	.usage =
+		"Usage: kvmprof bench [OPTIONS] [-- RUN OPTIONS]\n"
+		"       kvmprof bench [OPTIONS] --base-vmm COMMAND --head-vmm COMMAND [-- ATTACH "
+		"OPTIONS]\n"
+		"\n"
+		"Run a base and a head in turn, each in a `kvmprof run` of its own, and judge as\n"
+		"`kvmprof gate` does. RUN OPTIONS go to every run. With --base-vmm and --head-vmm\n"
+		"each run is a `kvmprof attach` that starts the VMM, such as\n"
+		"-- --until console:login:\n"
+		"\n",
 	.after = "\n"
 		 "Exit status: 0 pass, 1 fail or error, 2 wrong usage, 3 inconclusive, 130 "
 		 "interrupted\n",
@@ -175,10 +206,39 @@ static const char *bench_not_exact(const struct cmd_bench_options *o)
 	return o->deterministic ? "--deterministic" : NULL;
 }
 
+/* -1: go on; else the exit status. */
+static int bench_check_vmms(const struct cmd_bench_options *o, char **argv)
+{
+	const struct bench_options *b = &o->bench;
+
+	if (!b->vmm[0].n && !b->vmm[1].n)
+		return -1;
+	if (!b->vmm[0].n || !b->vmm[1].n)
+		return cmd_wrong_usage(
+			argv, "a VMM is compared with another one: the other side is missing:",
+			b->vmm[0].n ? "--head-vmm" : "--base-vmm");
+	if (b->image[0] || b->image[1])
+		return cmd_wrong_usage(argv, "a side is a kernel or a VMM; unexpected",
+				       b->image[0] ? "--base" : "--head");
+	if (o->engine == ENGINE_EXACT || o->deterministic)
+		return cmd_wrong_usage(argv, "runs of VMMs are sampled by time; unexpected",
+				       o->deterministic ? "--deterministic" : "--engine exact");
+	for (size_t i = 0; i < b->common.n; i++)
+		if (!strcmp(b->common.word[i], "--"))
+			return cmd_wrong_usage(argv,
+					       "the VMM is the value of --base-vmm and --head-vmm; "
+					       "unexpected behind --:",
+					       i + 1 < b->common.n ? b->common.word[i + 1] : "--");
+	return -1;
+}
+
 static int bench_settle(struct cmd_bench_options *o, char **argv)
 {
 	struct bench_options *b = &o->bench;
+	int status = bench_check_vmms(o, argv);
 
+	if (status >= 0)
+		return status;
 	if (o->engine == ENGINE_EXACT) {
 		const char *name = bench_not_exact(o);
 
@@ -255,7 +315,9 @@ static int bench_prepare(struct bench_state *s, struct err *e)
 {
 	struct bench_options *b = &s->o.bench;
 	bool exact = s->o.engine == ENGINE_EXACT;
-	int ret = (exact ? gate_rules_load_exact : gate_rules_load)(&s->rules, s->o.config, e);
+	int ret = (exact	 ? gate_rules_load_exact
+		   : b->vmm[0].n ? gate_rules_load_vmm
+				 : gate_rules_load)(&s->rules, s->o.config, e);
 
 	if (ret)
 		return ret;
@@ -506,7 +568,9 @@ int cmd_bench(int argc, char **argv)
 	gate_rules_destroy(s->rules);
 	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++)
 		free(s->exact[side]);
-	bench_args_deinit(&s->o.bench.args[0]);
-	bench_args_deinit(&s->o.bench.args[1]);
+	for (unsigned int side = 0; side < GATE_SIDE_MAX; side++) {
+		bench_args_deinit(&s->o.bench.args[side]);
+		bench_args_deinit(&s->o.bench.vmm[side]);
+	}
 	return status;
 }

@@ -4,13 +4,13 @@
  *
  *     microvmm --kernel ELF [--append TEXT] [--memory anon|memfd|uffd|FILE] [--mib N] [--vcpus N]
  *              [--names firecracker|cloud-hypervisor] [--filter none|firecracker|cloud-hypervisor]
- *              [--dups N] [--reboot-ms N] [--id NAME] [--others N] [--remake 1]
+ *              [--dups N] [--reboot-ms N] [--id NAME] [--others N] [--remake 1] [--once 1]
  *
  * It boots the ELF file by its PVH entry. vCPU threads have the names that the two VMMs give them, and their kind
  * of seccomp filter: that of Cloud Hypervisor allows nanosleep but not restart_syscall, so that a sleep which the kernel
  * itself resumes kills the process. When the guest resets itself (i8042), vCPU 0 sleeps 1 ms at a time until the
  * main thread has loaded the guest anew, as Cloud Hypervisor does. Further vCPUs have boot registers and are never started. N other machines of the process are halted. With --remake a reboot makes another
- * machine with another thread, as in Cloud Hypervisor.
+ * machine with another thread, as in Cloud Hypervisor. With --once it ends the process, as in Firecracker, and no commands are read.
  *
  * Commands come one a line on stdin, and each is answered by one line on stdout: "stats" by JSON, others by "ok".
  *
@@ -69,7 +69,7 @@ struct vcpu {
 static struct memory_config config = { .append = "seconds=600", .kind = "anon", .mib = 64 };
 static const char *names = "firecracker", *filter = "none";
 static const char *machine_id; /* nothing uses it: attach reads it from the command line */
-static unsigned int nvcpus = 1, dups, others, remake;
+static unsigned int nvcpus = 1, dups, others, remake, once;
 static unsigned int reboot_ms = 20; /* how long the main thread needs to load the guest anew */
 static struct vcpu vcpu[MAX_VCPUS];
 static struct memory *memory;
@@ -189,6 +189,8 @@ static void wait_for_reboot(struct vcpu *v)
 {
 	const uint64_t one = 1;
 
+	if (once)
+		exit(0);
 	v->run->immediate_exit = 1;
 	(void)ioctl(v->fd, KVM_RUN, 0);
 	v->run->immediate_exit = 0;
@@ -478,7 +480,7 @@ static void *api_main(void *arg)
 
 static void attend(void)
 {
-	struct pollfd p[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
+	struct pollfd p[2] = { { .fd = once ? -1 : STDIN_FILENO, .events = POLLIN },
 			       { .fd = wake, .events = POLLIN } };
 	char line[128];
 	uint64_t word;
@@ -501,14 +503,19 @@ static void read_options(char **v)
 		const struct {
 			const char *name, **text;
 			unsigned int *number;
-		} option[] = {
-			{ "--kernel", &config.kernel, NULL }, { "--append", &config.append, NULL },
-			{ "--memory", &config.kind, NULL },   { "--names", &names, NULL },
-			{ "--filter", &filter, NULL },	      { "--mib", NULL, &config.mib },
-			{ "--vcpus", NULL, &nvcpus },	      { "--dups", NULL, &dups },
-			{ "--reboot-ms", NULL, &reboot_ms },  { "--id", &machine_id, NULL },
-			{ "--others", NULL, &others },	      { "--remake", NULL, &remake }
-		};
+		} option[] = { { "--kernel", &config.kernel, NULL },
+			       { "--append", &config.append, NULL },
+			       { "--memory", &config.kind, NULL },
+			       { "--names", &names, NULL },
+			       { "--filter", &filter, NULL },
+			       { "--mib", NULL, &config.mib },
+			       { "--vcpus", NULL, &nvcpus },
+			       { "--dups", NULL, &dups },
+			       { "--reboot-ms", NULL, &reboot_ms },
+			       { "--id", &machine_id, NULL },
+			       { "--others", NULL, &others },
+			       { "--remake", NULL, &remake },
+			       { "--once", NULL, &once } };
 
 		for (unsigned int i = 0; i < sizeof(option) / sizeof(option[0]); i++)
 			if (strcmp(v[0], option[i].name))

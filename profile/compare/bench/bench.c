@@ -21,6 +21,13 @@
 #include <unistd.h>
 
 #define LOG_TAIL 4096 /* bytes of a log in which its last line is looked for */
+#define ARGV_MAX (3 * BENCH_ARGS_MAX + 16)
+/*
+ * Time that a run has after SIGTERM. It writes its profile, of which nothing is used. With a VMM it
+ * also ends that, which may take the 2 s of LAUNCH_GRACE_MS twice (vmm/attach/launch.h).
+ */
+#define GRACE_MS 1200
+#define GRACE_VMM_MS 6000
 
 static const char *const arm_name[BENCH_ARM_MAX] = { "base", "head", "again" };
 
@@ -189,14 +196,22 @@ static size_t add_words(char **argv, size_t n, const struct bench_args *a)
 	return n;
 }
 
+/* Returns the place of "--", or n. */
+static size_t end_of_options(char *const *argv, size_t n)
+{
+	size_t at = 0;
+
+	while (at < n && strcmp(argv[at], "--") != 0)
+		at++;
+	return at;
+}
+
 /* Behind all options, in front of a command that a program in the guest is given. */
 static size_t add_output(char **argv, size_t n, char *profile, char *image)
 {
 	static char o[] = "-o";
-	size_t at = 0, add = image ? 3 : 2;
+	size_t at = end_of_options(argv, n), add = image ? 3 : 2;
 
-	while (at < n && strcmp(argv[at], "--") != 0)
-		at++;
 	memmove(argv + at + add, argv + at, (n - at) * sizeof(*argv));
 	argv[at] = o;
 	argv[at + 1] = profile;
@@ -205,13 +220,36 @@ static size_t add_output(char **argv, size_t n, char *profile, char *image)
 	return n + add;
 }
 
+/* argv has room for ARGV_MAX words. */
+static void fill_argv(const struct bench *b, unsigned int side, char **argv, char *profile,
+		      char *image)
+{
+	static char run[] = "run", attach[] = "attach", no_cache[] = "--no-buildid-cache",
+		    quiet[] = "-q", end[] = "--";
+	const struct bench_args *vmm = &b->opt->vmm[side];
+	size_t n = 0;
+
+	argv[n++] = b->self;
+	argv[n++] = vmm->n ? attach : run;
+	if (!vmm->n)
+		argv[n++] = quiet;
+	argv[n++] = no_cache;
+	n = add_words(argv, n, &b->opt->common);
+	n = add_words(argv, n, &b->opt->args[side]);
+	n = add_output(argv, n, profile, image);
+	if (vmm->n) {
+		argv[n++] = end;
+		n = add_words(argv, n, vmm);
+	}
+	argv[n] = NULL;
+}
+
 static int execute(const struct bench *b, enum bench_arm arm, const char *name,
 		   struct bench_outcome *out, struct err *e)
 {
-	static char run[] = "run", no_cache[] = "--no-buildid-cache", quiet[] = "-q";
 	unsigned int side = arm == BENCH_HEAD;
 	const char *given = b->opt->image[side];
-	char *argv[2 * BENCH_ARGS_MAX + 16];
+	char *argv[ARGV_MAX];
 	cleanup_free char *profile = NULL;
 	cleanup_free char *image = NULL;
 	cleanup_free char *log = NULL;
@@ -220,21 +258,14 @@ static int execute(const struct bench *b, enum bench_arm arm, const char *name,
 		.pin = b->opt->cpus ? &b->opt->pin : NULL,
 		.timeout_s = b->opt->timeout_s,
 		.stop_fd = b->opt->stop_fd,
+		.grace_ms = b->opt->vmm[side].n ? GRACE_VMM_MS : GRACE_MS,
 	};
-	size_t n = 0;
 
 	if (asprintf(&profile, "%s/%s", b->opt->dir, name) < 0 ||
 	    asprintf(&log, "%s.log", profile) < 0 ||
 	    (given && asprintf(&image, "%s%s", *given == '-' ? "./" : "", given) < 0))
 		return err_nomem(e);
-	argv[n++] = b->self;
-	argv[n++] = run;
-	argv[n++] = quiet;
-	argv[n++] = no_cache;
-	n = add_words(argv, n, &b->opt->common);
-	n = add_words(argv, n, &b->opt->args[side]);
-	n = add_output(argv, n, profile, image);
-	argv[n] = NULL;
+	fill_argv(b, side, argv, profile, image);
 	x.log = log;
 	return bench_exec(&x, out, e);
 }
@@ -321,6 +352,8 @@ static int write_json(const struct bench *b, const char *how, struct err *e)
 	json_words(&w, "base_args", &o->args[0]);
 	json_words(&w, "head_args", &o->args[1]);
 	json_words(&w, "args", &o->common);
+	json_words(&w, "base_vmm", &o->vmm[0]);
+	json_words(&w, "head_vmm", &o->vmm[1]);
 	json_array_begin(&w, "runs");
 	for (size_t i = 0; i < b->nmade; i++)
 		json_run(&w, &b->made[i]);

@@ -49,7 +49,12 @@ struct bench_options {
 	const char *image[2];	   /* images of base and head; NULL: the demo guest */
 	struct bench_args args[2]; /* arguments of base and head */
 	struct bench_args common;  /* before those of a side */
-	const char *cpus;	   /* as given, for bench.json; NULL: not pinned */
+	/*
+	 * VMMs of base and head with their arguments: each run is then a `kvmprof attach -- VMM`,
+	 * and the options above are its options. Both or none; n 0: runs are `kvmprof run`s.
+	 */
+	struct bench_args vmm[2];
+	const char *cpus; /* as given, for bench.json; NULL: not pinned */
 	cpu_set_t pin;
 	unsigned int pairs, warmup; /* pairs: 1 to STATS_MAX_RUNS */
 	bool again;		    /* with the A/A arm */

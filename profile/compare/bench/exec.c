@@ -15,9 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A run that was asked to end writes its profile, of which nothing is used: longer than this is no answer. */
-#define GRACE_MS 1200
-
 static int fail_child(int report, int what)
 {
 	ssize_t n = write(report, &what, sizeof(what));
@@ -86,10 +83,10 @@ static bool wait_ms(int pidfd, int ms)
 	return p.revents;
 }
 
-static void end_child(pid_t pid, int pidfd)
+static void end_child(const struct bench_exec *x, pid_t pid, int pidfd)
 {
 	kill(pid, SIGTERM);
-	if (!wait_ms(pidfd, GRACE_MS))
+	if (!wait_ms(pidfd, x->grace_ms))
 		kill(pid, SIGKILL);
 }
 
@@ -109,15 +106,15 @@ static enum bench_end watch(const struct bench_exec *x, pid_t pid, int pidfd)
 		if (p[0].revents)
 			return BENCH_FINE;
 		if (p[1].revents & POLLIN) {
-			end_child(pid, pidfd);
+			end_child(x, pid, pidfd);
 			return BENCH_INTERRUPTED;
 		}
 		if (clock_mono_ns() >= deadline) {
-			end_child(pid, pidfd);
+			end_child(x, pid, pidfd);
 			return BENCH_TIMED_OUT;
 		}
 	}
-	end_child(pid, pidfd);
+	end_child(x, pid, pidfd);
 	return BENCH_KILLED;
 }
 

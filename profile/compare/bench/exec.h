@@ -28,6 +28,8 @@ struct bench_exec {
 	const cpu_set_t *pin; /* NULL: as this process */
 	double timeout_s;     /* more than 0 */
 	int stop_fd;	      /* readable: end the child; -1: never */
+	/* Time that a child has after SIGTERM. A killed one leaves what it has started itself. */
+	int grace_ms;
 };
 
 struct bench_outcome {

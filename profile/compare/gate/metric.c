@@ -123,6 +123,31 @@ static double phase_ns(const struct gate_source *src, enum phase p, char *why)
 	return (double)(span->to_ns - span->from_ns);
 }
 
+/* Returns a time of the VMM that `kvmprof attach -- VMM` has measured, in ns. */
+static double vmm_ns(const struct gate_source *src, const char *key, char *why)
+{
+	const json_t *start = json_object_get(json_object_get(src->totals, "attach"), "start");
+	double ns = number_of(json_object_get(start, key));
+
+	return ns >= 0 ? ns : none(why, "it does not begin with the start of a VMM");
+}
+
+static double start_ns(const struct gate_source *src, enum gate_rule_start s, char *why)
+{
+	char key[16];
+
+	snprintf(key, sizeof(key), "%s_ns", gate_rule_start_name(s));
+	return vmm_ns(src, key, why);
+}
+
+/* Returns the time from execve(2) to the end, without the time in which kvmprof held the vCPUs. */
+static double vmm_time(const struct gate_source *src, char *why)
+{
+	double whole = vmm_ns(src, "elapsed_ns", why), held = vmm_ns(src, "held_ns", why);
+
+	return whole - held;
+}
+
 static double boot_ns(const struct gate_source *src, char *why)
 {
 	const struct phases *p = &src->phases;
@@ -143,6 +168,8 @@ static double time_of(const struct gate_source *src, const struct gate_rule *r, 
 
 	if (r->has_phase)
 		return phase_ns(src, r->phase, why);
+	if (r->start)
+		return start_ns(src, r->start, why);
 	if (r->until)
 		return time_to_marker(src, r, why);
 	ns = run_ns(src);
@@ -347,6 +374,9 @@ int gate_measure(const struct gate_source *src, const struct gate_rule *r, doubl
 		break;
 	case GATE_RULE_BOOT_TIME:
 		*out = boot_ns(src, why);
+		break;
+	case GATE_RULE_VMM_TIME:
+		*out = vmm_time(src, why);
 		break;
 	case GATE_RULE_SHARE:
 	case GATE_RULE_FUNCTION_TIME:

@@ -6,6 +6,7 @@
  *   run_seconds
  *   exits       { "2_IO": count, ... }
  *   markers     [ { "name": text, "time_ns": since the first instruction }, ... ] (markers.h)
+ *   attach      { "start": { "vmm_ns", "kvm_ns", "held_ns", "elapsed_ns": numbers } }
  *   io          { "read_bytes": number, "written_bytes": number }, or io_bytes: number
  * Any number in them is a counter: "host.syscalls_assisted" is that member of "host".
  *

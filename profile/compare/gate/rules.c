@@ -17,6 +17,7 @@
 
 extern const char gate_default_toml[], gate_default_toml_end[];
 extern const char gate_exact_toml[], gate_exact_toml_end[];
+extern const char gate_vmm_toml[], gate_vmm_toml_end[];
 
 #define DEFAULT_PATH "(default rules)"
 
@@ -27,6 +28,7 @@ static const struct {
 } metrics[GATE_RULE_METRIC_MAX] = {
 	[GATE_RULE_TIME] = { "time", GATE_RULE_NS },
 	[GATE_RULE_BOOT_TIME] = { "boot-time", GATE_RULE_NS },
+	[GATE_RULE_VMM_TIME] = { "vmm-time", GATE_RULE_NS },
 	[GATE_RULE_SHARE] = { "share", GATE_RULE_PART },
 	[GATE_RULE_FUNCTION_TIME] = { "function-time", GATE_RULE_NS },
 	[GATE_RULE_SYMBOLS] = { "symbols", GATE_RULE_PART },
@@ -331,13 +333,25 @@ static int take_word_of(const struct rules_parse *p, const struct toml_node *n, 
 	return 0;
 }
 
+static const char *const starts[GATE_RULE_STARTS] = { "", "vmm", "kvm" };
+
+const char *gate_rule_start_name(enum gate_rule_start s)
+{
+	return starts[s];
+}
+
 static int take_phase(const struct rules_parse *p, const struct toml_node *n, struct gate_rule *r)
 {
+	for (unsigned int i = GATE_RULE_START_VMM; i < GATE_RULE_STARTS; i++)
+		if (r->metric == GATE_RULE_TIME && !strcmp(n->string, starts[i])) {
+			r->start = (enum gate_rule_start)i;
+			return 0;
+		}
 	if (!phase_parse(n->string, &r->phase))
 		return rules_wrong(p, n,
-				   "no phase \"%.64s\": first, decompressor, start_kernel, "
+				   "no phase \"%.64s\": %sfirst, decompressor, start_kernel, "
 				   "initcalls, init or user",
-				   n->string);
+				   n->string, r->metric == GATE_RULE_TIME ? "vmm, kvm, " : "");
 	r->has_phase = true;
 	return 0;
 }
@@ -470,7 +484,7 @@ static int check_rule(const struct rules_parse *p, const struct toml_node *table
 		return rules_wrong(p, table,
 				   "the metric instructions has at most one of symbol, subtree, "
 				   "regex and subtree-regex");
-	if (r->has_phase && (r->from || r->until))
+	if ((r->has_phase || r->start) && (r->from || r->until))
 		return rules_wrong(p, table, "a time is that of a phase or to a marker, not both");
 	if (r->from && !r->until)
 		return rules_wrong(p, table, "from needs until");
@@ -517,6 +531,8 @@ static char *key_of(const struct gate_rule *r)
 			   r->work == GATE_RULE_WORKLOAD ? "of the workload" : "meanwhile");
 	if (r->has_phase)
 		buf_printf(&b, " in %s", phase_name(r->phase));
+	if (r->start)
+		buf_printf(&b, " in %s", gate_rule_start_name(r->start));
 	if (r->from)
 		buf_printf(&b, " from %s", r->from);
 	if (r->until)
@@ -684,20 +700,36 @@ int gate_rules_parse(struct gate_rules **out, const char *path, const char *text
 	return ret;
 }
 
-static int gate_rules_load_built_in(struct gate_rules **out, const char *text, const char *end,
-				    struct err *e)
+enum built_in { BUILT_IN_DEFAULT, BUILT_IN_EXACT, BUILT_IN_VMM };
+
+static int gate_rules_load_built_in(struct gate_rules **out, enum built_in which, struct err *e)
 {
-	int ret = gate_rules_parse(out, DEFAULT_PATH, text, (size_t)(end - text), e);
+	static const struct {
+		const char *name, *text, *end;
+	} files[] = {
+		[BUILT_IN_DEFAULT] = { "gate-default.toml", gate_default_toml,
+				       gate_default_toml_end },
+		[BUILT_IN_EXACT] = { "gate-exact.toml", gate_exact_toml, gate_exact_toml_end },
+		[BUILT_IN_VMM] = { "gate-vmm.toml", gate_vmm_toml, gate_vmm_toml_end },
+	};
+	const size_t len = (size_t)(files[which].end - files[which].text);
+	int ret = gate_rules_parse(out, DEFAULT_PATH, files[which].text, len, e);
 
 	if (!ret)
-		(*out)->built_in = true;
+		(*out)->built_in = files[which].name;
 	return ret;
 }
 
 int gate_rules_load_exact(struct gate_rules **out, const char *path, struct err *e)
 {
 	return path ? gate_rules_load(out, path, e)
-		    : gate_rules_load_built_in(out, gate_exact_toml, gate_exact_toml_end, e);
+		    : gate_rules_load_built_in(out, BUILT_IN_EXACT, e);
+}
+
+int gate_rules_load_vmm(struct gate_rules **out, const char *path, struct err *e)
+{
+	return path ? gate_rules_load(out, path, e)
+		    : gate_rules_load_built_in(out, BUILT_IN_VMM, e);
 }
 
 int gate_rules_load(struct gate_rules **out, const char *path, struct err *e)
@@ -706,7 +738,7 @@ int gate_rules_load(struct gate_rules **out, const char *path, struct err *e)
 	int ret;
 
 	if (!path)
-		return gate_rules_load_built_in(out, gate_default_toml, gate_default_toml_end, e);
+		return gate_rules_load_built_in(out, BUILT_IN_DEFAULT, e);
 	ret = file_map_open(&m, path, TOML_MAX_TEXT, e);
 	if (ret)
 		return ret;

@@ -30,6 +30,7 @@
 enum gate_rule_metric {
 	GATE_RULE_TIME,		 /* time of the run, to a marker or between two, or of a phase */
 	GATE_RULE_BOOT_TIME,	 /* from the first instruction to /init */
+	GATE_RULE_VMM_TIME,	 /* from the VMM's execve(2) to the end of the run */
 	GATE_RULE_SHARE,	 /* share of functions */
 	GATE_RULE_FUNCTION_TIME, /* time in functions */
 	GATE_RULE_SYMBOLS,	 /* each function, with control of the false discovery rate */
@@ -58,6 +59,14 @@ enum gate_rule_dimension {
 
 /* The work whose instructions count (profile/analyse/stacks/work.h). */
 enum gate_rule_work { GATE_RULE_ALL_WORK, GATE_RULE_WORKLOAD, GATE_RULE_MEANWHILE };
+
+/* The parts of the time between a VMM's execve(2) and its first KVM_RUN; keys of "attach.start" in a run's totals. */
+enum gate_rule_start {
+	GATE_RULE_NO_START,
+	GATE_RULE_START_VMM, /* to the first virtual machine */
+	GATE_RULE_START_KVM, /* from there to the first KVM_RUN */
+	GATE_RULE_STARTS
+};
 
 /* Absolute: ns, a second, bytes or a count; relative: 0.02 is 2 %; points: 0.2 is 0.002. */
 struct gate_rule_amount {
@@ -94,6 +103,7 @@ struct gate_rule {
 	char *from, *until; /* markers */
 	bool has_phase;
 	enum phase phase;
+	enum gate_rule_start start;
 	enum gate_rule_work work;
 	char *symbol, *pattern, *dso, *exclude;
 	regex_t regex, except; /* compiled forms of pattern and exclude */
@@ -105,8 +115,9 @@ struct gate_rule {
 };
 
 struct gate_rules {
-	char *path;    /* for messages and annotations */
-	bool built_in; /* path is no file's */
+	char *path; /* for messages and annotations */
+	const char
+		*built_in; /* name of the file in configs/ that these are; NULL: path is a file */
 	struct gate_rule *rule;
 	size_t n;
 	double error_rate; /* total error rate of the rules of level fail that have no alpha */
@@ -130,11 +141,19 @@ int gate_rules_load(struct gate_rules **out, const char *path, struct err *e);
  */
 int gate_rules_load_exact(struct gate_rules **out, const char *path, struct err *e);
 /*
+ * Loads rules for runs that start their VMM; path NULL: those of configs/gate-vmm.toml. Ownership
+ * and errors are those of gate_rules_load_exact().
+ */
+int gate_rules_load_vmm(struct gate_rules **out, const char *path, struct err *e);
+/*
  * Takes the level fail from the rule of this name: somebody accepts the change, and both texts say who and why. -EINVAL:
  * no such rule, the message names those that there are; or a text is empty, too long or has control characters. -ENOMEM.
  */
 int gate_rules_accept(struct gate_rules *r, const struct gate_acceptance *a, struct err *e);
 void gate_rules_destroy(struct gate_rules *r);
+
+/* Returns "vmm" or "kvm". */
+const char *gate_rule_start_name(enum gate_rule_start s);
 
 enum gate_rule_dimension gate_rule_dimension(const struct gate_rule *r);
 /* "share", "time"... */

@@ -208,9 +208,7 @@ static void sarif_location(struct json_writer *w, const struct gate_report *r,
 	json_object_begin(w, NULL);
 	json_object_begin(w, "physicalLocation");
 	json_object_begin(w, "artifactLocation");
-	sarif_uri(w, !rules->built_in ? rules->path
-		     : r->exact	      ? "gate-exact.toml"
-				      : "gate-default.toml");
+	sarif_uri(w, rules->built_in ? rules->built_in : rules->path);
 	json_object_end(w);
 	json_put_object(w, "region", "startLine", o->rule->line);
 	json_object_end(w);

@@ -77,9 +77,11 @@ static void test_cpus(void **state)
 
 static struct bench_outcome run(char *const *argv, double timeout_s, int stop_fd)
 {
-	struct bench_exec x = {
-		.argv = argv, .log = "/dev/null", .timeout_s = timeout_s, .stop_fd = stop_fd
-	};
+	struct bench_exec x = { .argv = argv,
+				.log = "/dev/null",
+				.timeout_s = timeout_s,
+				.stop_fd = stop_fd,
+				.grace_ms = 1200 };
 	struct bench_outcome o;
 	struct err e = { 0 };
 

@@ -78,6 +78,9 @@ static void numbers_are_right(void **state)
 		"\"host\":{\"x\":8},\"io\":{\"read_bytes\":100,\"written_bytes\":20},\"markers\":["
 		"{\"name\":\"a\",\"time_ns\":2000000},{\"name\":\"b\",\"time_ns\":3000000},"
 		"{\"name\":\"bad\"},7]}";
+	static const char started[] =
+		"{\"run_seconds\":2,\"attach\":{\"start\":{\"vmm_ns\":70,\"kvm_ns\":0,"
+		"\"held_ns\":100,\"guest_ns\":830,\"elapsed_ns\":1000}}}";
 
 	(void)state;
 	assert_true(value_of(RULE("time", ""), totals) == 2e9);
@@ -89,6 +92,11 @@ static void numbers_are_right(void **state)
 	assert_true(isnan(value_of(RULE("time", "until = \"bad\""), totals)));
 	assert_true(isnan(value_of(RULE("time", "until = \"a\""), NULL)));
 	assert_true(isnan(value_of(RULE("boot-time", ""), totals)));
+	assert_true(isnan(value_of(RULE("vmm-time", ""), totals)));
+	assert_true(isnan(value_of(RULE("time", "phase = \"vmm\""), totals)));
+	assert_true(value_of(RULE("vmm-time", ""), started) == 900);
+	assert_true(value_of(RULE("time", "phase = \"vmm\""), started) == 70);
+	assert_true(value_of(RULE("time", "phase = \"kvm\""), started) == 0);
 	assert_true(isnan(value_of(RULE("time", "phase = \"init\""), totals)));
 	assert_true(value_of(RULE("exits", ""), totals) == 20);
 	assert_true(value_of(RULE("exits", "exit = \"IO\""), totals) == 15);

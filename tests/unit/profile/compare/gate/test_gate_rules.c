@@ -109,6 +109,7 @@ static void units_are_scaled(void **state)
 		{ "time", "2 %", STATS_RELATIVE, 0.02 },
 		{ "time", "1.5ms", STATS_ABSOLUTE, 1.5e6 },
 		{ "boot-time", "2 min", STATS_ABSOLUTE, 120e9 },
+		{ "vmm-time", "2 s", STATS_ABSOLUTE, 2e9 },
 		{ "symbols", "0.5 points", STATS_POINTS, 0.5 },
 		{ "new-symbols", "1 point", STATS_POINTS, 1 },
 		{ "exits", "100 /s", STATS_ABSOLUTE, 100 },
@@ -211,6 +212,11 @@ static void mistakes_have_a_place(void **state)
 		{ "[[rule]]\nmetric = \"time\"\nsymbol = \"x\"\n",
 		  "f:3:1: 'symbol' does not go with the metric time" },
 		{ "[[rule]]\nmetric = \"time\"\nphase = \"bios\"\n", "f:3:9: no phase \"bios\"" },
+		{ "[[rule]]\nmetric = \"instructions\"\nphase = \"kvm\"\n",
+		  "f:3:9: no phase \"kvm\": first" },
+		{ "[[rule]]\nmetric = \"time\"\nphase = \"vmm\"\nuntil = \"x\"\n"
+		  "threshold = \"1 s\"\n",
+		  "f:1:1: a time is that of a phase or to a marker" },
 		{ "[[rule]]\nmetric = \"time\"\nfrom = \"x\"\nthreshold = \"1 s\"\n",
 		  "f:1:1: from needs until" },
 		{ "[[rule]]\nmetric = \"share\"\nregex = \"a(\"\n",
@@ -241,7 +247,8 @@ static void mistakes_have_a_place(void **state)
 static void files_that_ship_are_good(void **state)
 {
 	static const char *const path[] = { "configs/gate-default.toml", "configs/gate-boot.toml",
-					    "configs/gate-share.toml", "configs/gate-busy.toml" };
+					    "configs/gate-share.toml", "configs/gate-busy.toml",
+					    "configs/gate-vmm.toml" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
@@ -252,7 +259,7 @@ static void files_that_ship_are_good(void **state)
 			SKIP("%s is not below this directory", path[i]);
 		if (!r)
 			fail_msg("%s", e.text);
-		assert_false(r->built_in);
+		assert_null(r->built_in);
 		gate_rules_destroy(r);
 	}
 }
