@@ -15,6 +15,7 @@
  *                              "flood: start", lines of 64 bytes with their number, then
  *                              "flood: end"
  *   mode=where                 known shares of its time in ring 3, at a port, halted: where.c
+ *   mode=halt                  halts until the host ends it, without a timer
  *   mode=ticks                 takes no interrupts for ten periods of the timer, then prints
  *                              "late ticks <N>": how many come within two periods
  *
@@ -134,6 +135,20 @@ static void run_ticks(u64 khz)
 	put_string("\n");
 }
 
+demo_function void halt_leaf(void);
+demo_function void halt_leaf(void)
+{
+	demo_frame();
+	for (;;)
+		__asm__ volatile("cli; hlt" : : : "memory");
+}
+
+static void run_halt(void)
+{
+	put_string("demo: start\n");
+	halt_leaf();
+}
+
 int mode_run(const char *line, u64 khz, u64 seconds)
 {
 	if (option_is(line, "mode=", "lockstep"))
@@ -152,6 +167,8 @@ int mode_run(const char *line, u64 khz, u64 seconds)
 		nested_run(khz, seconds);
 	else if (option_is(line, "mode=", "where"))
 		where_run(line, khz, seconds);
+	else if (option_is(line, "mode=", "halt"))
+		run_halt();
 	else if (option_is(line, "mode=", "ticks"))
 		run_ticks(khz);
 	else

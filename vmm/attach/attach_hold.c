@@ -300,6 +300,18 @@ static int no_registers(const struct attach *a, struct err *e)
 		       a->process.name);
 }
 
+/*
+ * Keeps the registers of a halted vCPU for its samples, which then need no stop. The stops of the search may have woken its
+ * thread, so that it was not seen asleep.
+ */
+static void adopt_halt(struct attach *a, unsigned int i, enum attach_seen seen)
+{
+	const struct capture_view view = capture_view_of_run(a->page[i], &a->capture_mem);
+
+	(void)attach_look_stopped(a, i,
+				  capture_is_behind_hlt(&view) ? ATTACH_SEEN_HALTED : seen);
+}
+
 /* Each vCPU in turn is asked until one's registers prove where the memory is. */
 static int find_memory(struct attach *a, struct err *e)
 {
@@ -331,6 +343,8 @@ static int find_memory(struct attach *a, struct err *e)
 				ret = find_by_witness(a, &told, partial, &w, &why, e);
 				looks++;
 				silent = 0;
+				if (!ret)
+					adopt_halt(a, i, seen);
 			}
 			attach_mark(a, i);
 			tracer_release(&a->tracee[i]);
