@@ -308,8 +308,7 @@ static void adopt_halt(struct attach *a, unsigned int i, enum attach_seen seen)
 {
 	const struct capture_view view = capture_view_of_run(a->page[i], &a->capture_mem);
 
-	(void)attach_look_stopped(a, i,
-				  capture_is_behind_hlt(&view) ? ATTACH_SEEN_HALTED : seen);
+	(void)attach_look_stopped(a, i, capture_is_behind_hlt(&view) ? ATTACH_SEEN_HALTED : seen);
 }
 
 /* Each vCPU in turn is asked until one's registers prove where the memory is. */
