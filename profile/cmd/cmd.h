@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cmd: the subcommands. argv[0] is the subcommand's name; the return value is
- * the exit status: 0 fine, 1 failed, 2 wrong usage.
+ * cmd: the subcommands. Each function runs one of them. argv[0] is the subcommand's name. Returns
+ * the exit status: 0 success, 1 failure, 2 wrong usage; cmd_diverge() and cmd_gate() have statuses
+ * of their own. Errors have been printed to stderr then. Called by the main thread, once.
  */
 #ifndef KVMPROF_PROFILE_CMD_CMD_H
 #define KVMPROF_PROFILE_CMD_CMD_H
@@ -25,8 +26,9 @@ int cmd_inspect(int argc, char **argv);
 int cmd_symbols(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
-int cmd_diverge(int argc, char **argv); /* has its own: 1 they part, 2 not to be told */
-int cmd_gate(int argc, char **argv);	/* has its own: 1 slower, 3 can't be told */
+int cmd_diverge(int argc, char **argv); /* 0 equal runs, 1 they differ, 2 failure or wrong usage */
+/* 0 pass, 1 slower, 2 failure or wrong usage, 3 inconclusive */
+int cmd_gate(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_archive(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

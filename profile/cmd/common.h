@@ -37,10 +37,10 @@ int cmd_options(const struct option_set *set, void *at, int argc, char **argv);
 #define CMD_OPTION_ENDS 2
 
 struct stackset;
-/* Writes to stderr what a profile has lost, and what of it is not shown. */
+/* Prints to stderr which samples a profile has lost, and which of its data are not shown. */
 void cmd_say_missing(const char *input, const struct stackset *s);
 
-/* Prints the reason to stderr unless ret is 0. Returns the exit status, 0 or 1. */
+/* Prints e->text to stderr unless ret is 0. Returns the exit status: 0, or 1 unless ret is 0. */
 int cmd_status(int ret, const struct err *e);
 
 /* Options that several commands have, with the member of OPTION_STRUCT that takes the value. */
@@ -54,7 +54,7 @@ int cmd_status(int ret, const struct err *e);
 		"event", 0, "NAME", "show this one of several events (default: the first)", \
 			OPTION_TEXT(m)                                                      \
 	}
-/* m: a uint32_t. */
+/* m is a uint32_t. */
 #define CMD_EPOCH(m)                                                              \
 	{                                                                         \
 		"epoch", 0, "N",                                                  \
@@ -81,18 +81,24 @@ int cmd_status(int ret, const struct err *e);
 			OPTION_TEXT(m)                                                \
 	}
 
-/* comm, pid, cpu, time, kernel-only: which samples; about a struct stackset_options. */
+/*
+ * The options comm, pid, cpu, time and kernel-only, which select samples; they set a struct
+ * stackset_options.
+ */
 extern const struct option_row cmd_filter_rows[];
 
-/* connect, pid, domain, name: which machine to attach to; about a struct attach_request. */
+/*
+ * The options connect, pid, domain and name, which select a machine; they set a struct
+ * attach_request.
+ */
 extern const struct option_row cmd_attach_rows[];
 /*
- * Sets the machine to attach to; what is borrowed. Returns 0, or -EINVAL if one is set already or
- * the name is empty.
+ * Sets the machine to attach to; `what` is borrowed. Returns 0, or -EINVAL if one is set already or
+ * `what` is empty.
  */
 int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *what, struct err *e);
 
-/* Profiles of runs of the same code. */
+/* The paths of profiles of runs of the same code. */
 struct cmd_runs {
 	const char *path[STATS_MAX_RUNS]; /* borrowed */
 	unsigned int n;
@@ -109,15 +115,17 @@ int cmd_runs_add_list(struct cmd_runs *r, char *list, struct err *e);
 /* Reports a lack of memory to stderr and returns the exit status 1. */
 int cmd_no_memory(void);
 
-/* Prints TEXT and where the help is. Returns 2. */
+/* Prints `text` and the command that shows the help. Returns 2. */
 int cmd_wrong(char *const argv[], const char *text);
 
-/* Prints "WHAT 'ARG'" and where the help is. Returns 2. */
+/* Prints "WHAT 'ARG'" and the command that shows the help. Returns 2. */
 int cmd_wrong_usage(char *const argv[], const char *what, const char *arg);
 
-/* -- what commands that print source lines have in common --------------------------------------- */
+/*
+ * -- for commands that print source lines --------------------------------------------------------
+ */
 
-/* debuginfo, build-id-map; about a struct debuginfo_places. */
+/* The options debuginfo and build-id-map; they set a struct debuginfo_places. */
 extern const struct option_row cmd_debuginfo_rows[];
 
 /* Makes downloads show their progress on stderr, if it is a terminal. */

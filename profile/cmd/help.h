@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * help: the texts of `kvmprof help`: examples, and topics.
+ * help: the texts of `kvmprof help`: examples, and topics. Called by the main thread. Failed writes
+ * are not reported here, but by cmd_flush_stdout().
  */
 #ifndef KVMPROF_PROFILE_CMD_HELP_H
 #define KVMPROF_PROFILE_CMD_HELP_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The examples below the overview of `kvmprof help'. */
+/* Prints the examples that `kvmprof help` shows below its overview. */
 void help_examples(FILE *out);
 
 /* Prints a topic, or for "topics" their list. Returns false if there is no such topic. */

@@ -4,7 +4,8 @@
  *
  * Between pager_start() and pager_finish() the output to stdout goes through $PAGER. If that is not
  * set, the text is held back until it is known whether it fits the terminal, including folded
- * lines: if so, it is printed, otherwise it goes through less. One thread; not reentrant.
+ * lines: if so, it is printed, otherwise it goes through less. Called by the main thread; one pager
+ * at a time.
  */
 #ifndef KVMPROF_PROFILE_CMD_PAGER_H
 #define KVMPROF_PROFILE_CMD_PAGER_H
@@ -13,9 +14,9 @@
 #include <sys/types.h>
 
 struct pager {
-	pid_t pid; /* 0: none runs */
-	bool held; /* the text is in `text` so far, and stdout is `out` */
-	int text, out;
+	pid_t pid;     /* of $PAGER; 0: none runs */
+	bool held;     /* stdout is redirected to the file `text`; `out` is the terminal */
+	int text, out; /* descriptors, valid while `held` */
 };
 
 /* Returns true if stdout is a terminal that can show colours. NO_COLOR and TERM=dumb exclude it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * row: what all views of `kvmprof report` ask about a row: its share, how certain that is, whether it is shown,
- * and what stands in its columns. The views include this file; the command includes the views.
+ * row: functions that all views of `kvmprof report` share: the share of a row, its confidence
+ * interval, whether the row is shown, and the texts of its columns. The views include this file;
+ * the command includes the views. Called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_CMD_REPORT_ROW_H
 #define KVMPROF_PROFILE_CMD_REPORT_ROW_H
@@ -28,23 +29,23 @@ struct report_options {
 	unsigned long top;
 	uint32_t epoch; /* the guest's kernel, from 1 on; 0: all */
 	bool by_self, no_children, no_demangle, ci, images, functions, header;
-	bool color; /* once it is known where to */
+	bool color; /* the result of when_color and of where stdout goes */
 	enum report_format format;
 	enum report_graph graph;
 	enum report_color when_color;
 	double row_limit, graph_limit; /* percent */
 	struct report_time from, to;
 	bool phases;	   /* the table of slices */
-	const char *phase; /* only this one; NULL: all */
+	const char *phase; /* the phase that is shown; NULL: all */
 	bool sorted;	   /* --sort is given */
 	bool named;	   /* the profile is given, by -i or as a word */
-	bool stdio;	   /* perf's word for what it is anyway */
+	bool stdio;	   /* --stdio of perf; has no effect */
 	struct debuginfo_places places;
 	struct agg_config config;
-	regex_t symbol, parent; /* config points at them when given */
+	regex_t symbol, parent; /* compiled if config.symbol or config.parent points to them */
 };
 
-/* Everything that printing needs. */
+/* The arguments of all views; all pointers are borrowed. */
 struct report {
 	const struct report_options *opt;
 	const struct perfdata *p;
@@ -54,21 +55,29 @@ struct report {
 };
 
 enum report_cell_form {
-	REPORT_CELL_SHORT, /* a file by its last part */
+	REPORT_CELL_SHORT, /* a path by its last component */
 	REPORT_CELL_WHOLE,
 };
 
-/* Returns `part` in percent of `whole`; 0 if there is nothing. */
+/* Returns `part` in percent of `whole`; 0 if `whole` is 0. */
 double report_percent(uint64_t part, uint64_t whole);
-/* Returns the interval of 95 % confidence around a weight's share, in percent. */
+/*
+ * Returns the 95 % confidence interval of a weight's share, in percent; the share itself if the
+ * profile contains exact counts.
+ */
 struct share_interval report_interval(const struct report *r, uint64_t weight);
-/* Returns whether the options let this row through. */
+/* Returns whether the options show this row: its share is not below the limit. */
 bool report_shows(const struct report *r, const struct agg_row *row);
-/* Returns the text of a column. It may use buf, of REPORT_CELL_SIZE bytes or more. */
+/*
+ * Returns the text of a column. It is in buf, which has `size` bytes (REPORT_CELL_SIZE or more), or
+ * belongs to the profile, and is valid as long as both.
+ */
 const char *report_cell(const struct report *r, const struct agg_key *key,
 			const struct agg_row *row, enum report_cell_form form, char *buf,
 			size_t size);
-/* Prints "%*.2f%%", in colour when it weighs something. */
+/*
+ * Prints `percent` to stdout as "%*.2f%%", in colour if it is large and the options want colours.
+ */
 void report_put_percent(const struct report *r, int width, double percent);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tree: callers or callees below a row of a report (-g).
+ * tree: callers or callees below a row of a report (-g). Called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_CMD_REPORT_TREE_H
 #define KVMPROF_PROFILE_CMD_REPORT_TREE_H
@@ -8,9 +8,12 @@
 #include "base/json.h"
 #include "profile/cmd/report/row.h"
 
-/* Prints the tree below a row. Returns 0 or -ENOMEM. */
+/* Prints the tree of a row to stdout. Returns 0 or -ENOMEM. */
 int report_tree(const struct report *r, const struct agg_row *row);
-/* Writes it as a list of {"functions":[...],"weight":n,"children":[...]}. Returns 0 or -ENOMEM. */
+/*
+ * Writes the tree as a list of {"functions":[...],"weight":n,"children":[...]} with this key.
+ * Returns 0 or -ENOMEM.
+ */
 int report_tree_json(struct json_writer *w, const char *key, const struct report *r,
 		     const struct agg_row *row);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * top_feed: replies of the control socket (docs/control.md), checked and taken over.
+ * top_feed: parses replies of the control socket (docs/control.md).
  *
- * Pure. A reply that is not what it should be is an error in one line; what it lacks
- * otherwise counts as zero.
+ * Functions return 0, -EPROTO if the reply is not of the expected form, or -ENOMEM. Members that a
+ * reply lacks count as zero. No I/O; called by the main thread. A reply is borrowed during the
+ * call.
  */
 #ifndef KVMPROF_PROFILE_CMD_TOP_FEED_H
 #define KVMPROF_PROFILE_CMD_TOP_FEED_H
@@ -18,28 +19,35 @@
 
 #define TOP_MAX_CODE 65536u
 
-/* The reply to `profile`: a new batch. *seq is for the next one. */
+/*
+ * Adds the stacks of a reply to `profile` to the model as a new batch. Stores the number with which
+ * the caller requests the next batch in *seq. On -ENOMEM a part of the batch has been added.
+ */
 int top_feed_profile(struct top_model *m, const json_t *reply, enum top_older older, uint64_t *seq,
 		     struct err *e);
 
-/* The reply to `status`: the figures of *out, not its texts. */
+/* Stores the figures of a reply to `status` in *out, whose texts (title, event, end) are kept. */
 int top_feed_status(struct top_status *out, const json_t *reply, struct err *e);
 
+/* Samples at one instruction. */
 struct top_hit {
 	uint64_t addr;
 	double weight;
 };
 
-/* The reply to `text`: a function's code. */
+/* The contents of a reply to `text`: a function's code. */
 struct top_code {
-	uint64_t addr;	 /* address of the function */
-	struct buf code; /* from addr on */
-	struct top_hit *hit;
+	uint64_t addr;	     /* address of the function */
+	struct buf code;     /* machine code, from addr on */
+	struct top_hit *hit; /* nhits items */
 	size_t nhits;
 	char symbol[256];
 };
 
-/* out is empty before; top_code_deinit() also after an error. */
+/*
+ * Copies the code and the hits of a reply. The caller frees *out with top_code_deinit(), also after
+ * an error.
+ */
 int top_feed_code(struct top_code *out, const json_t *reply, struct err *e);
 void top_code_deinit(struct top_code *c);
 

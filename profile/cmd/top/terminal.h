@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * top_terminal: lines on a terminal, and keys from it. By ncurses.
+ * top_terminal: shows lines on the terminal of stdin and stdout, and reads keys from it, with
+ * ncurses.
  *
- * One at a time in a process, on one thread.
+ * Called by the main thread; a process has one terminal. All functions except top_terminal_open()
+ * and top_terminal_close() need an open terminal.
  */
 #ifndef KVMPROF_PROFILE_CMD_TOP_TERMINAL_H
 #define KVMPROF_PROFILE_CMD_TOP_TERMINAL_H
@@ -25,19 +27,28 @@ enum top_key {
 	TOP_KEY_RESIZE,
 };
 
-/* Takes the terminal over. -ENOTTY, or -EINVAL when TERM is not known. */
+/*
+ * Switches the terminal to a screen of its own. Returns 0, -ENOTTY if stdin or stdout is not a
+ * terminal, -EINVAL if the type $TERM is not known, or another -errno if ncurses cannot be loaded.
+ */
 int top_terminal_open(struct err *e);
-/* Gives it back as it was. */
+/* Restores the terminal. Does nothing if it is not open. */
 void top_terminal_close(void);
 
-/* At least one line and one column. */
+/* Returns the size of the terminal: one line and one column or more. */
 struct top_size top_terminal_size(void);
-/* The last line of the terminal is `foot`. */
+/* Shows the lines of *s from the top, and `foot` on the last line of the terminal. */
 void top_terminal_show(const struct top_screen *s, const char *foot);
-/* Lines of text from the first-th on, below a title. */
+/*
+ * Shows a title, below it the lines of `text` from number `first` (0-based) on, and `foot` on the
+ * last line.
+ */
 void top_terminal_show_text(const char *title, const char *text, unsigned int first,
 			    const char *foot);
-/* A character, an enum top_key, or TOP_KEY_NONE when none came in time. */
+/*
+ * Waits at most timeout_ms for a key. Returns a character (32 to 255), an enum top_key, or
+ * TOP_KEY_NONE if no key was pressed, or one without a meaning.
+ */
 int top_terminal_key(int timeout_ms);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * top_view: the live view as lines of text, for a terminal of any size or for none.
+ * top_view: draws the live view as lines of text, for a terminal of any size or for none.
  *
- * Pure: what is known and what the user asked for go in, lines come out. Texts of the
- * guest are made harmless (control characters become '?'). One thread.
+ * Control characters in texts of the guest become '?'. No I/O; called by the main thread.
  */
 #ifndef KVMPROF_PROFILE_CMD_TOP_VIEW_H
 #define KVMPROF_PROFILE_CMD_TOP_VIEW_H
@@ -14,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TOP_FILTER 64u
+#define TOP_FILTER 64u /* bytes, with the NUL */
 #define TOP_MAX_CALLERS 24u
 
 enum top_style {
@@ -34,15 +33,15 @@ struct top_status {
 	const char *title; /* "bzImage, pid 4711" */
 	const char *event; /* "wall" */
 	double elapsed_s;  /* time of the guest, in seconds */
-	double rate_hz;	   /* samples a second and vCPU that are asked for; 0 unknown */
-	double seen_hz;	   /* samples a second in the last interval, of all vCPUs */
+	double rate_hz;	   /* requested samples per second and vCPU; 0 unknown */
+	double seen_hz;	   /* samples per second in the last interval, of all vCPUs */
 	uint64_t samples, lost, overruns;
 	double stop_us; /* median stopped time of a sample; 0 unknown */
 	bool collecting;
-	const char *end; /* why there is nothing more; NULL: it runs */
+	const char *end; /* why the run has ended; NULL: it runs */
 };
 
-/* The choices of the user. */
+/* The user's settings of the view. */
 struct top_choice {
 	enum top_order order;
 	bool no_idle, frozen;
@@ -58,11 +57,12 @@ struct top_screen {
 	unsigned int nlines;
 	unsigned int row_line;	    /* the first line that is a row */
 	unsigned int selected_line; /* line of the selected row; UINT_MAX: none */
-	/* The selected row, copied; name NULL: none. */
+	/* The selected row; its name is NULL if none is. Texts belong to the model. */
 	struct top_row selected;
-	size_t nrows; /* rows that there are, shown or not */
+	size_t nrows; /* number of rows, shown or not */
 };
 
+/* Initialises an empty screen; the caller frees its contents with top_screen_deinit(). */
 void top_screen_init(struct top_screen *s);
 void top_screen_deinit(struct top_screen *s);
 
@@ -72,7 +72,9 @@ struct top_size {
 	unsigned int columns; /* bytes of a line */
 };
 
-/* Draws the view into *s. Brings choice->selected into range. Returns 0 or -errno. */
+/*
+ * Replaces the lines of *s by the view. Limits choice->selected to the rows. Returns 0 or -ENOMEM.
+ */
 int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_status *status,
 		  struct top_choice *choice, struct top_size room, struct err *e);
 
@@ -80,7 +82,8 @@ struct top_code;
 
 /*
  * Appends a function's instructions with their share of its time, in lines as annotate prints them;
- * text ends with a NUL. Returns 0, -ENODATA without code, or another -errno.
+ * text ends with a NUL. `code` is used during the call only. Returns 0, -ENODATA without code, or
+ * another -errno.
  */
 int top_code_draw(struct buf *text, const struct top_code *code, struct err *e);
 
