@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool number_real(const char *s, double min, double max, double *out)
 {
@@ -25,8 +26,8 @@ bool number_seconds(const char *s, double min, double max, double *out)
 	static const struct {
 		const char *name;
 		double seconds;
-	} unit[] = { { "", 1 },	  { "s", 1 },	 { "ms", 1e-3 },
-		     { "m", 60 }, { "min", 60 }, { "h", 3600 } };
+	} unit[] = { { "", 1 },	     { "s", 1 },  { "sec", 1 },	 { "ms", 1e-3 }, { "us", 1e-6 },
+		     { "ns", 1e-9 }, { "m", 60 }, { "min", 60 }, { "h", 3600 },	 { "d", 86400 } };
 	char *end;
 	double v;
 
@@ -45,6 +46,26 @@ bool number_seconds(const char *s, double min, double max, double *out)
 		return true;
 	}
 	return false;
+}
+
+bool number_hz(const char *s, double min, double max, double *out)
+{
+	double v;
+	char *end;
+
+	errno = 0;
+	v = strtod(s, &end);
+	if (errno || end == s)
+		return false;
+	if (!strcasecmp(end, "k") || !strcasecmp(end, "khz"))
+		v *= 1000;
+	else if (*end && strcasecmp(end, "hz") != 0)
+		return false;
+	/* This form makes NaN fail, too. */
+	if (!isfinite(v) || !(v >= min && v <= max))
+		return false;
+	*out = v;
+	return true;
 }
 
 bool number_digits(const char **s, uint64_t max, uint64_t *out)
@@ -105,12 +126,17 @@ bool number_size(const char *s, uint64_t *out)
 		shift = 30;
 		s++;
 		break;
+	case 't':
+	case 'T':
+		shift = 40;
+		s++;
+		break;
 	case '\0':
 		shift = 20;
 		break;
 	}
 	if (shift && (s[-1] < '0' || s[-1] > '9'))
-		s += !strcmp(s, "B") ? 1 : !strcmp(s, "iB") ? 2 : 0;
+		s += !strcasecmp(s, "b") ? 1 : !strcasecmp(s, "ib") ? 2 : 0;
 	if (*s || v > UINT64_MAX >> shift)
 		return false;
 	*out = v << shift;
@@ -119,15 +145,18 @@ bool number_size(const char *s, uint64_t *out)
 
 bool number_span(const char *s, double *from, double *to)
 {
-	char *end = (char *)s;
+	const char *comma = strchr(s, ',');
+	size_t len = comma ? (size_t)(comma - s) : strlen(s);
 	double a = 0, b = 0;
+	char first[64];
 
-	if (*s != ',') {
-		a = strtod(s, &end);
-		if (end == s || !isfinite(a) || a < 0 || (*end && *end != ','))
-			return false;
-	}
-	if (*end && end[1] && (!number_real(end + 1, 0, HUGE_VAL, &b) || b <= a))
+	if (len >= sizeof(first))
+		return false;
+	memcpy(first, s, len);
+	first[len] = '\0';
+	if ((len || !comma) && !number_seconds(first, 0, HUGE_VAL, &a))
+		return false;
+	if (comma && comma[1] && (!number_seconds(comma + 1, 0, HUGE_VAL, &b) || b <= a))
 		return false;
 	*from = a;
 	*to = b;

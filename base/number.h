@@ -15,8 +15,8 @@
 bool number_real(const char *s, double min, double max, double *out);
 
 /*
- * Parses a time: a number of seconds, or a number with the unit ms, s, m, min or h. min, max and
- * *out are in seconds.
+ * Parses a time: a number of seconds, or a number with the unit ns, us, ms, s, sec, m, min, h or d.
+ * min, max and *out are in seconds.
  */
 bool number_seconds(const char *s, double min, double max, double *out);
 
@@ -24,13 +24,18 @@ bool number_seconds(const char *s, double min, double max, double *out);
 bool number_whole(const char *s, uint64_t min, uint64_t max, uint64_t *out);
 
 /*
- * Parses a size and stores it in bytes: digits followed by K, M or G (also KB or KiB; all are
- * powers of 1024), or digits alone for MiB, as QEMU does.
+ * Parses a size and stores it in bytes: digits followed by K, M, G or T (also KB or KiB, in upper or
+ * lower case; all are powers of 1024), or digits alone for MiB, as QEMU does.
  */
 bool number_size(const char *s, uint64_t *out);
 
 /*
- * Parses FROM,TO in seconds, with 0 <= FROM < TO. Either may be omitted, and so may the comma after
+ * Parses a frequency from min to max, in Hz: a number, or one followed by Hz, k or kHz.
+ */
+bool number_hz(const char *s, double min, double max, double *out);
+
+/*
+ * Parses FROM,TO, two times as number_seconds() reads them, with 0 <= FROM < TO. Either may be omitted, and so may the comma after
  * FROM. An omitted value is stored as 0.
  */
 bool number_span(const char *s, double *from, double *to);

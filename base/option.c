@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define LONG_BASE 256 /* getopt's value of the long option of index 0 */
+#define DASHED_MIN 3  /* characters of the shortest word that is no bundle of letters */
 
 /* A row together with its place in the command's structure. */
 struct item {
@@ -114,6 +115,9 @@ static int value_take(const struct option_row *r, void *to, char *arg, struct er
 	case OPTION_IS_SECONDS:
 		good = number_seconds(arg, r->min, r->max, to);
 		break;
+	case OPTION_IS_HZ:
+		good = number_hz(arg, r->min, r->max, to);
+		break;
 	case OPTION_IS_WHOLE:
 		good = number_whole(arg, r->from, r->to, &v);
 		if (good)
@@ -210,6 +214,43 @@ static const struct option_habit *option_habit(const struct option_set *set, con
 	return NULL;
 }
 
+/*
+ * Returns the word from which getopt read a letter, if the letter is its first one and more follow
+ * as a value or as further letters. Otherwise NULL.
+ */
+static const char *word_of_letter(int letter, int argc, char **argv)
+{
+	/* getopt moves optind past a word when it has read all of it. */
+	for (int i = optind; i >= optind - 1 && i > 0; i--)
+		if (i < argc && argv[i] != optarg && argv[i][0] == '-' && argv[i][1] == letter &&
+		    argv[i][2])
+			return argv[i];
+	return NULL;
+}
+
+/*
+ * Refuses a word such as "-kernel" or "-stdio", which getopt would read as letters: another program
+ * has such an option, or it is a long option of this command with one dash too few. Returns 0 for
+ * other words.
+ */
+static int option_refuse_dash(const struct option_set *set, const struct items *l, const char *word,
+			      struct err *e)
+{
+	size_t len = word ? strcspn(word + 1, "=") : 0;
+	const struct option_habit *habit = len < DASHED_MIN ? NULL : option_habit(set, word);
+
+	if (habit)
+		return err_set(e, EINVAL, "unknown option '%s': %s", habit->typed, habit->instead);
+	for (unsigned int i = 0; len >= DASHED_MIN && i < l->n; i++) {
+		const char *name = l->at[i].row->name;
+
+		if (name && strlen(name) == len && !strncmp(name, word + 1, len))
+			return err_set(e, EINVAL, "option '-%s' needs two dashes: --%s", name,
+				       name);
+	}
+	return 0;
+}
+
 static int option_refuse(const struct option_set *set, const struct items *l, int c, char **argv,
 			 struct err *e)
 {
@@ -275,6 +316,13 @@ int option_parse(const struct option_set *set, void *at, int argc, char **argv, 
 		const struct item *item = c == 1 ? NULL : item_of(&l, c);
 
 		arg = optarg;
+		if (c != 1 && c < LONG_BASE) {
+			ret = option_refuse_dash(
+				set, &l,
+				word_of_letter(c == '?' || c == ':' ? optopt : c, argc, argv), e);
+			if (ret)
+				continue;
+		}
 		if (c == '?' || c == ':') {
 			ret = option_refuse(set, &l, c, argv, e);
 			continue;

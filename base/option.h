@@ -34,6 +34,7 @@ enum option_kind {
 	OPTION_IS_REAL, /* double */
 	/* Double, in seconds; a unit may follow the number, see number_seconds(). */
 	OPTION_IS_SECONDS,
+	OPTION_IS_HZ,	 /* double, a frequency: see number_hz() */
 	OPTION_IS_WHOLE, /* an unsigned integer of 4 or 8 bytes, or int64_t */
 	OPTION_IS_SIZE,	 /* uint64_t, bytes */
 	OPTION_IS_WORD,	 /* the index of one of several words, stored in a bool or an enum */
@@ -62,7 +63,7 @@ struct option_row {
 	size_t offset, size;
 	/* Range of a whole number or a size; `from` is also the constant of PUT. */
 	uint64_t from, to;
-	/* The range of a REAL or SECONDS value. */
+	/* The range of a REAL, SECONDS or HZ value. */
 	double min, max;
 	const char *const *words; /* terminated by NULL */
 	/* Completes the error message "expected ..."; for TEXT: the value must not be empty. */
@@ -91,6 +92,9 @@ struct option_row {
 	.expected = (what)
 #define OPTION_SECONDS(m, least, most, what)                                            \
 	.kind = OPTION_IS_SECONDS, OPTION_MEMBER(m, double), .min = least, .max = most, \
+	.expected = (what)
+#define OPTION_HZ(m, least, most, what)                                            \
+	.kind = OPTION_IS_HZ, OPTION_MEMBER(m, double), .min = least, .max = most, \
 	.expected = (what)
 #define OPTION_WHOLE(m, least, most, what) \
 	.kind = OPTION_IS_WHOLE, OPTION_OFFSET(m), .from = least, .to = most, .expected = (what)
@@ -122,7 +126,7 @@ struct option_row {
 
 /* An option that another program has, and the advice for users who type it. */
 struct option_habit {
-	const char *typed;   /* with its dashes; NULL: end of the array */
+	const char *typed;   /* with its dashes, "-smp" or "--cpus"; NULL: end of the array */
 	const char *instead; /* a clause that says what to write instead */
 };
 

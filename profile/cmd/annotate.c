@@ -355,7 +355,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof annotate [OPTIONS] FUNCTION|ADDRESS\n"
+	.usage = "Usage: kvmprof annotate [OPTIONS] [PROFILE] FUNCTION|ADDRESS\n"
 		 "\n"
 		 "The instructions of a function, with the share of its samples at each, as they\n"
 		 "were in the guest's memory. `*` marks those that the kernel has patched, with "
@@ -371,12 +371,15 @@ static const struct option_set set = {
 
 int cmd_annotate(int argc, char **argv)
 {
-	struct annotate_options o = { .input = "perf.data" };
+	static const char by_default[] = "perf.data";
+	struct annotate_options o = { .input = by_default };
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 
 	if (status >= 0)
 		return status;
+	if (!o.symbol)
+		cmd_take_profile(argc, argv, by_default, &o.input);
 	o.places.cache_dir = o.buildid_dir;
 	o.query.text = o.symbol ? o.symbol : optind < argc ? argv[optind++] : "";
 	if (!*o.query.text)

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "profile/cmd/common.h"
+#include "profile/record/options/habits.h"
 #include "profile/record/run/run.h"
 
 #include <errno.h>
@@ -133,6 +134,7 @@ static const struct option_set set = {
 		"\n",
 	.rows = rows,
 	.column = RUN_OPTIONS_COLUMN,
+	.habits = attach_option_habits,
 };
 
 /* The counters of another process's threads can't be held at exits or at disks. -1 to go on, else the exit status. */

@@ -171,6 +171,19 @@ int cmd_options(const struct option_set *set, void *at, int argc, char **argv)
 	return ret ? 0 : -1;
 }
 
+void cmd_take_profile(int argc, char **argv, const char *by_default, const char **input)
+{
+	char *other;
+	int i;
+
+	if (*input != by_default || optind + 2 != argc)
+		return;
+	i = access(argv[optind], F_OK) < 0 && access(argv[optind + 1], F_OK) == 0;
+	*input = argv[optind + i];
+	other = argv[optind + 1 - i];
+	argv[++optind] = other;
+}
+
 /* -- source lines ----------------------------------------------------------------------------- */
 
 #undef OPTION_STRUCT

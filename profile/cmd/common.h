@@ -31,6 +31,13 @@ int cmd_flush_stdout(struct err *e);
 int cmd_options(const struct option_set *set, void *at, int argc, char **argv);
 
 /*
+ * Takes one of two words as the profile, for commands that need another word, and moves the other
+ * word to argv[optind]. The profile is the first one, unless only the second one is an existing
+ * path. Does nothing if -i named the profile: *input is then not `by_default`.
+ */
+void cmd_take_profile(int argc, char **argv, const char *by_default, const char **input);
+
+/*
  * Returned by the function of an option's row when the command is complete, e.g. after a list was
  * printed.
  */

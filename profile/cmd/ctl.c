@@ -245,7 +245,7 @@ static int request_put_hz(json_t *q, const char *command, const char *arg)
 {
 	double v;
 
-	if (!number_real(arg, DBL_MIN, 1e9, &v))
+	if (!number_hz(arg, DBL_MIN, 1e9, &v))
 		return request_refuse(command, "expected samples a second, not", arg);
 	json_object_set_new(q, "value", json_real(v));
 	return 0;

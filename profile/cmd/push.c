@@ -113,7 +113,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof push [OPTIONS] URL\n"
+	.usage = "Usage: kvmprof push [OPTIONS] [PROFILE] URL\n"
 		 "\n"
 		 "Send a profile, as pprof over HTTP, to a continuous-profiling back end "
 		 "(Pyroscope,\n"
@@ -234,6 +234,7 @@ int cmd_push(int argc, char **argv)
 	status = cmd_options(&set, o, argc, argv);
 	if (status >= 0)
 		return status;
+	cmd_take_profile(argc, argv, NULL, &o->load.input);
 	if (optind == argc)
 		return cmd_wrong(argv, "the server's URL is missing");
 	o->url = argv[optind++];

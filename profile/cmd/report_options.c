@@ -80,20 +80,30 @@ static int parse_texts(void *at, char *arg, struct err *e)
 	return l->n ? 0 : -EINVAL;
 }
 
-/* "1.5" or "10%" up to *s's end or stop; nothing at all leaves it open. */
+/*
+ * Parses "1.5", "200ms" or "10%", and moves *s behind it, to a ',' or the end; behind "%" other text
+ * may follow. An empty text leaves the limit open.
+ */
 static bool parse_moment(const char **s, struct report_time *out)
 {
-	char *end;
+	size_t len = strcspn(*s, ",%");
+	char text[64];
 
+	len += (*s)[len] == '%';
 	*out = (struct report_time){ 0 };
-	if ((**s < '0' || **s > '9') && **s != '.')
+	if (!len)
 		return true;
-	errno = 0;
-	out->value = strtod(*s, &end);
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, *s, len);
+	text[len] = '\0';
+	*s += len;
 	out->given = true;
-	out->percent = *end == '%';
-	*s = end + out->percent;
-	return !errno && isfinite(out->value) && (!out->percent || out->value <= 100);
+	out->percent = text[len - 1] == '%';
+	if (!out->percent)
+		return number_seconds(text, 0, HUGE_VAL, &out->value);
+	text[len - 1] = '\0';
+	return number_real(text, 0, 100, &out->value);
 }
 
 /* "FROM,TO"; between percentages also "-", as in perf. */

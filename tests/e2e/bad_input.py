@@ -155,6 +155,17 @@ def table(program):
         ("script: unknown option", ["script", "--bogus"], "--bogus"),
         ("check: argument", ["check", "x"], "x"),
         ("check: unknown option", ["check", "--bogus"], "--bogus"),
+        ("run: QEMU's -kernel", ["run", "-kernel", "x"], "kvmprof run KERNEL"),
+        ("run: QEMU's -smp", ["run", "-smp", "2"], "--vcpus"),
+        ("run: QEMU's -cpu, which is no -c pu", ["run", "-cpu", "host"], "one kind of machine"),
+        ("run: QEMU's -hda, which is no -h", ["run", "-hda", "x"], "--disk"),
+        ("run: QEMU's -initrd", ["run", "-initrd", "x"], "--initrd"),
+        ("run: vng's --cpus", ["run", "--cpus=2"], "--vcpus"),
+        ("run: perf's -p", ["run", "-p", "1"], "attach"),
+        ("attach: perf's -p", ["attach", "-p", "1"], "attach PID"),
+        ("report: one dash", ["report", "-stdio"], "--stdio"),
+        ("report: a time's unit", ["report", "--time", "1parsec,2"], "1parsec"),
+        ("annotate: two functions", ["annotate", "a", "b", "c"], "c"),
     ]
     for what, argv, text in usage:
         refused(program, what, argv, 2, text)
@@ -169,6 +180,8 @@ def table(program):
         ("symbols foreign", image + ["--symbols", "/etc/passwd"], "/etc/passwd"),
         ("report: missing", ["report", "-i", "missing"], "missing"),
         ("report: missing argument", ["report", "missing"], "missing"),
+        ("annotate: missing argument", ["annotate", "missing", "main"], "missing"),
+        ("push: missing argument", ["push", "missing", "http://127.0.0.1:1"], "missing"),
         ("report: foreign", ["report", "-i", "/etc/passwd"], "/etc/passwd"),
         ("report: empty", ["report", "-i", "empty"], "empty"),
         ("script: foreign", ["script", "-i", "/etc/passwd"], "/etc/passwd"),

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "profile/record/options/devices.h"
 #include "profile/record/options/exact.h"
+#include "profile/record/options/habits.h"
 #include "profile/record/options/machine.h"
 #include "symbolizer/core/stack.h"
 #include "vmm/layout.h"
@@ -163,8 +164,8 @@ const struct option_row run_option_rows[] = {
 	  "the events to sample, such as cpu,cycles:u,exit:io (default wall);\n"
 	  "`kvmprof list` has the events of this host",
 	  OPTION_CALL_AT(parse_event, events, NULL) },
-	{ "freq", 'F', "HZ", "samples a second on each vCPU (default 997)",
-	  OPTION_REAL(freq_hz, 0.1, RUN_FREQ_MAX, "0.1 to 50000 samples a second") },
+	{ "freq", 'F', "HZ", "samples a second on each vCPU (default 997); 10k is 10000",
+	  OPTION_HZ(freq_hz, 0.1, RUN_FREQ_MAX, "0.1 to 50000 samples a second") },
 	{ "count", 'c', "N", "one sample per N counts or exits, instead of --freq",
 	  OPTION_WHOLE(period, 1, WHOLE_MAX, "a whole number from 1 on") },
 	{ "strict-event", 0, NULL,
@@ -267,6 +268,7 @@ static const struct option_set run_set = {
 	.rows = run_option_rows,
 	.column = RUN_OPTIONS_COLUMN,
 	.seen = note_option,
+	.habits = run_option_habits,
 };
 
 uint64_t run_options_vcpus(const struct run_options *o, unsigned int vcpus)

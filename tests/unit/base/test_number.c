@@ -3,6 +3,7 @@
 #include "base/number.h"
 
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +40,24 @@ static void times(void **state)
 	assert_true(number_seconds("250ms", 0, 10, &v) && v == 0.25);
 	assert_true(number_seconds("2m", 0, 1e9, &v) && v == 120);
 	assert_true(number_seconds("2min", 0, 1e9, &v) && v == 120);
+	assert_true(number_seconds("5us", 0, 10, &v) && fabs(v - 5e-6) < 1e-12);
+	assert_true(number_seconds("1d", 0, 1e9, &v) && v == 86400);
 	assert_true(number_seconds("2h", 0, 1e9, &v) && v == 7200);
+}
+
+static void frequencies(void **state)
+{
+	static const char *const bad[] = { "", "k", "1x", "nan", "1 k", "-1", "11", "1kk", "khz" };
+	double v = 7;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(number_hz(bad[i], 0, 10, &v));
+	assert_true(v == 7);
+	assert_true(number_hz("9.5", 0, 10, &v) && v == 9.5);
+	assert_true(number_hz("997Hz", 0, 1e6, &v) && v == 997);
+	assert_true(number_hz("1k", 0, 1e6, &v) && v == 1000);
+	assert_true(number_hz("2.5kHz", 0, 1e6, &v) && v == 2500);
 }
 
 static void whole_numbers(void **state)
@@ -62,7 +80,7 @@ static void whole_numbers(void **state)
 
 static void sizes(void **state)
 {
-	static const char *const bad[] = { "",	  "K",	"-1",	" 1",  "1T",
+	static const char *const bad[] = { "",	  "K",	"-1",	" 1",  "1P",
 					   "1KX", "1B", "1KBB", "1Ki", "17592186044416" };
 	uint64_t v;
 
@@ -73,6 +91,8 @@ static void sizes(void **state)
 	assert_true(number_size("3k", &v) && v == 3 << 10);
 	assert_true(number_size("3KB", &v) && v == 3 << 10);
 	assert_true(number_size("3MiB", &v) && v == 3 << 20);
+	assert_true(number_size("2gb", &v) && v == UINT64_C(2) << 30);
+	assert_true(number_size("1T", &v) && v == UINT64_C(1) << 40);
 	assert_true(number_size("3G", &v) && v == UINT64_C(3) << 30);
 }
 
@@ -86,6 +106,7 @@ static void spans(void **state)
 		assert_false(number_span(bad[i], &from, &to));
 	assert_true(from == 7 && to == 7);
 	assert_true(number_span("1.5,3", &from, &to) && from == 1.5 && to == 3);
+	assert_true(number_span("500ms,1m", &from, &to) && from == 0.5 && to == 60);
 	assert_true(number_span("2,", &from, &to) && from == 2 && to == 0);
 	assert_true(number_span(",2", &from, &to) && from == 0 && to == 2);
 	assert_true(number_span("4", &from, &to) && from == 4 && to == 0);
@@ -117,9 +138,10 @@ static void ranges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(real_numbers),	 cmocka_unit_test(times),
-		cmocka_unit_test(whole_numbers), cmocka_unit_test(sizes),
-		cmocka_unit_test(spans),	 cmocka_unit_test(ranges),
+		cmocka_unit_test(real_numbers), cmocka_unit_test(times),
+		cmocka_unit_test(frequencies),	cmocka_unit_test(whole_numbers),
+		cmocka_unit_test(sizes),	cmocka_unit_test(spans),
+		cmocka_unit_test(ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

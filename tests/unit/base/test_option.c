@@ -71,6 +71,12 @@ static const struct option_row rows[] = {
 };
 #undef OPTION_STRUCT
 
+static const struct option_habit habits[] = {
+	{ "-smp", "it is --n32 here" },
+	{ "-nographic", "there are no graphics" },
+	{ NULL, NULL },
+};
+
 static struct options o;
 static struct err e;
 
@@ -89,9 +95,12 @@ static void count(void *at, const struct option_row *row)
 	((struct options *)at)->seen += row->name != NULL;
 }
 
-static struct option_set set = {
-	.usage = "Usage: x\n", .after = "That is all.\n", .rows = rows, .column = 20, .seen = count
-};
+static struct option_set set = { .usage = "Usage: x\n",
+				 .after = "That is all.\n",
+				 .rows = rows,
+				 .column = 20,
+				 .seen = count,
+				 .habits = habits };
 
 /* Words with blanks between them; texts stay until the next call. */
 static int parse(const char *line)
@@ -170,6 +179,16 @@ static void refusals(void **state)
 	refuse("--a-very-long-name EMPTY", "--a-very-long-name '': expected a text");
 	refuse("--n32 \033\n", "--n32 ??: expected 1 to 9");
 	refuse("-g bad", "--graph: no such graph");
+	refuse("-order up", "option '-order' needs two dashes: --order");
+	refuse("-graph=bad", "option '-graph' needs two dashes: --graph");
+	refuse("-on9 -n32 3", "option '-n32' needs two dashes: --n32");
+	refuse("-smp 2", "unknown option '-smp': it is --n32 here");
+	refuse("-nographic", "unknown option '-nographic': there are no graphics");
+	assert_int_equal(parse("-N -graph --text -smp"), 0);
+	assert_string_equal(o.inner.name, "-graph");
+	assert_string_equal(o.text, "-smp");
+	assert_int_equal(parse("-g -n3 -gbest --n64 5"), 0);
+	assert_string_equal(o.graph, "best");
 }
 
 static void words(void **state)
