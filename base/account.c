@@ -52,8 +52,8 @@ static void put_off(struct account *a, enum account_span span, uint64_t most, ui
 	*blocked -= b;
 }
 
-void account_look(struct account *a, const struct account_thread *t, enum account_span span,
-		  uint64_t len_ns)
+void account_update(struct account *a, const struct account_thread *t, enum account_span span,
+		    uint64_t len_ns)
 {
 	uint64_t outside = a->pending[ACCOUNT_VMM] + a->pending[ACCOUNT_STOPPED];
 	uint64_t in_run = a->pending[ACCOUNT_RUN];
@@ -85,7 +85,7 @@ int account_open(void)
 	return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 }
 
-void account_ask(int fd, struct account_thread *out)
+void account_read_thread(int fd, struct account_thread *out)
 {
 	unsigned long long run, delay;
 	char text[64];

@@ -41,15 +41,15 @@ struct account {
 	/* Total time by kind of span. */
 	uint64_t wall[ACCOUNT_SPANS];
 	/*
-	 * Parts of wall[] up to the last account_look(): waiting for a processor, and blocked on
+	 * Parts of wall[] up to the last account_update(): waiting for a processor, and blocked on
 	 * something else.
 	 */
 	uint64_t delay[ACCOUNT_SPANS], blocked[ACCOUNT_SPANS];
 	uint64_t elsewhere; /* time off the processor whose kind of span is not known */
-	/* State for the next account_look(). */
+	/* State for the next account_update(). */
 	uint64_t span;			 /* enum account_span of the current span */
-	uint64_t pending[ACCOUNT_SPANS]; /* part of wall[] since the last account_look() */
-	uint64_t looked_ns;		 /* CLOCK_MONOTONIC of the last account_look() */
+	uint64_t pending[ACCOUNT_SPANS]; /* part of wall[] since the last account_update() */
+	uint64_t looked_ns;		 /* CLOCK_MONOTONIC of the last account_update() */
 	/* Processor time and waiting time of the thread at that moment. */
 	uint64_t cpu_ns, delay_ns;
 };
@@ -73,14 +73,14 @@ void account_next(struct account *a, enum account_span next, uint64_t now_ns);
  * Divides the time since the last call into time on a processor, delay and blocked time, using *t.
  * Called at the end of a span of the kind `span` that took len_ns.
  */
-void account_look(struct account *a, const struct account_thread *t, enum account_span span,
-		  uint64_t len_ns);
+void account_update(struct account *a, const struct account_thread *t, enum account_span span,
+		    uint64_t len_ns);
 
 /*
  * Stores the times of the calling thread in *out. fd is from account_open(); if it is negative or
  * cannot be read, only cpu_ns is set.
  */
-void account_ask(int fd, struct account_thread *out);
+void account_read_thread(int fd, struct account_thread *out);
 /*
  * Opens the schedstat file of the calling thread. Returns a descriptor that the caller closes, or a
  * negative value if this host has no schedstat.

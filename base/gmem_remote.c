@@ -54,7 +54,7 @@ void gmem_remote_only_present(struct gmem_remote *r,
 	r->ctx = ctx;
 }
 
-void gmem_remote_forget(struct gmem_remote *r)
+void gmem_remote_invalidate(struct gmem_remote *r)
 {
 	r->generation++;
 	r->expected = NULL;
@@ -72,7 +72,7 @@ static size_t slot_of(uint64_t base)
 	return (size_t)((base >> 12) * 0x9e3779b97f4a7c15ull >> 58) & (GMEM_REMOTE_PAGES - 1);
 }
 
-bool gmem_remote_kept(const struct gmem_remote *r, uint64_t host, void *dst, size_t len)
+bool gmem_remote_cached(const struct gmem_remote *r, uint64_t host, void *dst, size_t len)
 {
 	uint64_t base = host & ~(uint64_t)(GMEM_REMOTE_PAGE - 1);
 	size_t i = slot_of(base);
@@ -115,13 +115,13 @@ static void remote_note_use(struct gmem_remote *r, uint64_t base)
 	}
 }
 
-void gmem_remote_expect(struct gmem_remote *r, struct gmem_remote_expected *x)
+void gmem_remote_prefetch(struct gmem_remote *r, struct gmem_remote_expected *x)
 {
 	struct iovec local[GMEM_REMOTE_EXPECT], remote[GMEM_REMOTE_EXPECT];
 	size_t slot[GMEM_REMOTE_EXPECT], n = 0;
 	ssize_t got;
 
-	gmem_remote_forget(r);
+	gmem_remote_invalidate(r);
 	if (!r->pid)
 		return;
 	r->expected = x;

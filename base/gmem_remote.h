@@ -3,13 +3,13 @@
  * gmem_remote: reads guest RAM that is mapped in another process. It never writes.
  *
  * Small reads, as page-table walks make them, are served from a cache of a few whole pages that is
- * valid for one sample: gmem_remote_forget() invalidates it, because otherwise the bytes would be
+ * valid for one sample: gmem_remote_invalidate() empties it, because otherwise the bytes would be
  * older than the sample. Not thread-safe: each struct gmem_remote is used by one thread.
  *
  * A system call costs more than copying a page, and a sample mostly needs the pages that the sample
- * before it needed. gmem_remote_expect() reads all of these with one call. Only the choice of pages
- * is a prediction, never their contents: pages that were predicted wrongly are not used, and others
- * are read when needed.
+ * before it needed. gmem_remote_prefetch() reads all of these with one call. Only the choice of
+ * pages is a prediction, never their contents: pages that were predicted wrongly are not used, and
+ * others are read when needed.
  *
  * Source: process_vm_readv(2).
  */
@@ -23,7 +23,7 @@
 
 #define GMEM_REMOTE_PAGE 4096u
 #define GMEM_REMOTE_PAGES 64u /* power of two */
-/* bytes; longer reads use the cache only after gmem_remote_expect() */
+/* bytes; longer reads use the cache only after gmem_remote_prefetch() */
 #define GMEM_REMOTE_SMALL 256u
 
 /*
@@ -72,19 +72,19 @@ void gmem_remote_init_by(struct gmem_remote *r,
 			 int (*fetch)(struct gmem_remote *r, uint64_t host, void *dst, size_t len),
 			 void *ctx);
 /* Invalidates the cache and stops noting which pages are used. */
-void gmem_remote_forget(struct gmem_remote *r);
+void gmem_remote_invalidate(struct gmem_remote *r);
 /*
  * Invalidates the cache, reads the pages predicted by *x into it, and notes in *x which pages are
- * used from now on. *x is borrowed until the next call of this function or of gmem_remote_forget().
- * Without a process (gmem_remote_init_by()) it only invalidates.
+ * used from now on. *x is borrowed until the next call of this function or of
+ * gmem_remote_invalidate(). Without a process (gmem_remote_init_by()) it only invalidates.
  */
-void gmem_remote_expect(struct gmem_remote *r, struct gmem_remote_expected *x);
+void gmem_remote_prefetch(struct gmem_remote *r, struct gmem_remote_expected *x);
 
 /*
  * Copies bytes of one page from the cache. Returns false if they are not cached; never reads the
  * process.
  */
-bool gmem_remote_kept(const struct gmem_remote *r, uint64_t host, void *dst, size_t len);
+bool gmem_remote_cached(const struct gmem_remote *r, uint64_t host, void *dst, size_t len);
 
 /* Restricts reads of a process to memory that present(ctx, ...) reports as loaded. */
 void gmem_remote_only_present(struct gmem_remote *r,

@@ -65,8 +65,8 @@ uint64_t perf_ring_head(const struct perf_ring *r)
 	return r->page ? __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE) : 0;
 }
 
-void perf_ring_look(const struct perf_ring *r, uint64_t head,
-		    void (*take)(void *ctx, const struct perf_event_header *h), void *ctx)
+void perf_ring_visit(const struct perf_ring *r, uint64_t head,
+		     void (*take)(void *ctx, const struct perf_event_header *h), void *ctx)
 {
 	union perf_record record;
 
@@ -90,7 +90,7 @@ bool perf_ring_first(struct perf_ring *r, uint64_t head, union perf_record *out)
 	return false;
 }
 
-void perf_ring_pass(struct perf_ring *r, const union perf_record *first)
+void perf_ring_skip(struct perf_ring *r, const union perf_record *first)
 {
 	set_tail(r, r->page->data_tail + first->h.size);
 }
@@ -102,7 +102,7 @@ void perf_ring_drain(struct perf_ring *r,
 
 	if (!r->page)
 		return;
-	perf_ring_look(r, head, take, ctx);
+	perf_ring_visit(r, head, take, ctx);
 	set_tail(r, head);
 }
 

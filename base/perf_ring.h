@@ -50,15 +50,15 @@ void perf_ring_drain(struct perf_ring *r,
  */
 uint64_t perf_ring_head(const struct perf_ring *r);
 /* Like perf_ring_drain() for the records before `head`, but leaves them in the ring. */
-void perf_ring_look(const struct perf_ring *r, uint64_t head,
-		    void (*take)(void *ctx, const struct perf_event_header *h), void *ctx);
+void perf_ring_visit(const struct perf_ring *r, uint64_t head,
+		     void (*take)(void *ctx, const struct perf_event_header *h), void *ctx);
 /*
  * Copies the oldest record before `head` and leaves it in the ring; frees records that are too
  * long. Returns false if there is none.
  */
 bool perf_ring_first(struct perf_ring *r, uint64_t head, union perf_record *out);
 /* Frees the space of the record that perf_ring_first() has copied. The ring must be mapped. */
-void perf_ring_pass(struct perf_ring *r, const union perf_record *first);
+void perf_ring_skip(struct perf_ring *r, const union perf_record *first);
 
 /* Returns the 64-bit word i after the record's header. The record must be long enough. */
 uint64_t perf_record_word(const struct perf_event_header *h, unsigned int i);

@@ -167,7 +167,7 @@ size_t ring_used(const struct ring *r)
 	return used <= r->size ? used : r->size;
 }
 
-unsigned int ring_one_of(const struct ring *r)
+unsigned int ring_keep_one_of(const struct ring *r)
 {
 	size_t free = r->size - ring_used(r);
 	unsigned int n = 1;

@@ -100,7 +100,7 @@ size_t ring_used(const struct ring *r);
  * kept, and the divisor doubles each time the free part halves.
  */
 #define RING_THIN_MOST 64u
-unsigned int ring_one_of(const struct ring *r);
+unsigned int ring_keep_one_of(const struct ring *r);
 
 /*
  * Consumer: returns the oldest record and stores its length in *len. It stays valid until

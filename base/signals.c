@@ -173,7 +173,7 @@ int signals_fd(void)
 	return signals.fd;
 }
 
-bool signals_came(void)
+bool signals_take(void)
 {
 	uint64_t count;
 	bool came;
@@ -184,7 +184,7 @@ bool signals_came(void)
 	return came;
 }
 
-bool signals_are_there(void)
+bool signals_pending(void)
 {
 	return signals.came;
 }

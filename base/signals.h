@@ -53,12 +53,12 @@ void signals_watch(bool on);
 /*
  * Returns whether a signal was reported since the last call, and makes the descriptor unreadable.
  */
-bool signals_came(void);
+bool signals_take(void);
 /*
- * Returns whether a signal was reported since the last signals_came(). Changes nothing. Any thread
+ * Returns whether a signal was reported since the last signals_take(). Changes nothing. Any thread
  * may call it.
  */
-bool signals_are_there(void);
+bool signals_pending(void);
 /* Makes the descriptor readable. Async-signal-safe; any thread may call it. */
 void signals_wake(void);
 

@@ -34,7 +34,7 @@ static bool is_done(const struct vm *vm, unsigned int i)
 	       atomic_load_explicit(&vm->reached_ns[first_with(vm, i)], memory_order_acquire);
 }
 
-void breakpoint_follow(struct vcpu *v)
+void breakpoint_update(struct vcpu *v)
 {
 	for (unsigned int i = 0; i < v->vm->cfg.nbreakpoints; i++) {
 		uint64_t want = is_done(v->vm, i)
@@ -77,7 +77,7 @@ void breakpoint_reached(struct vcpu *v, unsigned int i)
 	capture_sample(v, &(struct capture_cause){
 				  .now = now, .reason = SAMPLE_MARKER, .event = (uint8_t)i });
 	if (b->action == VM_BREAKPOINT_PAUSE)
-		vm_pause_ask(vm);
+		vm_pause_request(vm);
 	if (b->action == VM_BREAKPOINT_START)
 		vm_collect(vm, true);
 	if (b->action == VM_BREAKPOINT_STOP) {
@@ -88,13 +88,13 @@ void breakpoint_reached(struct vcpu *v, unsigned int i)
 		for (unsigned int k = 0; k < vm->cfg.nbreakpoints; k++)
 			if (first_with(vm, k) == first_with(vm, i))
 				debugreg_set(v, BREAKPOINT_SLOT(k), 0);
-		vm_control_tell(vm); /* makes the other vCPUs disarm it, too */
+		vm_control_notify(vm); /* makes the other vCPUs disarm it, too */
 		if (vm->cfg.reached)
 			vm->cfg.reached(vm->cfg.reached_ctx, i);
 	}
 }
 
-int breakpoint_give_back(struct vcpu *v, struct err *e)
+int breakpoint_inject(struct vcpu *v, struct err *e)
 {
 	const struct kvm_debug_exit_arch *x = &v->run->debug.arch;
 	int ret;
@@ -136,7 +136,7 @@ int breakpoint_debug(struct vcpu *v, struct err *e)
 		return v->vm->pvm->debug(v, e);
 	i = breakpoint_at(v);
 	if (i < 0)
-		return breakpoint_give_back(v, e);
+		return breakpoint_inject(v, e);
 	breakpoint_reached(v, (unsigned int)i);
 	if (v->debug.addr[BREAKPOINT_SLOT(i)])
 		breakpoint_resume(v);

@@ -25,7 +25,7 @@ struct vm;
  * Arms the breakpoints whose addresses are known by now, and disarms those that will not be reached
  * again. Ends the machine if KVM refuses.
  */
-void breakpoint_follow(struct vcpu *v);
+void breakpoint_update(struct vcpu *v);
 
 /* Handles KVM_EXIT_DEBUG. Returns 0 if the guest can continue, or -errno with *e recorded. */
 int breakpoint_debug(struct vcpu *v, struct err *e);
@@ -51,6 +51,6 @@ void breakpoint_resume(struct vcpu *v);
  * Delivers #DB to the guest after its own trap flag or INT1 caused the debug exit. Returns 0, or
  * -errno with *e recorded, also if the exit was no #DB.
  */
-int breakpoint_give_back(struct vcpu *v, struct err *e);
+int breakpoint_inject(struct vcpu *v, struct err *e);
 
 #endif

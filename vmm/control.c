@@ -30,7 +30,7 @@ void vm_control_init(struct vm *vm)
 		atomic_init(&vm->vcpu[i].collect, true);
 }
 
-void vm_control_tell(struct vm *vm)
+void vm_control_notify(struct vm *vm)
 {
 	atomic_fetch_add_explicit(&vm->control.changes, 1, memory_order_release);
 	vm->ops->wake(vm);
@@ -62,7 +62,7 @@ bool vm_vcpu_is_collecting(const struct vm *vm, unsigned int vcpu)
 void vm_arm_event(struct vm *vm, unsigned int event, bool on)
 {
 	atomic_store_explicit(&vm->control.armed[event], on, memory_order_relaxed);
-	vm_control_tell(vm);
+	vm_control_notify(vm);
 }
 
 bool vm_event_is_armed(const struct vm *vm, unsigned int event)
@@ -75,7 +75,7 @@ void vm_set_period(struct vm *vm, unsigned int event, uint64_t period)
 	if (!period)
 		return;
 	atomic_store_explicit(&vm->control.period[event], period, memory_order_relaxed);
-	vm_control_tell(vm);
+	vm_control_notify(vm);
 }
 
 uint64_t vm_period(const struct vm *vm, unsigned int event)
@@ -88,23 +88,23 @@ void vm_set_stack_max(struct vm *vm, uint32_t bytes)
 	if (bytes > vm->cfg.plan.stack_max)
 		bytes = vm->cfg.plan.stack_max;
 	atomic_store_explicit(&vm->control.stack_max, bytes & ~7u, memory_order_relaxed);
-	vm_control_tell(vm);
+	vm_control_notify(vm);
 }
 
-void vm_pause_ask(struct vm *vm)
+void vm_pause_request(struct vm *vm)
 {
 	atomic_store(&vm->pause.asked, true);
 	vm->ops->wake(vm);
 }
 
-void vm_reset_ask(struct vm *vm, const struct vcpu *v)
+void vm_reset_request(struct vm *vm, const struct vcpu *v)
 {
 	if (!vm->boot) {
 		machine_end(vm, VM_END_RESET, v, NULL, NULL);
 		return;
 	}
 	atomic_store(&vm->reset_due, true);
-	vm_pause_ask(vm);
+	vm_pause_request(vm);
 }
 
 void vm_pause_enter(struct vcpu *v)
@@ -128,7 +128,7 @@ static void restart_sources(struct vcpu *v)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 }
 
-void vm_pause_stand(struct vcpu *v)
+void vm_pause_wait(struct vcpu *v)
 {
 	struct pause *p = &v->vm->pause;
 
@@ -152,7 +152,7 @@ int vm_pause(struct vm *vm, struct err *e)
 
 	if (vm->ops->rest)
 		return err_set(e, ENOTSUP, "a machine that somebody else runs can't be stopped");
-	vm_pause_ask(vm);
+	vm_pause_request(vm);
 	pthread_mutex_lock(&p->lock);
 	while (p->standing < vm->nvcpus && !atomic_load(&vm->stop))
 		pthread_cond_wait(&p->changed, &p->lock);

@@ -19,7 +19,7 @@ struct vm;
 /* Sets the initial state from vm->cfg. Called once, when the machine is created. */
 void vm_control_init(struct vm *vm);
 /* Makes all vCPUs check the settings. Any thread may call it. */
-void vm_control_tell(struct vm *vm);
+void vm_control_notify(struct vm *vm);
 
 /* -- any thread ---------------------------------------------------------------------- */
 
@@ -75,13 +75,13 @@ void vm_pause_enter(struct vcpu *v);
  * Blocks while a pause is requested, and restarts the vCPU's periods afterwards. Called by the
  * vCPU's thread after KVM_RUN was interrupted.
  */
-void vm_pause_stand(struct vcpu *v);
+void vm_pause_wait(struct vcpu *v);
 /* Requests a pause without waiting for it. Any thread may call it. */
-void vm_pause_ask(struct vm *vm);
+void vm_pause_request(struct vm *vm);
 /*
  * Handles a reset by the guest on vCPU v (NULL: unknown): ends the machine, or requests a restart
  * if the machine has vm_config.reboots. Any thread may call it.
  */
-void vm_reset_ask(struct vm *vm, const struct vcpu *v);
+void vm_reset_request(struct vm *vm, const struct vcpu *v);
 
 #endif

@@ -52,10 +52,10 @@ struct machine_ops {
 	void (*look_at_memory)(struct vm *vm);
 	/* Implements vm_vcpu_tid() for a machine of another process; NULL: the threads are ours. */
 	pid_t (*vcpu_tid)(const struct vm *vm, unsigned int vcpu);
-	/* Implement vm_rest() and vm_now_ns(); NULL: sleep, and CLOCK_MONOTONIC. */
+	/* Implement vm_wait_samples() and vm_now_ns(); NULL: sleep, and CLOCK_MONOTONIC. */
 	void (*wait)(struct vm *vm, uint64_t ns);
-	/* Implements vm_rests_no_more(); NULL: nothing to do. */
-	void (*wait_is_over)(struct vm *vm);
+	/* Implements vm_consumer_gone(); NULL: nothing to do. */
+	void (*consumer_gone)(struct vm *vm);
 	uint64_t (*now)(const struct vm *vm);
 	/* For a machine of another process only, which vm_pause() cannot stop; else NULL. */
 	void (*rest)(struct vm *vm);   /* implements foreign_rest() */

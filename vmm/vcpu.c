@@ -187,7 +187,7 @@ static void vcpu_handle_exit(struct vcpu *v)
 		if (run->system_event.type == KVM_SYSTEM_EVENT_SHUTDOWN)
 			machine_end(v->vm, VM_END_POWEROFF, v, NULL, NULL);
 		else
-			vm_reset_ask(v->vm, v);
+			vm_reset_request(v->vm, v);
 		return;
 	case KVM_EXIT_INTR:
 	case KVM_EXIT_IRQ_WINDOW_OPEN:
@@ -232,7 +232,7 @@ static void vcpu_interrupted(struct vcpu *v)
 	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) !=
 	    v->control_seen) {
 		source_follow_all(v);
-		breakpoint_follow(v);
+		breakpoint_update(v);
 	}
 	source_take_all(v);
 	pvm_interrupted(v);
@@ -285,7 +285,7 @@ static void vcpu_run_loop(struct vcpu *v)
 			count_add(&v->stats.exits[KVM_EXIT_INTR], 1);
 			vcpu_fetch_regs(v);
 			vcpu_interrupted(v);
-			vm_pause_stand(v);
+			vm_pause_wait(v);
 			now = clock_mono_ns();
 		} else if (ret != EAGAIN) { /* EAGAIN: an AP that was not started yet */
 			struct err e = { 0 };
@@ -350,7 +350,7 @@ void *vcpu_main(void *arg)
 	vcpu_account_begin(v, clock_mono_ns());
 	if (source_start_all(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
-	breakpoint_follow(v);
+	breakpoint_update(v);
 	if (v->index == 0)
 		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
 	vcpu_run_loop(v);

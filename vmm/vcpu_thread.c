@@ -83,7 +83,7 @@ void vcpu_account_begin(struct vcpu *v, uint64_t now_ns)
 {
 	struct account_thread t;
 
-	account_ask(v->account_fd, &t);
+	account_read_thread(v->account_fd, &t);
 	change_begins(v);
 	account_begin(&v->account, now_ns, &t);
 	change_ends(v);
@@ -100,11 +100,11 @@ static void go_on(struct vcpu *v, enum account_span next, uint64_t now_ns, enum 
 	struct account_thread t;
 
 	if (look)
-		account_ask(v->account_fd, &t);
+		account_read_thread(v->account_fd, &t);
 	change_begins(v);
 	account_next(&v->account, next, now_ns);
 	if (look)
-		account_look(&v->account, &t, span, len);
+		account_update(&v->account, &t, span, len);
 	change_ends(v);
 }
 
@@ -113,14 +113,14 @@ void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns)
 	go_on(v, next, now_ns, LOOK_MAYBE);
 }
 
-void vcpu_account_look(struct vcpu *v, uint64_t now_ns)
+void vcpu_account_update(struct vcpu *v, uint64_t now_ns)
 {
 	go_on(v, (enum account_span)v->account.span, now_ns, LOOK_NOW);
 }
 
 void vcpu_account_end(struct vcpu *v)
 {
-	vcpu_account_look(v, clock_mono_ns());
+	vcpu_account_update(v, clock_mono_ns());
 	if (v->account_fd >= 0)
 		close(v->account_fd);
 	v->account_fd = -1;

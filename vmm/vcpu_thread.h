@@ -39,7 +39,7 @@ void vcpu_account_begin(struct vcpu *v, uint64_t now_ns);
 void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns);
 void vcpu_account_end(struct vcpu *v);
 /* Updates the account with the processor time up to now_ns, without ending the span. */
-void vcpu_account_look(struct vcpu *v, uint64_t now_ns);
+void vcpu_account_update(struct vcpu *v, uint64_t now_ns);
 
 /*
  * Copies the consistent account of a vCPU's thread, as of its last update. For machines of our own.

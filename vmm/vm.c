@@ -43,7 +43,7 @@ static void power_end(void *ctx, enum dev_end how)
 	if (how == DEV_END_POWEROFF)
 		machine_end(ctx, VM_END_POWEROFF, NULL, NULL, NULL);
 	else
-		vm_reset_ask(ctx, NULL);
+		vm_reset_request(ctx, NULL);
 }
 
 static void guest_exits(void *ctx, uint32_t status)
@@ -539,7 +539,7 @@ void vm_look_at_memory(struct vm *vm)
 		vm->ops->look_at_memory(vm);
 }
 
-void vm_rest(struct vm *vm, uint64_t ns)
+void vm_wait_samples(struct vm *vm, uint64_t ns)
 {
 	const struct timespec nap = { .tv_nsec = (long)ns };
 
@@ -549,10 +549,10 @@ void vm_rest(struct vm *vm, uint64_t ns)
 		nanosleep(&nap, NULL);
 }
 
-void vm_rests_no_more(struct vm *vm)
+void vm_consumer_gone(struct vm *vm)
 {
-	if (vm->ops->wait_is_over)
-		vm->ops->wait_is_over(vm);
+	if (vm->ops->consumer_gone)
+		vm->ops->consumer_gone(vm);
 }
 
 bool vm_is_exact(const struct vm *vm)
@@ -578,7 +578,7 @@ void vm_set_slide(struct vm *vm, uint64_t slide)
 	machine_changed(vm, VM_CHANGED_SLIDE, &slide);
 	/* Breakpoints wait for the slide. */
 	if (vm->cfg.nbreakpoints)
-		vm_control_tell(vm);
+		vm_control_notify(vm);
 }
 
 bool vm_slide(const struct vm *vm, uint64_t *slide)

@@ -99,13 +99,13 @@ void vm_look_at_memory(struct vm *vm);
  * after it has consumed all samples. If the machine is exact (exact/exact.h), the guest runs during
  * this call only.
  */
-void vm_rest(struct vm *vm, uint64_t ns);
+void vm_wait_samples(struct vm *vm, uint64_t ns);
 /*
- * Declares that vm_rest() will not be called any more, because the consumer's thread, its only
+ * Declares that vm_wait_samples() will not be called any more, because the consumer's thread, its only
  * caller, has crashed. Async-signal-safe: called in that thread's signal handler. vm_join() then
- * does not wait for it, and the next vm_rest() of any thread ends an exact machine.
+ * does not wait for it, and the next vm_wait_samples() of any thread ends an exact machine.
  */
-void vm_rests_no_more(struct vm *vm);
+void vm_consumer_gone(struct vm *vm);
 /*
  * Returns whether the guest is stopped while samples are taken and processed, with a clock of its
  * own (exact/exact.h).

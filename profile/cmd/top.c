@@ -116,7 +116,7 @@ static int top_guest_connect(struct top_guest *g, struct control_client **out, s
 		ret = control_client_open(out, g->socket, &why);
 		if (ret && has_ended(g))
 			return err_set(e, ECHILD, "the run has ended");
-		if (ret && signals_are_there())
+		if (ret && signals_pending())
 			return err_set(e, EINTR, "interrupted");
 		if (ret)
 			nanosleep(&nap, NULL);
@@ -146,7 +146,7 @@ static void top_guest_end(struct top_guest *g)
 	if (!g->pid)
 		return;
 	kill(g->pid, SIGINT);
-	if (!top_guest_wait(g, signals_are_there() ? END_ASKED_MS : END_MS)) {
+	if (!top_guest_wait(g, signals_pending() ? END_ASKED_MS : END_MS)) {
 		kill(g->pid, SIGKILL);
 		(void)top_guest_wait(g, END_ASKED_MS);
 	}
@@ -336,7 +336,7 @@ static void top_update_or_end(struct top_top *t)
 
 static bool top_is_done(const struct top_top *t)
 {
-	return signals_are_there() || (t->opt.iterations && t->updates >= t->opt.iterations);
+	return signals_pending() || (t->opt.iterations && t->updates >= t->opt.iterations);
 }
 
 /* -- plain text ---------------------------------------------------------------------- */
@@ -356,7 +356,7 @@ static int top_show_stdio(struct top_top *t, struct err *e)
 	t->updates = 0;
 	while (!ret && !t->status.end && !top_is_done(t)) {
 		top_sleep(t->opt.delay_s);
-		if (signals_are_there())
+		if (signals_pending())
 			break;
 		top_update_or_end(t);
 		/* Nothing new: the last list stands. */
@@ -386,7 +386,7 @@ static void top_show_text(const char *title, const char *text)
 
 	for (const char *c = text; *c; c++)
 		n += *c == '\n';
-	while (!signals_are_there()) {
+	while (!signals_pending()) {
 		unsigned int lines = top_terminal_size().lines;
 		unsigned int page = lines > 3 ? lines - 3 : 1;
 

@@ -187,7 +187,7 @@ static bool feed_one(struct feed *f, unsigned int v, const struct sample *s)
 
 	f->fed[v]++;
 	f->owed[v] = weight;
-	if (++f->thinned[v] < ring_one_of(&vm.ring[v])) {
+	if (++f->thinned[v] < ring_keep_one_of(&vm.ring[v])) {
 		ring_drop(&vm.ring[v]);
 		return false;
 	}

@@ -100,7 +100,7 @@ uint64_t vm_now_ns(const struct vm *vm)
 	return machine_now_ns ? machine_now_ns : clock_mono_ns();
 }
 
-void vm_rest(struct vm *vm, uint64_t ns)
+void vm_wait_samples(struct vm *vm, uint64_t ns)
 {
 	const struct timespec nap = { .tv_nsec = (long)ns };
 
@@ -113,7 +113,7 @@ void vm_look_at_memory(struct vm *vm)
 	(void)vm;
 }
 
-void vm_rests_no_more(struct vm *vm)
+void vm_consumer_gone(struct vm *vm)
 {
 	(void)vm;
 }

@@ -80,7 +80,7 @@ void attach_begin_sample(struct attach *a, unsigned int i, struct capture_cause 
 void attach_begin_reads(struct attach *a, unsigned int i)
 {
 	a->absent_before = a->capture.absent;
-	gmem_remote_expect(&a->capture, &a->expected[i]);
+	gmem_remote_prefetch(&a->capture, &a->expected[i]);
 }
 
 void attach_end_reads(struct attach *a)

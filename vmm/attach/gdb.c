@@ -108,7 +108,7 @@ static int fetch_for_consumer(struct gmem_remote *r, uint64_t host, void *dst, s
 
 	gdb_lock(g);
 	/* As new as the newest sample: that is what is wanted. Virtual addresses are of its space. */
-	if (!g->consumer_mem.is_virtual && gmem_remote_kept(&g->capture, host, dst, len)) {
+	if (!g->consumer_mem.is_virtual && gmem_remote_cached(&g->capture, host, dst, len)) {
 		pthread_mutex_unlock(&g->lock);
 		return 0;
 	}
@@ -143,7 +143,7 @@ static int sample_vcpu(struct gdb *g, unsigned int i, const struct capture_cause
 		v->kernel_gs = kernel_gs;
 	/* Physical pages are the same for all vCPUs. */
 	if (g->capture_mem.is_virtual)
-		gmem_remote_forget(&g->capture);
+		gmem_remote_invalidate(&g->capture);
 	g->capture_mem.virtual_cr3 = run->s.regs.sregs.cr3;
 	view = capture_view_of(&run->s.regs.regs, &run->s.regs.sregs, &g->capture_mem);
 	capture_sample_of(v, &view, cause);
@@ -165,7 +165,7 @@ static void gdb_take(void *ctx)
 	cause = sampler_cause(&g->trigger, now, gdb_link_time(&g->link, now));
 	if (!ret && g->samples++ % TABLES_EACH == 0)
 		ret = gdb_link_tables(&g->link, &g->err);
-	gmem_remote_forget(&g->capture);
+	gmem_remote_invalidate(&g->capture);
 	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++)
 		ret = sample_vcpu(g, i, &cause);
 	ret = ret ? ret : gdb_link_go(&g->link, &g->err);

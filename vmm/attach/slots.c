@@ -75,7 +75,7 @@ static unsigned int prove(const struct gmem *m, const struct slots_witness *w,
 	const struct mmu_root root = root_of(w);
 	uint64_t word;
 
-	gmem_remote_forget(m->remote);
+	gmem_remote_invalidate(m->remote);
 	out->text = is_executable(m, &root, w->regs.rip);
 	if (!out->text)
 		return 0;
@@ -110,7 +110,7 @@ static int tables_score(const struct gmem *m, const struct slots_witness *w)
 	uint64_t top[TABLE_ENTRIES], below[TABLE_ENTRIES];
 	int score = 0;
 
-	gmem_remote_forget(m->remote);
+	gmem_remote_invalidate(m->remote);
 	if (gmem_read(m, w->regs.cr3 & TABLE_ADDR, top, sizeof(top)))
 		return INT_MIN;
 	for (unsigned int i = TABLE_ENTRIES / 2; i < TABLE_ENTRIES; i++) {

@@ -330,7 +330,7 @@ static void op_look_at_memory(struct vm *vm)
 	s->map_seen = changes;
 	s->mem.n = now.n;
 	memcpy(s->mem.region, now.region, sizeof(now.region));
-	gmem_remote_forget(&s->remote);
+	gmem_remote_invalidate(&s->remote);
 }
 
 static void op_facts(const struct vm *vm, struct attach_facts *out)

@@ -328,7 +328,7 @@ void source_signalled(struct vcpu *v, const siginfo_t *info)
 
 bool source_sample_own(struct vcpu *v, struct source *s, const struct capture_cause *cause)
 {
-	if (++s->thinned < ring_one_of(&v->ring)) {
+	if (++s->thinned < ring_keep_one_of(&v->ring)) {
 		ring_drop(&v->ring);
 		return false;
 	}

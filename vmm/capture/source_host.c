@@ -74,7 +74,7 @@ int source_host_arm(struct vcpu *v, unsigned int i, const struct trigger_rule *r
 	ret = trigger_init(&s->trigger, CLOCK_MONOTONIC, VCPU_KICK_SIGNAL, (int)i, rule, e);
 	if (ret)
 		return ret;
-	vcpu_account_look(v, clock_mono_ns());
+	vcpu_account_update(v, clock_mono_ns());
 	s->seen = v->account;
 	s->on_seen = for_guest(&v->account);
 	s->on_owed = 0;
@@ -105,7 +105,7 @@ static uint64_t on_weight(struct vcpu *v, struct source *s, uint64_t weight, uin
 {
 	uint64_t there;
 
-	vcpu_account_look(v, now);
+	vcpu_account_update(v, now);
 	there = for_guest(&v->account) - s->on_seen;
 	return source_host_weight(weight, there, s->period);
 }
@@ -150,7 +150,7 @@ static void add_off(struct vcpu *v, struct source *s, uint64_t now)
 	struct account *was = &s->seen;
 	uint64_t halted = halts(v), asleep, known;
 
-	vcpu_account_look(v, now);
+	vcpu_account_update(v, now);
 	for (unsigned int k = 0; k < ACCOUNT_SPANS; k++)
 		s->off[SAMPLE_RUNNABLE] += a->delay[k] - was->delay[k];
 	asleep = a->blocked[ACCOUNT_RUN] - was->blocked[ACCOUNT_RUN];

@@ -2,7 +2,7 @@
 /*
  * The backend of struct vm: samples at counts of instructions, taken on the consumer's own thread.
  *
- * The guest runs inside the consumer's call of vm_rest(). That call resumes the vCPU, waits for
+ * The guest runs inside the consumer's call of vm_wait_samples(). That call resumes the vCPU, waits for
  * the next stop, stores the sample in the vCPU's ring, and returns; the consumer processes it and
  * calls again. So nothing else happens while guest memory is read.
  */
@@ -544,7 +544,7 @@ static const struct machine_ops exact_ops = {
 	.destroy = op_destroy,
 	.memory = op_memory,
 	.wait = op_rest,
-	.wait_is_over = op_wait_is_over,
+	.consumer_gone = op_wait_is_over,
 	.now = op_now,
 };
 

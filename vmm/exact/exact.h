@@ -3,12 +3,12 @@
  * exact: a machine that QEMU emulates while it counts instructions, presented as a struct vm.
  *
  * Time is virtual: EXACT_NS_PER_INSN for each instruction. A vCPU is stopped at each sample until
- * the consumer has processed it and calls vm_rest() for the next one, so that all guest state is
+ * the consumer has processed it and calls vm_wait_samples() for the next one, so that all guest state is
  * read at a known count of instructions. Two runs with the same inputs are the same. Nothing is
  * written into the guest.
  *
  * Except for the machine's own thread-safe operations (vm_stop() and the like), all functions run
- * on the consumer's thread: the guest runs inside vm_rest().
+ * on the consumer's thread: the guest runs inside vm_wait_samples().
  */
 #ifndef KVMPROF_VMM_EXACT_EXACT_H
 #define KVMPROF_VMM_EXACT_EXACT_H

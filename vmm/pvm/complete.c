@@ -96,12 +96,12 @@ static int find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva,
 		size = 0;
 	if (guest_insn_address(g, i, gva) < 0)
 		return 0;
-	ret = guest_insn_look(g, *gva, write ? GUEST_WRITE : GUEST_READ, code);
+	ret = guest_insn_check_access(g, *gva, write ? GUEST_WRITE : GUEST_READ, code);
 	/* No operand is longer than a page. The decoder does not know the size of some. */
 	if (ret || (size && (*gva & 4095) + size <= 4096))
 		return ret;
 	*gva = (*gva | 4095) + 1;
-	return guest_insn_look(g, *gva, write ? GUEST_WRITE : GUEST_READ, code);
+	return guest_insn_check_access(g, *gva, write ? GUEST_WRITE : GUEST_READ, code);
 }
 
 /*

@@ -279,8 +279,8 @@ void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len,
 	return gmem_ptr(&g->v->vm->mem, page.gpa, len);
 }
 
-int guest_insn_look(const struct guest_insn *g, uint64_t gva, enum guest_access access,
-		    uint32_t *code)
+int guest_insn_check_access(const struct guest_insn *g, uint64_t gva, enum guest_access access,
+			    uint32_t *code)
 {
 	struct mmu_root root = capture_root(&g->v->run->s.regs.sregs);
 	bool user = (g->v->run->s.regs.sregs.cs.selector & 3) == 3;

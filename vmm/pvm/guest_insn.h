@@ -76,8 +76,8 @@ enum guest_access { GUEST_READ, GUEST_WRITE };
  * -EFAULT if the access is a page fault, with its error code in *code; -ENOTSUP if the address
  * belongs to a device or to nothing.
  */
-int guest_insn_look(const struct guest_insn *g, uint64_t gva, enum guest_access access,
-		    uint32_t *code);
+int guest_insn_check_access(const struct guest_insn *g, uint64_t gva, enum guest_access access,
+			    uint32_t *code);
 /*
  * Returns the host address of [gva, gva + len), which lies within one page that allows this access,
  * or NULL.

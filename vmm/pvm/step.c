@@ -141,5 +141,5 @@ int step_debug(struct vcpu *v, struct err *e)
 		return step_hit(v, (unsigned int)i, e);
 	if (pf_handler && pf_handler == v->run->s.regs.regs.rip && by_slot)
 		return syscall_assist_debug(v, e);
-	return breakpoint_give_back(v, e);
+	return breakpoint_inject(v, e);
 }

@@ -84,7 +84,7 @@ static int send_line(struct control_client *c, json_t *request, struct err *e)
 			ret = err_set(e, ETIMEDOUT, "the run does not read");
 		else if (errno != EINTR)
 			ret = err_set(e, errno, "the run has gone: %s", strerror(errno));
-		else if (signals_are_there())
+		else if (signals_pending())
 			ret = err_set(e, EINTR, "interrupted");
 	}
 	free(text);
@@ -104,7 +104,7 @@ static int client_receive(struct control_client *c, uint64_t deadline_ns, struct
 		return err_set(e, ETIMEDOUT, "the run does not answer");
 	if (poll(p, 2, (int)((deadline_ns - now) / 1000000) + 1) <= 0)
 		return 0;
-	if (signals_are_there())
+	if (signals_pending())
 		return err_set(e, EINTR, "interrupted");
 	if (!p[0].revents)
 		return 0;

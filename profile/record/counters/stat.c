@@ -94,7 +94,7 @@ static void account_up_to(struct account *a, uint64_t now, const struct stat_thr
 		t.delay_ns = UINT64_MAX;
 	account_next(a, span, now);
 	if (t.cpu_ns)
-		account_look(a, &t, span, len);
+		account_update(a, &t, span, len);
 }
 
 void stat_read(struct stat_reader *s, struct stat_table *out)

@@ -127,7 +127,7 @@ enum epoch_state epoch_check(struct epoch_mark *m, const struct gmem *mem, const
 	if (!(root.cr0 & CR0_PG))
 		return EPOCH_DOUBT;
 	if (mem->remote)
-		gmem_remote_forget(mem->remote);
+		gmem_remote_invalidate(mem->remote);
 	where = where_is(m, mem, &root);
 	if (where == IS_ELSEWHERE && (root.cr3 & CR3_USER_TABLE)) {
 		root.cr3 &= ~CR3_USER_TABLE;

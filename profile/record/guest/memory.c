@@ -66,7 +66,7 @@ void guest_memory_begin_sample(struct guest_memory *g, const struct sample *s)
 
 	/* The following reads must not be older than the sample. */
 	if (g->mem->remote)
-		gmem_remote_forget(g->mem->remote);
+		gmem_remote_invalidate(g->mem->remote);
 	memory_next_sample(g, s->time_ns);
 	if (g->settled || !(root.cr0 & CR0_PG) || !(s->regs.rip & KERNEL_HALF) ||
 	    (s->regs.cs & 3) == 3)

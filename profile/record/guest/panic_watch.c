@@ -66,7 +66,7 @@ void panic_watch_tick(struct panic_watch *w, struct guest *g, const struct gmem 
 		return;
 	w->tick_ns = now;
 	if (mem->remote)
-		gmem_remote_forget(mem->remote);
+		gmem_remote_invalidate(mem->remote);
 	find_variables(w, g, mem);
 	if (!mem->remote || !atomic_load(&w->cpu))
 		return;

@@ -378,7 +378,7 @@ static void threads_share(struct host_threads *t)
 		struct cpu_ring *r = &t->ring[i];
 
 		r->head = perf_ring_head(&r->records);
-		perf_ring_look(&r->records, r->head, threads_waiting, t);
+		perf_ring_visit(&r->records, r->head, threads_waiting, t);
 	}
 	for (size_t i = 0; i < t->ncounters; i++) {
 		struct thread_counter *c = &t->counter[i];
@@ -521,7 +521,7 @@ static void threads_in_order(struct host_threads *t)
 		if (!perf_ring_first(&r->records, r->head, &record))
 			return;
 		threads_record(t, &record.h);
-		perf_ring_pass(&r->records, &record);
+		perf_ring_skip(&r->records, &record);
 		threads_next(r);
 	}
 }

@@ -697,7 +697,7 @@ static void *consumer(void *arg)
 				pipeline_fail(p, guest_finish(p->guest, &p->err));
 			return NULL;
 		}
-		vm_rest(p->vm, POLL_NS);
+		vm_wait_samples(p->vm, POLL_NS);
 	}
 }
 
@@ -739,7 +739,7 @@ static void on_fault(struct fault *f)
 {
 	struct pipeline *p = (struct pipeline *)((char *)f - offsetof(struct pipeline, fault));
 
-	vm_rests_no_more(p->vm);
+	vm_consumer_gone(p->vm);
 	refuse_jobs(p);
 }
 

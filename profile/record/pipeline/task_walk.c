@@ -90,7 +90,7 @@ static void forget_pages(void *ctx)
 
 	guest_memory_renew(pages);
 	if (pages->mem->remote)
-		gmem_remote_forget(pages->mem->remote);
+		gmem_remote_invalidate(pages->mem->remote);
 }
 
 /*

@@ -282,8 +282,8 @@ static bool keeper_wait(struct keeper *k)
 
 	for (;;) {
 		struct pollfd fd = { .fd = k->helper.socket, .events = POLLIN };
-		unsigned int limit = atomic_load(&k->hurry) || signals_are_there() ? HURRY_WAIT_MS
-										   : ANSWER_WAIT_MS;
+		unsigned int limit = atomic_load(&k->hurry) || signals_pending() ? HURRY_WAIT_MS
+										 : ANSWER_WAIT_MS;
 		int n;
 
 		if (!patience_is_left(&left, clock_mono_ns(), limit * UINT64_C(1000000)))

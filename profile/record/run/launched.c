@@ -193,7 +193,7 @@ int run_launched_begin(struct run *r, struct attach_config *cfg, struct err *e)
 	/* From here on a signal must not leave the VMM behind. */
 	if (!ret)
 		run_report_signals();
-	cfg->gives_up = signals_are_there;
+	cfg->gives_up = signals_pending;
 	cfg->pid = r->launched.launch.child;
 	cfg->follows = true;
 	return ret;

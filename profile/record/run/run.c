@@ -236,7 +236,7 @@ bool run_has_crashed(struct run *r)
 		vm_end(r->vm, VM_END_ERROR);
 	/* Only the crashed thread could see that the machine is to end. */
 	if (vm_is_exact(r->vm))
-		vm_rest(r->vm, 1);
+		vm_wait_samples(r->vm, 1);
 	return true;
 }
 

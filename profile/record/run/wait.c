@@ -67,7 +67,7 @@ void run_watch_end(void)
 
 void run_restore_signals(void)
 {
-	(void)signals_came();
+	(void)signals_take();
 	stop_came = 0;
 	signals_set(SIGNALS_END);
 }
@@ -143,7 +143,7 @@ static void stop_process(struct run *r)
 
 bool run_must_end(struct run *r)
 {
-	bool end = signals_came(), stop = stop_came;
+	bool end = signals_take(), stop = stop_came;
 
 	stop_came = 0;
 	if (stop && !end)

@@ -59,12 +59,12 @@ static void long_span(void **state)
 	(void)state;
 	pass(ACCOUNT_RUN, 3 * US, 3 * US, 0);
 	pass(ACCOUNT_VMM, 10 * MS, 2 * MS, 5 * MS);
-	account_look(&a, &t, ACCOUNT_RUN, 10 * MS);
+	account_update(&a, &t, ACCOUNT_RUN, 10 * MS);
 	assert_int_equal(a.delay[ACCOUNT_RUN], 5 * MS);
 	assert_int_equal(a.blocked[ACCOUNT_RUN], 3 * MS);
 	assert_int_equal(account_ran(&a, ACCOUNT_RUN), 2 * MS);
 	pass(ACCOUNT_RUN, 4 * MS, 1 * MS, 3 * MS);
-	account_look(&a, &t, ACCOUNT_VMM, 4 * MS);
+	account_update(&a, &t, ACCOUNT_VMM, 4 * MS);
 	assert_int_equal(a.delay[ACCOUNT_VMM], 3 * MS);
 	assert_int_equal(a.blocked[ACCOUNT_VMM], 0);
 	assert_int_equal(a.elsewhere, 0);
@@ -79,7 +79,7 @@ static void short_spans(void **state)
 		pass(ACCOUNT_RUN, 5 * US, 5 * US, 0);
 		pass(ACCOUNT_VMM, 90 * US, 20 * US, 10 * US);
 	}
-	account_look(&a, &t, ACCOUNT_RUN, 90 * US);
+	account_update(&a, &t, ACCOUNT_RUN, 90 * US);
 	assert_int_equal(a.delay[ACCOUNT_RUN] + a.blocked[ACCOUNT_RUN], 650 * US);
 	assert_int_equal(a.elsewhere, 50 * US);
 }
@@ -90,14 +90,14 @@ static void clocks_differ(void **state)
 	(void)state;
 	pass(ACCOUNT_RUN, 5 * US, 5 * US, 0);
 	pass(ACCOUNT_VMM, 1 * MS, 1 * MS + 300, 2 * MS);
-	account_look(&a, &t, ACCOUNT_RUN, 1 * MS);
+	account_update(&a, &t, ACCOUNT_RUN, 1 * MS);
 	assert_int_equal(a.delay[ACCOUNT_RUN], 0);
 	assert_int_equal(a.elsewhere, 0);
 	assert_int_equal(account_ran(&a, ACCOUNT_RUN), 1 * MS);
 	/* Time off the processor counts once. */
 	pass(ACCOUNT_RUN, 8 * US, 8 * US, 0);
 	pass(ACCOUNT_VMM, 1 * MS, 1 * MS, 0);
-	account_look(&a, &t, ACCOUNT_RUN, 1 * MS);
+	account_update(&a, &t, ACCOUNT_RUN, 1 * MS);
 	assert_int_equal(a.blocked[ACCOUNT_RUN] + a.blocked[ACCOUNT_VMM] + a.elsewhere, 0);
 }
 
@@ -109,7 +109,7 @@ static void no_delay(void **state)
 	account_begin(&a, now, &t);
 	pass(ACCOUNT_RUN, 1 * MS, 1 * MS, 0);
 	pass(ACCOUNT_VMM, 4 * MS, 1 * MS, 0);
-	account_look(&a, &t, ACCOUNT_RUN, 4 * MS);
+	account_update(&a, &t, ACCOUNT_RUN, 4 * MS);
 	assert_int_equal(a.delay[ACCOUNT_RUN], 0);
 	assert_int_equal(a.blocked[ACCOUNT_RUN], 3 * MS);
 }
@@ -120,13 +120,13 @@ static void this_thread(void **state)
 	int fd = account_open();
 
 	(void)state;
-	account_ask(fd, &before);
+	account_read_thread(fd, &before);
 	do
-		account_ask(fd, &after);
+		account_read_thread(fd, &after);
 	while (after.cpu_ns - before.cpu_ns < 1 * MS);
 	assert_int_equal(after.have_delay, fd >= 0);
 	assert_true(after.delay_ns >= before.delay_ns);
-	account_ask(-1, &after);
+	account_read_thread(-1, &after);
 	assert_false(after.have_delay);
 	assert_true(after.cpu_ns > before.cpu_ns);
 }

@@ -102,15 +102,15 @@ static void rings(void **state)
 	ring_put(3, 16);
 	head = perf_ring_head(&ring);
 	ring_put(4, 8);
-	perf_ring_look(&ring, head, ring_take, NULL);
+	perf_ring_visit(&ring, head, ring_take, NULL);
 	assert_int_equal(nseen, 2);
 	assert_int_equal(seen[1], 3);
 	assert_true(perf_ring_first(&ring, head, &r) && perf_ring_first(&ring, head, &r));
 	assert_int_equal(r.h.type, 1);
-	perf_ring_pass(&ring, &r);
+	perf_ring_skip(&ring, &r);
 	assert_true(perf_ring_first(&ring, head, &r));
 	assert_int_equal(r.h.type, 3);
-	perf_ring_pass(&ring, &r);
+	perf_ring_skip(&ring, &r);
 	/* Later records stay. */
 	assert_false(perf_ring_first(&ring, head, &r));
 	assert_int_equal(ring.page->data_tail, head);
@@ -131,7 +131,7 @@ static void rings(void **state)
 	ring.page = NULL;
 	assert_int_equal(perf_ring_head(&ring), 0);
 	assert_false(perf_ring_first(&ring, 0, &r));
-	perf_ring_look(&ring, 0, ring_take, NULL);
+	perf_ring_visit(&ring, 0, ring_take, NULL);
 	perf_ring_drain(&ring, ring_take, NULL);
 	assert_int_equal(nseen, 4);
 }

@@ -74,12 +74,12 @@ static void is_told(void)
 	if (poll(&p, 1, 0) != 0)
 		_exit(2);
 	kill(getpid(), SIGINT);
-	if (poll(&p, 1, 0) != 1 || !signals_are_there() || !signals_came() || signals_came() ||
+	if (poll(&p, 1, 0) != 1 || !signals_pending() || !signals_take() || signals_take() ||
 	    poll(&p, 1, 0) != 0)
 		_exit(3);
 	/* timeout(1) sends it twice. */
 	kill(getpid(), SIGINT);
-	_exit(signals_came() ? 0 : 4);
+	_exit(signals_take() ? 0 : 4);
 }
 
 static void the_first_is_reported(void **state)
@@ -134,7 +134,7 @@ static void has_grace(void)
 	signals_set(SIGNALS_GRACE);
 	kill(getpid(), SIGTERM);
 	nap(SIGNALS_GRACE_MS / 4);
-	if (!signals_came())
+	if (!signals_take())
 		_exit(2);
 	hang();
 }
@@ -179,10 +179,10 @@ static void ignores_hup(void)
 	kill(getpid(), SIGINT);
 	signals_set(SIGNALS_REPORT);
 	kill(getpid(), SIGHUP);
-	if (signals_came())
+	if (signals_take())
 		_exit(2);
 	kill(getpid(), SIGINT);
-	_exit(signals_came() ? 0 : 3);
+	_exit(signals_take() ? 0 : 3);
 }
 
 static void nohup_is_heeded(void **state)

@@ -19,7 +19,7 @@ static void registers_are_shared(void **state)
 {
 	(void)state;
 	assert_int_equal(debugreg_set(f.v, DEBUGREG_ASSIST, PF), 0);
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(debug.control, KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP);
 	assert_int_equal(debug.arch.debugreg[0], PF);
 	assert_int_equal(debug.arch.debugreg[1], FUNC);
@@ -39,7 +39,7 @@ static void registers_are_shared(void **state)
 	assert_int_equal(debug.arch.debugreg[7], 0x400 | 2 | 8 | 32);
 	/* nothing left: off */
 	f.vm->cfg.breakpoint[0].addr = f.vm->cfg.breakpoint[1].addr = 0;
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(debugreg_set(f.v, DEBUGREG_ASSIST, 0), 0);
 	assert_int_equal(debug.control, 0);
 }
@@ -47,7 +47,7 @@ static void registers_are_shared(void **state)
 static void resume_flag_where_kvm_honours_it(void **state)
 {
 	(void)state;
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	for (unsigned int i = 1; i <= 3; i++) {
 		f.v->run->s.regs.regs.rflags = 2;
 		assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
@@ -70,7 +70,7 @@ static void once_means_on_any_vcpu(void **state)
 {
 	(void)state;
 	f.vm->cfg.breakpoint[0].once = true;
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
 	assert_int_equal(f.v->stats.breakpoints[0], 1);
 	assert_int_equal(f.v->debug.addr[1], 0);
@@ -84,7 +84,7 @@ static void once_means_on_any_vcpu(void **state)
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
 	assert_int_equal(f.v->stats.breakpoints[0], 1);
 	assert_int_equal(reached_calls, 1);
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(f.v->debug.addr[1], 0);
 }
 
@@ -93,7 +93,7 @@ static void starts_and_stops(void **state)
 	(void)state;
 	f.vm->cfg.breakpoint[0] = (struct vm_breakpoint){ FUNC, VM_BREAKPOINT_START, true, false };
 	f.vm->cfg.breakpoint[1] = (struct vm_breakpoint){ OTHER, VM_BREAKPOINT_STOP, true, false };
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	/* nothing to stop yet */
 	assert_int_equal(exit_at(OTHER, DR6_SLOT(2)), 0);
 	took_none();
@@ -122,7 +122,7 @@ static void first_of_several(void **state)
 		f.vm->reached_ns[0] = f.vm->reached_ns[1] = 0;
 		f.v->stats.breakpoints[0] = f.v->stats.breakpoints[1] = 0;
 		reached_calls = 0;
-		breakpoint_follow(f.v);
+		breakpoint_update(f.v);
 		assert_int_equal(debug.arch.debugreg[1], FUNC);
 		assert_int_equal(debug.arch.debugreg[2], OTHER);
 		assert_int_equal(exit_at(at[first], DR6_SLOT(1 + first)), 0);
@@ -135,7 +135,7 @@ static void first_of_several(void **state)
 		assert_int_equal(debugreg_set(f.v, 2 - first, at[1 - first]), 0);
 		assert_int_equal(exit_at(at[1 - first], DR6_SLOT(2 - first)), 0);
 		took_none();
-		breakpoint_follow(f.v);
+		breakpoint_update(f.v);
 		assert_int_equal(f.v->debug.addr[2 - first], 0);
 		assert_int_equal(f.v->stats.breakpoints[0] + f.v->stats.breakpoints[1], 1);
 		assert_int_equal(reached_calls, 1);
@@ -146,7 +146,7 @@ static void own_exceptions_go_back(void **state)
 {
 	(void)state;
 	own.dr6 |= DR6_SLOT(3); /* left there by an earlier one */
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(exit_at(0x401000, DR6_BS), 0);
 	assert_int_equal(debug.control,
 			 KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP | KVM_GUESTDBG_INJECT_DB);
@@ -165,7 +165,7 @@ static void kvm_that_refuses(void **state)
 {
 	(void)state;
 	refuse = EINVAL;
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(f.v->debug.addr[1], 0);
 	assert_int_equal(f.vm->result.reason, VM_END_ERROR);
 	assert_non_null(strstr(f.vm->result.err.text, "breakpoint at 0xffffffff81000100"));
@@ -177,10 +177,10 @@ static void waits_for_the_slide(void **state)
 	f.vm->cfg.plan.slide_unknown = true;
 	f.vm->cfg.plan.image_start = FUNC & ~0xffffull;
 	f.vm->cfg.plan.image_end = f.vm->cfg.plan.image_start + 0x100000;
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(debug.control, 0);
 	vm_set_slide(f.vm, 0x200000);
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(debug.arch.debugreg[1], FUNC + 0x200000);
 }
 

@@ -55,7 +55,7 @@ static void remote_reads_what_is_there(void **state)
 	memset(page, 0x22, 4096);
 	gmem_remote_read(&r, at + 8, &word, 8);
 	assert_int_equal(word, 0x1111111111111111);
-	gmem_remote_forget(&r);
+	gmem_remote_invalidate(&r);
 	gmem_remote_read(&r, at + 8, &word, 8);
 	assert_int_equal(word, 0x2222222222222222);
 	/* Over the end of a page, and of what is mapped. */
@@ -81,7 +81,7 @@ static void remote_expects_what_was_used(void **state)
 	for (unsigned int i = 0; i < 8 * 4096; i++)
 		page[i] = (uint8_t)(i * 7 + i / 4096);
 	gmem_remote_init(&r, getpid());
-	gmem_remote_expect(&r, &x);
+	gmem_remote_prefetch(&r, &x);
 	assert_int_equal(r.calls, 0);
 	/* A word, and a stack from the middle of a page to the middle of another. */
 	assert_int_equal(gmem_remote_read(&r, at + 16, &word, 8), 0);
@@ -90,7 +90,7 @@ static void remote_expects_what_was_used(void **state)
 	assert_int_equal(r.calls, 2);
 	/* The next sample has all of it by one call, as it is now; a little more needs another. */
 	page[6000] ^= 0xff;
-	gmem_remote_expect(&r, &x);
+	gmem_remote_prefetch(&r, &x);
 	assert_int_equal(r.calls, 3);
 	page[4096] ^= 0xff;
 	assert_int_equal(gmem_remote_read(&r, at + 16, &word, 8), 0);
@@ -102,15 +102,15 @@ static void remote_expects_what_was_used(void **state)
 	assert_int_equal(r.calls, 4);
 	/* A page that has gone is no obstacle for the others, and no excuse. */
 	munmap(page + 2 * 4096, 4096);
-	gmem_remote_expect(&r, &x);
+	gmem_remote_prefetch(&r, &x);
 	assert_int_equal(gmem_remote_read(&r, at + 16, &word, 8), 0);
 	assert_int_equal(gmem_remote_read(&r, at + 5000, copy, 9000), -EFAULT);
 	/* Pages that are not used any more are not read forever. */
 	for (unsigned int i = 0; i < 8; i++)
-		gmem_remote_expect(&r, &x);
+		gmem_remote_prefetch(&r, &x);
 	assert_int_equal(x.n, 0);
 	calls = r.calls;
-	gmem_remote_expect(&r, &x);
+	gmem_remote_prefetch(&r, &x);
 	assert_int_equal(r.calls, calls);
 	munmap(page, 8 * 4096);
 }
@@ -260,7 +260,7 @@ static void the_hole_is_told_by_tables_above_it(void **state)
 		struct err e = { 0 };
 
 		process.nmappings = 0;
-		gmem_remote_forget(&remote);
+		gmem_remote_invalidate(&remote);
 		/* As Linux does, its tables lie high. */
 		lay_out(&r, 4 * GIB + 256 * MIB);
 		add(&r);

@@ -17,7 +17,7 @@ static void single_step_where_it_does_not(void **state)
 	quirks.interpreted = true;
 	f.vm->pvm = pvm_ops_for(&quirks);
 	f.vm->step_flags = KVM_GUESTDBG_BLOCKIRQ;
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	fake_put(&f, FUNC, "\x55\x48\x89\xe5", 4);
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
 	assert_int_equal(f.v->run->s.regs.regs.rflags, 2);
@@ -41,7 +41,7 @@ static void fault_below_the_step(void **state)
 	(void)state;
 	quirks.interpreted = true;
 	f.vm->pvm = pvm_ops_for(&quirks);
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	fake_put(&f, FUNC, "\x55\x48\x89\xe5", 4);
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
 	assert_int_equal(exit_at(PF + 3, DR6_BS), 0);
@@ -71,7 +71,7 @@ static void both_step(void **state)
 	(void)state;
 	quirks.interpreted = true;
 	f.vm->pvm = pvm_ops_for(&quirks);
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	fake_put(&f, FUNC, "\x55", 1);
 	f.v->run->s.regs.regs.rflags |= TF;
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
@@ -90,7 +90,7 @@ static void resume_flag_where_kvm_honours_it(void **state)
 	(void)state;
 	quirks.syscall_keeps_cpl = true;
 	f.vm->pvm = pvm_ops_for(&quirks);
-	breakpoint_follow(f.v);
+	breakpoint_update(f.v);
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
 	assert_int_equal(f.v->run->s.regs.regs.rflags, 2 | RF);
 	assert_false(f.v->debug.stepping);
