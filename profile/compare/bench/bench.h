@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bench: runs of a base and of a head, made in turn and kept in a directory.
+ * bench: makes runs of a base and of a head in turn, and keeps them in a directory.
  *
  *   DIR/base-001 head-001 [again-001] ...   profiles; again: the base once more (A/A)
- *   DIR/NAME.log                            what the run said
+ *   DIR/NAME.log                            the run's output
  *   DIR/failed/                             runs that failed, and those of the same pair, which
- *                                           `kvmprof gate` must not take
- *   DIR/bench.json                          all of it, written anew after each pair
+ *                                           `kvmprof gate` must not use
+ *   DIR/bench.json                          the results of all runs, rewritten after each pair
  *
- * The order within pairs is stats_order()'s, on which the paired permutation test rests. With
- * the A/A arm its place among the three is by chance, too. A run that fails is counted, and
- * never made again: which runs fail may depend on what is being measured. One thread, the main one.
+ * stats_order() determines the order within pairs, on which the paired permutation test rests. The
+ * position of the A/A arm among the three is random, too. A run that fails is counted and not
+ * repeated: whether a run fails may depend on what is measured.
+ *
+ * Functions that return int return 0 or -errno. Called by the main thread, see exec.h.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_BENCH_BENCH_H
 #define KVMPROF_PROFILE_COMPARE_BENCH_BENCH_H
@@ -21,15 +23,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BENCH_ARGS_MAX 256u   /* most arguments of one side, with the common ones */
+#define BENCH_ARGS_MAX 256u   /* arguments of one side, with the common ones */
 #define BENCH_TEXT_MAX 65536u /* bytes of --base-args */
-#define BENCH_FAILURES_MAX 3u /* then it is over */
+#define BENCH_FAILURES_MAX 3u /* failed runs of all arms after which the command stops */
 
-/* Words of a line, as a shell splits it: blanks, '..', "..", \x; nothing is expanded. */
+/* The words of a line, split like a shell does: blanks, '..', "..", \x; nothing is expanded. */
 struct bench_args {
 	char *word[BENCH_ARGS_MAX + 1]; /* NULL at the end */
 	size_t n;
-	char *text; /* that they are in; or NULL: they are borrowed */
+	char *text; /* the memory of the words; NULL: they are borrowed */
 };
 
 /*
@@ -48,7 +50,7 @@ struct bench_options {
 	const char *dir;
 	const char *image[2];	   /* images of base and head; NULL: the demo guest */
 	struct bench_args args[2]; /* arguments of base and head */
-	struct bench_args common;  /* before those of a side */
+	struct bench_args common;  /* precede the arguments of a side */
 	/*
 	 * VMMs of base and head with their arguments: each run is then a `kvmprof attach -- VMM`,
 	 * and the options above are its options. Both or none; n 0: runs are `kvmprof run`s.
@@ -57,10 +59,10 @@ struct bench_options {
 	const char *cpus; /* as given, for bench.json; NULL: not pinned */
 	cpu_set_t pin;
 	unsigned int pairs, warmup; /* pairs: 1 to STATS_MAX_RUNS */
-	bool again;		    /* with the A/A arm */
+	bool again;		    /* run the A/A arm */
 	uint64_t seed;
-	double timeout_s;
-	int stop_fd; /* readable: the user wants an end */
+	double timeout_s; /* of one run; more than 0 */
+	int stop_fd;	  /* readable when the user interrupts; -1: never */
 };
 
 struct bench;
@@ -75,11 +77,11 @@ void bench_destroy(struct bench *b);
 /* The results of the runs of one pair. */
 struct bench_pair {
 	unsigned int number; /* from 1 */
-	bool complete;	     /* all arms are there */
+	bool complete;	     /* all arms succeeded */
 	bool interrupted;
-	bool ran[BENCH_ARM_MAX];
+	bool ran[BENCH_ARM_MAX]; /* outcome[] and path[] of this arm are set */
 	struct bench_outcome outcome[BENCH_ARM_MAX];
-	char path[BENCH_ARM_MAX][64]; /* in the directory; valid when complete */
+	char path[BENCH_ARM_MAX][64]; /* name in DIR, or in DIR/failed unless complete */
 };
 
 /*
@@ -94,20 +96,28 @@ int bench_warm_up(struct bench *b, struct err *e);
  */
 int bench_next(struct bench *b, struct bench_pair *out, struct err *e);
 
-unsigned int bench_pairs_made(const struct bench *b); /* also failed ones */
+/* Returns the number of pairs of bench_next(), also incomplete ones, but not interrupted ones. */
+unsigned int bench_pairs_made(const struct bench *b);
+/* Returns the number of failed runs of an arm. */
 unsigned int bench_failures(const struct bench *b, enum bench_arm arm);
 
-/* The last line of a run's log, printable, in text; "" when there is none. */
+/*
+ * Copies the last line of a run's log to text, without control characters; "" if there is no log. p
+ * is NULL for bench_warm_up().
+ */
 void bench_last_words(const struct bench *b, const struct bench_pair *p, enum bench_arm arm,
 		      char *text, size_t size);
 
-/* how: "complete", "interrupted", "failed"; for bench.json. */
+/*
+ * Writes bench.json a last time, with how the bench ended: "complete", "interrupted" or "failed".
+ * Frees nothing.
+ */
 int bench_close(struct bench *b, const char *how, struct err *e);
 
 /*
- * Asks the kernel for a counter of hardware instructions that runs in guests only
- * (perf_event_open(2), exclude_host), as sampling by instructions needs it. Returns 0, or -errno
- * with the reason. Any thread.
+ * Requests from the kernel a counter of hardware instructions that runs in guests only
+ * (perf_event_open(2), exclude_host), as sampling by instructions needs it, and closes it. Returns
+ * 0, or -errno if there is no such counter. Any thread.
  */
 int bench_counter_check(struct err *e);
 

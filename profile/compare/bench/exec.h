@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bench_exec: one run of a bench, as a process that is watched.
+ * bench_exec: runs one run of a bench as a child process with a time limit.
  *
- * The child is in a process group of its own (a Ctrl-C on the terminal is the bench's to
- * handle), is pinned before it starts, has no input, writes what it says to a log, and gets
- * SIGTERM should this process die. Main thread: the child's death signal follows the thread.
+ * The child is in a process group of its own (only the bench handles a Ctrl-C on the terminal), is
+ * pinned before it starts, has no input, writes its output to a log, and receives SIGTERM if this
+ * process dies. Called by the main thread: the parent-death signal is bound to the thread that
+ * forked.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_BENCH_EXEC_H
 #define KVMPROF_PROFILE_COMPARE_BENCH_EXEC_H
@@ -19,13 +20,13 @@ enum bench_end {
 	BENCH_FAILED,	   /* another status */
 	BENCH_KILLED,	   /* by a signal */
 	BENCH_TIMED_OUT,   /* ended after timeout_s */
-	BENCH_INTERRUPTED, /* ended because stop_fd got readable */
+	BENCH_INTERRUPTED, /* ended because stop_fd became readable */
 };
 
 struct bench_exec {
 	char *const *argv;    /* argv[0] is a path, PATH is not searched; NULL at the end */
-	const char *log;      /* created, or emptied */
-	const cpu_set_t *pin; /* NULL: as this process */
+	const char *log;      /* path; the file is created, or emptied */
+	const cpu_set_t *pin; /* NULL: the CPUs of this process */
 	double timeout_s;     /* more than 0 */
 	int stop_fd;	      /* readable: end the child; -1: never */
 	/* Time that a child has after SIGTERM. A killed one leaves what it has started itself. */
@@ -34,8 +35,8 @@ struct bench_exec {
 
 struct bench_outcome {
 	enum bench_end end;
-	int status; /* exit status, or the signal */
-	double seconds;
+	int status;	/* exit status, or the number of the signal */
+	double seconds; /* from the start to the end of the child */
 };
 
 /*
@@ -44,7 +45,7 @@ struct bench_outcome {
  */
 int bench_exec(const struct bench_exec *x, struct bench_outcome *out, struct err *e);
 
-/* Writes "exit status 3", "signal 11", "no end in time" and so on. */
+/* Writes "exit status 3", "ended by signal 11", "no end after 60 s" and so on. */
 void bench_outcome_text(const struct bench_outcome *o, char text[64]);
 
 #endif

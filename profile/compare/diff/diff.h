@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diff: what changed between two groups of profiles, by symbol or by stack.
+ * diff: compares two groups of profiles by symbol or by stack.
  *
- * A share is a part (0 to 1) of the weight of all samples of its run, so that runs of
- * different lengths compare. Functions are the same when mode, name and DSO are, see identity.h. One thread.
+ *	diff_create(); diff_add() for each run, those of the base first; diff_finish(); read *d
+ *
+ * A share is a part (0 to 1) of the weight of all samples of its run, so that runs of different
+ * lengths compare. Functions are identical if mode, name and DSO are, see identity.h. One thread
+ * uses a comparison at a time. All texts and arrays belong to struct diff.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H
 #define KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H
@@ -15,45 +18,48 @@
 #define DIFF_UNNAMED IDENTITY_UNNAMED
 
 struct diff_options {
-	bool stacks;	  /* rows are stacks: their children are what they are themselves */
-	bool by_children; /* what is tested and sorted by; else self */
-	bool no_idle;	  /* shares of the time in which a vCPU ran */
-	double min_share; /* rows below, in children's mean over all runs, are left out */
+	bool stacks;	  /* rows are stacks, whose children equal self; else functions */
+	bool by_children; /* test and sort by children; else by self */
+	bool no_idle;	  /* shares are of the time in which a vCPU ran */
+	double min_share; /* rows whose mean children of all runs is below are omitted */
 	uint64_t seed;
 };
 
-/* Indexed by run, those of the base first. */
+/* A function or a stack. self and children are shares, indexed by run, those of the base first. */
 struct diff_row {
 	const char *mode; /* "kernel", "user", "idle" */
-	const char *name; /* a stack's has its functions, outermost first, with ';' in between */
+	const char *name; /* of a stack: its functions, outermost first, separated by ';' */
 	const char *dso;  /* "" for a stack */
 	const double *self, *children;
-	double self_a, self_b, children_a, children_b; /* means */
-	double noise; /* see share_noise(); for one sampled run a side, else 0 */
+	double self_a, self_b, children_a, children_b; /* means of base (a) and head (b) */
+	double noise; /* share_noise() if each side has one sampled run, else 0 */
 	struct stats_shift stat;
-	double q; /* stat.p after correction for all rows that are not left out */
+	double q; /* stat.p corrected for the number of rows */
 };
 
 struct diff_run {
-	uint64_t samples, weight; /* that count */
-	bool counted;		  /* weights are exact: nothing was sampled */
+	uint64_t samples, weight; /* of the samples that count, see no_idle */
+	bool counted;		  /* weights are exact counts, not samples */
 	const char *guest;	  /* stackset.guest */
 	uint64_t contents;	  /* comparable_contents() */
-	/* The run of the same side, from 1 on, whose samples these are, too: no evidence. 0: none. Exact counts repeat. */
+	/*
+	 * The run of the same side (1-based) that has the same samples, so that this one is no
+	 * evidence; 0: none. Exact runs may repeat.
+	 */
 	unsigned int copy_of;
 };
 
 struct diff {
-	struct diff_row *row; /* largest change first */
-	size_t nrows, left_out;
+	struct diff_row *row;	    /* largest change first */
+	size_t nrows, left_out;	    /* rows, and those omitted by min_share */
 	const struct diff_run *run; /* na + nb */
-	/* By symbol: functions that were renamed, inlined or split, in shares. Their rows are those of the names. */
+	/* Functions that were renamed, inlined or split, in shares; empty for stacks. */
 	struct lineage lineage;
 	struct stats_design design;
 	struct diff_private *priv;
 };
 
-/* Returns true if the weights of all runs are exact counts. */
+/* Returns whether the weights of all runs are exact counts. Valid after all diff_add(). */
 bool diff_is_counted(const struct diff *d);
 /*
  * Creates a comparison of na and nb runs; *opt is copied. The caller frees *out with
@@ -64,13 +70,14 @@ int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struc
 void diff_destroy(struct diff *d);
 
 /*
- * Adds the next run, those of the base first; s is used during the call only. Returns 0, -ENODATA
+ * Adds the next run, those of the base first; *s is used during the call only. Returns 0, -ENODATA
  * if no sample counts, -EINVAL beyond na + nb runs, or -ENOMEM.
  */
 int diff_add(struct diff *d, const struct stackset *s, struct err *e);
 
 /*
- * Fills in the results after all na + nb runs. Returns 0, -EINVAL if runs are missing, or -ENOMEM.
+ * Computes the rows and the lineage after all na + nb runs were added; called once. Returns 0,
+ * -EINVAL if runs are missing, or -ENOMEM.
  */
 int diff_finish(struct diff *d, struct err *e);
 

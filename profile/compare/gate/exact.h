@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gate_exact: one run a side whose counts are exact (kvmprof run --engine exact): what changed?
+ * gate_exact: compares one run of each side whose counts are exact (kvmprof run --engine exact).
  *
- * No statistics: a difference is a fact. Rules are those of the metrics instructions, and
- * function-, stack-, syscall-, task- and phase-instructions, of the run or of one phase of a boot; of a
- * family the report has what differs, largest first. What is compared is the profile's first event.
- * Sampled profiles have one number that is exact, the engine's own count of instructions: only rules on
- * that are judged, others are refused.
+ * Statistics are not needed: a difference is a fact. Rules have the metrics instructions, and
+ * function-, stack-, syscall-, task- and phase-instructions, of the run or of one phase of a boot.
+ * The report of a family has the members that differ, largest first. The profile's first event is
+ * compared. Sampled profiles have one exact number, the engine's own count of instructions: only
+ * rules on that are accepted for them. Thread and ownership: see gate.h.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_EXACT_H
 #define KVMPROF_PROFILE_COMPARE_GATE_EXACT_H
 
 #include "profile/compare/gate/gate.h"
 
-/* most findings of one rule; the smallest differences are left out */
+/* maximum number of findings of one rule; the smallest differences are omitted */
 #define GATE_EXACT_MAX_FINDINGS 5000u
 
-/* A profile of `kvmprof run --engine exact`, loaded with keep_samples. Both are borrowed. */
+/* A profile of `kvmprof run --engine exact`, loaded with keep_samples; borrowed during the call. */
 struct gate_exact_input {
 	const char *path; /* for messages */
 	const struct stackset *set;
-	/* the same profile's event of that name; NULL: there is none */
+	/* the event `entries` of the same profile; NULL: none */
 	const struct stackset *entries;
 };
 
 /*
- * Adds both runs, base first, to the gate, which has no runs yet, and judges them. Texts of the report are the gate's.
- * -EINVAL: not of the event instructions, a rule of another metric, or a rule on a part of a run that was sampled.
+ * Adds both runs to the gate, which has no runs yet, and evaluates the rules. The caller frees *out
+ * with gate_report_destroy(), before the gate, which owns texts of it. Returns 0; -EINVAL if a
+ * profile's event is not instructions, a rule has another metric, or a rule needs a part of a run
+ * that was sampled; or another -errno.
  */
 int gate_evaluate_exact_sets(struct gate *g, const struct gate_exact_input in[GATE_SIDE_MAX],
 			     struct gate_report **out, struct err *e);
-/* Loads both files and calls gate_evaluate_exact_sets(). */
+/*
+ * Loads both files and calls gate_evaluate_exact_sets(). Returns its errors, or those of loading
+ * (-ENOENT and others).
+ */
 int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
 			struct gate_report **out, struct err *e);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gate_history: what runs of many commits measured, in a directory to which only files are
- * added.
+ * gate_history: the results of runs of many commits, in a directory to which files are only added.
  *
- * An entry is a file, DATE-HASH.json, where DATE is when it was made (20261121T185748Z) and
- * HASH is of its bytes. Entries are never changed, so the union of two stores is their
- * merge, and git merges them without a conflict. Files of other names are left alone.
+ * An entry is a file, DATE-HASH.json, where DATE is its time of creation (20261121T185748Z) and
+ * HASH is a hash of its bytes. Entries are never changed, so the union of two directories is their
+ * merge, and git merges them without a conflict. Files with other names are ignored.
  *
  *   { "version": 1, "time": "2026-11-21T18:57:48Z", "label": "commit",
  *     "runs": [ { "samples": n,
@@ -13,8 +12,8 @@
  *                 "functions": [ [ "name", "dso", "mode", share ], ... ] }, ... ],
  *     "accepted": [ { "rule": "boot", "by": "who", "why": "text" }, ... ] }
  *
- * Metrics have the names of struct gate_rule's key; functions are those whose own share is
- * GATE_HISTORY_MIN_SHARE at least. What is unknown is ignored.
+ * Names of metrics are gate_rule.key; functions are those whose own share is GATE_HISTORY_MIN_SHARE
+ * or more. Unknown members are ignored. One thread uses a history at a time.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_HISTORY_H
 #define KVMPROF_PROFILE_COMPARE_GATE_HISTORY_H
@@ -32,12 +31,12 @@
 #define GATE_HISTORY_ACCEPTED 16u   /* rules of an entry */
 #define GATE_HISTORY_VALUES 200000u /* metrics and functions of an entry's runs */
 
-/* A mean over an entry's runs; of functions: where a run has it not, its share is 0. */
+/* A mean over an entry's runs; a function has the share 0 in runs without it. */
 struct gate_history_value {
-	const char *name;	/* metric's, or function's */
+	const char *name;	/* of the metric or function */
 	const char *dso, *mode; /* NULL: it is a metric */
 	double mean;
-	unsigned int runs; /* that have it */
+	unsigned int runs; /* runs that have it */
 };
 
 struct gate_history_entry {
@@ -53,10 +52,10 @@ struct gate_history_entry {
 };
 
 struct gate_history {
-	struct gate_history_entry **entry; /* by name: by time */
+	struct gate_history_entry **entry; /* sorted by file name, so by time */
 	size_t n;
-	size_t refused; /* files of an entry's name that are none */
-	struct err why; /* error of the first of them */
+	size_t refused; /* files with the name of an entry that are not valid */
+	struct err why; /* error of the first of these */
 };
 
 /*
@@ -69,12 +68,13 @@ void gate_history_entry_destroy(struct gate_history_entry *x);
 
 /*
  * Loads the newest `last` entries (0: all); the caller frees *out with gate_history_destroy().
- * Returns 0 or -errno, also for a missing directory.
+ * Entries that are not valid are counted in (*out)->refused. Returns 0 or -errno, e.g. -ENOENT if
+ * there is no directory.
  */
 int gate_history_load(struct gate_history **out, const char *dir, size_t last, struct err *e);
 void gate_history_destroy(struct gate_history *h);
 
-/* Runs of one commit, say; all borrowed. */
+/* The runs of one entry, usually those of one commit; borrowed during the call. */
 struct gate_history_runs {
 	const char *label;
 	time_t when;
@@ -85,15 +85,19 @@ struct gate_history_runs {
 	unsigned int naccepted;
 };
 
+#define GATE_HISTORY_FILE 64u /* bytes of a file name */
 /*
- * Add an entry of these runs; the directory is made if it is not there. file (may be NULL)
- * receives its name. An equal entry that is there already is fine.
+ * Adds an entry with these runs, and creates the directory if needed. Copies the entry's file name
+ * to `file` (may be NULL). An existing equal entry is not an error. Returns 0, -EINVAL (label,
+ * time, or no runs) or another -errno.
  */
-#define GATE_HISTORY_FILE 64u
 int gate_history_record(const char *dir, const struct gate_history_runs *runs,
 			char file[GATE_HISTORY_FILE], struct err *e);
 
-/* Returns the value of a name, or NULL; x owns it. dso and mode are NULL for a metric. */
+/*
+ * Returns the value of this name, which x owns, or NULL if x lacks it. dso and mode are NULL for a
+ * metric.
+ */
 const struct gate_history_value *gate_history_find(const struct gate_history_entry *x,
 						   const char *name, const char *dso,
 						   const char *mode);

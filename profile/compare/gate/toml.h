@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * toml: a TOML 1.0 document as a tree of C structures.
+ * toml: parses a TOML 1.0 document into a tree of C structures.
  *
- * The parser is toml++ (Debian's libtomlplusplus-dev); toml_shim.cc turns its tree into
- * this one, so that no other file sees C++. Tables keep their keys in the order of the
- * document. Dates and times are told as TOML_OTHER. Nothing is read but the text given.
- * One thread at a time for each document.
+ * The parser is toml++ (Debian's libtomlplusplus-dev); toml_shim.cc converts its tree, so that no
+ * other file uses C++. Tables keep their keys in the order of the document. Dates and times are
+ * TOML_OTHER. No I/O; one thread uses a document at a time.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_TOML_H
 #define KVMPROF_PROFILE_COMPARE_GATE_TOML_H
@@ -34,20 +33,22 @@ struct toml_node {
 	enum toml_kind kind;
 	unsigned int line, column; /* position of the value, from 1; 0: not known */
 	unsigned int key_line, key_column;
-	char *key;    /* "" in arrays and of the document itself */
+	char *key;    /* "" for items of arrays and for the document itself */
 	char *string; /* TOML_STRING: as UTF-8, never with a NUL inside; else NULL */
 	int64_t integer;
 	double real; /* valid for TOML_INTEGER, too */
 	bool boolean;
-	struct toml_node *child, *next; /* members of tables and arrays */
+	struct toml_node *child, *next; /* first member of a table or array; next sibling */
 };
 
 /*
- * name is what messages call the document: "NAME:LINE:COLUMN: what". -EINVAL: it is no
- * TOML, or has a string with a NUL; -E2BIG: beyond the limits above; -ENOMEM.
+ * Parses `len` bytes; the caller frees *out with toml_free(). Messages are "NAME:LINE:COLUMN:
+ * what". Returns 0; -EINVAL if the text is not TOML or has a string with a NUL; -E2BIG if it
+ * exceeds a limit above; or -ENOMEM.
  */
 int toml_parse(struct toml_node **out, const char *name, const char *text, size_t len,
 	       struct err *e);
+/* Frees the document with all nodes; NULL does nothing. */
 void toml_free(struct toml_node *document);
 
 /* Returns "table", "string" and so on, a constant. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gate_write: a gate's report for people and for programs, appended to a buffer.
+ * gate_write: appends a gate's report to a buffer, in formats for people and for programs.
  *
- * Every format is a function of the report: the same one gives the same bytes. Names come out
- * of profiles; each format quotes them by its own rules.
+ * Equal reports give equal bytes in each format. Names come from profiles; each format quotes them
+ * by its own rules. One thread uses a report at a time.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_GATE_WRITE_H
 #define KVMPROF_PROFILE_COMPARE_GATE_WRITE_H
@@ -18,20 +18,20 @@ struct gate_write_options {
 	const char *flamegraph; /* link to the picture of the difference; NULL: none */
 };
 
-/* -ENOMEM. */
+/* Appends the report to *out in one format. Returns 0 or -ENOMEM. */
 typedef int gate_write_fn(struct buf *out, const struct gate_report *r,
 			  const struct gate_write_options *opt, struct err *e);
 
-/* A table and what it means, for a terminal. */
+/* Text for a terminal: a table and its explanation. */
 gate_write_fn gate_write_text;
-/* For a comment on a pull request: GitHub's and GitLab's dialect. */
+/* Markdown for a comment on a pull request (GitHub's and GitLab's dialect). */
 gate_write_fn gate_write_markdown;
 /*
- * <testsuites>, as Jenkins and GitLab read them: a rule is a test case; what is inconclusive is an
- * error of level fail, and skipped of level warn.
+ * JUnit's <testsuites> for Jenkins and GitLab. A rule is a test case. An inconclusive rule is an
+ * error if its level is fail, and skipped if it is warn.
  */
 gate_write_fn gate_write_junit;
-/* A badge: a small picture with the verdict, as SVG. */
+/* An SVG badge with the verdict. */
 gate_write_fn gate_write_badge;
 /* GitHub's workflow commands: ::error, ::warning and ::notice lines. */
 gate_write_fn gate_write_github;
@@ -41,10 +41,13 @@ struct gate_format {
 	gate_write_fn *write;
 };
 
-/* "text", "markdown", "junit", "sarif", "github", "json", "badge"; NULL: none of this name. */
+/*
+ * Returns the format of this name: "text", "markdown", "junit", "sarif", "github", "json" or
+ * "badge", a constant. Returns NULL if there is no such format.
+ */
 const struct gate_format *gate_format_find(const char *name);
 
-/* -- where reports go ------------------------------------------------------------------------- */
+/* -- files of reports ------------------------------------------------------------------------- */
 
 #define GATE_MAX_OUTPUTS 16u
 
@@ -54,14 +57,17 @@ struct gate_outputs {
 		const char *path; /* borrowed; "-" is standard output */
 	} to[GATE_MAX_OUTPUTS];
 	unsigned int n;
-	const char *flamegraph; /* file of the picture of the difference; NULL: none */
-	const char *link;	/* what reports call it; NULL: the file's name */
+	const char *flamegraph; /* path for the picture of the difference; NULL: none */
+	const char *link;	/* link to it in reports; NULL: the path */
 };
 
-/* -E2BIG: more than GATE_MAX_OUTPUTS. */
+/* Adds a file; path is borrowed. Returns 0, or -E2BIG if there are more than GATE_MAX_OUTPUTS. */
 int gate_outputs_add(struct gate_outputs *o, gate_write_fn *write, const char *path, struct err *e);
 
-/* The picture, if there is to be one, and all reports. Files appear when they are complete. */
+/*
+ * Writes the picture, if o->flamegraph is set, and all reports. A file is replaced when it is
+ * complete. Returns 0 or -errno; files before the failed one have been written then.
+ */
 int gate_outputs_write(const struct gate_outputs *o, const struct gate_report *r, struct err *e);
 
 #endif

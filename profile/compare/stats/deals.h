@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * deals: the ways in which runs can be dealt to two sides, and drawn from them.
+ * deals: the ways in which runs can be dealt to two sides (permutations), and drawn from them
+ * (bootstrap).
  *
  * A permutation test asks how often a difference as large as the one seen arises when runs are
  * dealt to the two sides by chance (permute.h); a bootstrap over runs shows how far the difference
- * may be off (interval.h). Both use the same deals and draws for all values of one design. Nothing
- * here does I/O; one seed gives one result.
+ * may be off (interval.h). Both use the same deals and draws for all values of one design. No I/O;
+ * one seed gives one result. One thread uses a struct stats_deals at a time, because of `scratch`.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_STATS_DEALS_H
 #define KVMPROF_PROFILE_COMPARE_STATS_DEALS_H
@@ -22,19 +23,19 @@
 #define STATS_RESAMPLES_MAX 199999u
 #define STATS_SEED 1u
 
-/* Const once made. */
+/* Constant after stats_deals_init(), except for scratch. */
 struct stats_deals {
 	unsigned int na, nb;
 	uint64_t seed;
 	bool exact;	 /* all ways to deal are tried */
-	size_t ndeals;	 /* with the one that was seen, which is the first */
-	double p_least;	 /* no two-sided p can be lower; 1 when there is no test */
-	uint16_t *deal;	 /* na of 0..na+nb-1 for each; NULL with one run on a side */
+	size_t ndeals;	 /* including the observed one, which is the first */
+	double p_least;	 /* smallest possible two-sided p; 1 if there is no test */
+	uint16_t *deal;	 /* na of 0..na+nb-1 for each; NULL if a side has one run */
 	uint16_t *draw;	 /* STATS_RESAMPLES times na of 0..na-1 and nb of 0..nb-1 */
-	double *scratch; /* STATS_RESAMPLES */
+	double *scratch; /* STATS_RESAMPLES values, for users of the deals */
 };
 
-/* Which runs may be dealt for each other; one block for all runs if any may. */
+/* The blocks within which runs may be exchanged; one block for all runs if all may. */
 struct stats_blocks {
 	/* For each run, side a first: a number below nblocks. Runs of one block are dealt anew. */
 	const uint16_t *block;
@@ -52,8 +53,8 @@ int stats_deals_init(struct stats_deals *s, unsigned int na, unsigned int nb,
 void stats_deals_deinit(struct stats_deals *s);
 
 /*
- * Return the next number of the generator (splitmix64), and a number below n. Any thread, with a
- * state of its own.
+ * Return the next number of the generator (splitmix64), and a number below n. Change *state, which
+ * one thread uses at a time.
  */
 uint64_t stats_random(uint64_t *state);
 unsigned int stats_pick(uint64_t *state, unsigned int n);

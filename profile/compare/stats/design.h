@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * design: which runs could have been dealt for each other: blocks from the order of running.
+ * design: the blocks within which runs could have been exchanged, from the order of running.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_STATS_DESIGN_H
 #define KVMPROF_PROFILE_COMPARE_STATS_DESIGN_H
@@ -14,15 +14,15 @@
 #define STATS_ALPHA 0.01 /* default of struct stats_rule and struct stats_layout */
 
 enum stats_pairing {
-	STATS_AUTO, /* blocks where the order is known and interleaved, else free */
-	STATS_FREE, /* any run could have been on either side: right without drift only */
+	STATS_AUTO, /* blocks if the order is known and interleaved, else free */
+	STATS_FREE, /* any run could have been on either side: valid without drift only */
 };
 
 struct stats_layout {
 	unsigned int nbase, nhead; /* 1 to STATS_MAX_RUNS */
 	/*
-	 * The place of each run in the order of running (any increasing numbers, a start time will
-	 * do; all distinct): base_at[i] is of base value i. Both NULL: unknown.
+	 * The position of each run in the order of running: distinct increasing numbers, e.g. start
+	 * times. base_at[i] belongs to base value i. Both NULL: unknown.
 	 */
 	const uint64_t *base_at, *head_at;
 	enum stats_pairing pairing;
@@ -40,7 +40,7 @@ struct stats_layout {
 struct stats_design {
 	struct stats_deals deals;
 	unsigned int nbase, nhead;
-	unsigned int nblocks; /* within which runs are dealt; 1: free */
+	unsigned int nblocks; /* blocks within which runs are dealt; 1: free */
 	bool pairs;	      /* every block is one base and one head run */
 	bool ordered;	      /* the order is known */
 	bool one_order;	      /* pairs, and in each the same side went first */
@@ -50,8 +50,8 @@ struct stats_design {
 	 * the runs of one side drift or depend on each other (STATS_DRIFTING).
 	 */
 	bool confounded;
-	uint16_t *time;	 /* nbase + nhead run numbers (base first) in order of running; or NULL */
-	uint16_t *block; /* the block of each run number, or NULL when free */
+	uint16_t *time;	 /* nbase + nhead run numbers (base first) in order of running, or NULL */
+	uint16_t *block; /* the block of each run number, or NULL if free */
 };
 
 /*
@@ -63,9 +63,9 @@ int stats_design_init(struct stats_design *d, const struct stats_layout *layout,
 void stats_design_deinit(struct stats_design *d);
 
 /*
- * The order in which to run npairs pairs: head_first[i] tells which run of pair i goes first, a
- * fair coin for each, so that the paired test repeats what really was drawn: then no drift and no
- * autocorrelation can raise its error.
+ * Sets head_first[i] for each of npairs pairs: whether the head runs first in pair i, with
+ * probability 1/2. The paired test then repeats the actual random assignment, so that neither drift
+ * nor autocorrelation can raise its error. Any thread.
  */
 void stats_order(unsigned int npairs, uint64_t seed, bool *head_first);
 
