@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/option.h"
 
+#include "base/json.h"
 #include "base/nearest.h"
 #include "base/number.h"
 
@@ -367,11 +368,50 @@ static void help_row(FILE *out, const struct item *item, unsigned int column)
 	putc('\n', out);
 }
 
+static struct json_writer *help_json; /* NULL: help is printed as text */
+
+void option_help_as_json(struct json_writer *w)
+{
+	help_json = w;
+}
+
+/* Writes a row. A letter and a value that do not exist have no member. */
+static void json_row(struct json_writer *w, const struct item *item)
+{
+	const struct option_row *r = item->row;
+	const char letter[] = { r->letter, '\0' };
+
+	json_object_begin(w, NULL);
+	json_str(w, "name", r->name);
+	if (r->letter)
+		json_str(w, "letter", letter);
+	if (r->value)
+		json_str(w, "value", r->value);
+	json_str(w, "help", item->help);
+	json_object_end(w);
+}
+
+static void json_help(struct json_writer *w, const struct option_set *set, const struct items *l)
+{
+	json_str(w, "usage", set->usage);
+	if (set->after)
+		json_str(w, "notes", set->after);
+	json_array_begin(w, "options");
+	for (unsigned int i = 0; i < l->n; i++)
+		if (l->at[i].row->name && l->at[i].help)
+			json_row(w, &l->at[i]);
+	json_array_end(w);
+}
+
 void option_help(const struct option_set *set, FILE *out)
 {
 	struct items l = { .n = 0 };
 
 	items_add(&l, set->rows, 0);
+	if (help_json) {
+		json_help(help_json, set, &l);
+		return;
+	}
 	fputs(set->usage, out);
 	for (unsigned int i = 0; i < l.n; i++) {
 		if (l.at[i].row->kind == OPTION_IS_HEADING)

@@ -167,4 +167,12 @@ int option_parse(const struct option_set *set, void *at, int argc, char **argv, 
 /* Prints the text of --help to `out`. The caller checks ferror(out). */
 void option_help(const struct option_set *set, FILE *out);
 
+struct json_writer;
+/*
+ * Makes option_help() write to w instead, which is borrowed: the members "usage", "notes" (the text
+ * after the options, if there is any) and "options", an array of objects with "name", "letter",
+ * "value" and "help". NULL: option_help() prints text again.
+ */
+void option_help_as_json(struct json_writer *w);
+
 #endif

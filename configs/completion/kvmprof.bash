@@ -73,7 +73,7 @@ _kvmprof_values()
 	"ps --sort") echo pid cpu time comm state wchan ;;
 	# Without those that have a colon, at which bash ends a word.
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
-	"annotate -M") echo att intel ;;
+	"annotate -M"|"annotate --disassembler-style") echo att intel ;;
 	"attach --technique") echo auto bpf ptrace ;;
 	"attach --domain"|"ps --domain") _kvmprof_domains "$1" ;;
 	"attach --name"|"ps --name") "$1" list --machines --json 2>/dev/null | grep -o '"name":"[^" ]*"' | cut -d'"' -f4 ;;
@@ -120,7 +120,7 @@ _kvmprof()
 		return
 	fi
 	if [[ $command == help ]]; then
-		((COMP_CWORD > 2)) || COMPREPLY=($(compgen -W "$(_kvmprof_commands "$program") topics
+		((COMP_CWORD > 2)) || COMPREPLY=($(compgen -W "$(_kvmprof_commands "$program") topics --json
 			$(_kvmprof_topics "$program")" -- "$cur"))
 		return
 	fi

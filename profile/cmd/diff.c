@@ -435,10 +435,9 @@ static const struct option_row rows[] = {
 		  load),
 	{ "seed", 0, "N", "seed of the random numbers (default: 1)",
 	  OPTION_WHOLE(diff.seed, 0, UINT64_MAX, "a whole number") },
-	{ "json", 0, NULL, NULL, OPTION_PUT(form, FORM_JSON) },
-	{ "csv", 0, NULL, NULL, OPTION_PUT(form, FORM_CSV) },
-	OPTION_HEADING(
-		"      --json, --csv      for programs: shares in percent, for each run in JSON\n"),
+	{ "json", 0, NULL, "one JSON object: shares in percent, for each run",
+	  OPTION_PUT(form, FORM_JSON) },
+	{ "csv", 0, NULL, "comma-separated values: shares in percent", OPTION_PUT(form, FORM_CSV) },
 	{ "output", 'o', "FILE", "write there (default: -, standard output)",
 	  OPTION_TEXT_OF(output, "a file") },
 	CMD_NO_DEMANGLE(load.no_demangle),

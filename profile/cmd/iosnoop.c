@@ -7,7 +7,9 @@
 #include "base/cleanup.h"
 #include "base/hist.h"
 #include "base/json.h"
+#include "base/option.h"
 #include "profile/cmd/common.h"
+#include "profile/record/options/options.h"
 #include "profile/record/pipeline/io_stages.h"
 #include "profile/record/run/run.h"
 #include "vmm/devices.h"
@@ -180,26 +182,6 @@ static void breakdown_json(const struct breakdown *b, struct json_writer *w)
 #define BUCKETS 36u
 #define STARS 40u
 
-static const char usage[] =
-	"Usage: kvmprof iosnoop [--stacks] [--breakdown] [--json] [OPTIONS OF kvmprof run] --disk "
-	"PATH [IMAGE]\n"
-	"\n"
-	"Run a guest and print each request to its disks as it ends, in the format of biosnoop:\n"
-	"time, the task that issued it (for delayed writes the kernel's worker), its id, the\n"
-	"disk, R, W, F, D or Z (read, write, flush, discard, zeroes), sector, bytes and the time\n"
-	"it took; at the end a histogram of these times. It needs nothing in the guest, whose\n"
-	"console goes to standard error.\n"
-	"\n"
-	"      --stacks            the kernel's stack below each line\n"
-	"      --breakdown         at the end how long the parts of a request's way took: queue,\n"
-	"                          host, interrupt, task; with --json in each object\n"
-	"      --json              an object for each request, and one for the histogram\n"
-	"  -o, --output PATH       keep a profile, too: kvmprof flamegraph, report\n"
-	"  -e, --event LIST        of that profile (default io: by bytes; io:latency: by time;\n"
-	"                          with --breakdown io,wall)\n"
-	"  -q, --quiet             do not show the guest's console\n"
-	"  -h, --help              this text; `kvmprof run --help` has the other options\n";
-
 struct snoop {
 	struct run *run;
 	bool stacks, json, begun;
@@ -207,6 +189,45 @@ struct snoop {
 	uint64_t bucket[BUCKETS];
 	struct breakdown *breakdown; /* NULL: not asked for */
 };
+
+#define OPTION_STRUCT struct snoop
+#define AS_RUN(name, text) OPTION_AS(name, text, run_option_rows, run)
+
+/* For --help only: snoop_take_own() and run_options_parse() parse the options. */
+static const struct option_row help_rows[] = {
+	{ "stacks", 0, NULL, "the kernel's stack below each line", OPTION_PUT(stacks, true) },
+	{ "breakdown", 0, NULL,
+	  "at the end how long the parts of a request's way took: queue,\n"
+	  "host, interrupt, task; with --json in each object",
+	  OPTION_PUT(begun, true) },
+	AS_RUN("json", "an object for each request, and one for the histogram"),
+	AS_RUN("output", "keep a profile, too: kvmprof flamegraph, report"),
+	AS_RUN("event", "of that profile (default io: by bytes; io:latency: by time;\n"
+			"with --breakdown io,wall)"),
+	AS_RUN("quiet", "do not show the guest's console"),
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set help_set = {
+	.usage =
+		"Usage: kvmprof iosnoop [--stacks] [--breakdown] [--json] [OPTIONS OF kvmprof run] "
+		"--disk PATH [IMAGE]\n"
+		"\n"
+		"Run a guest and print each request to its disks as it ends, in the format of "
+		"biosnoop:\n"
+		"time, the task that issued it (for delayed writes the kernel's worker), its id, "
+		"the\n"
+		"disk, R, W, F, D or Z (read, write, flush, discard, zeroes), sector, bytes and "
+		"the time\n"
+		"it took; at the end a histogram of these times. It needs nothing in the guest, "
+		"whose\n"
+		"console goes to standard error. `kvmprof run --help` has the other options.\n"
+		"\n",
+	.rows = help_rows,
+	.column = RUN_OPTIONS_COLUMN,
+};
+#undef OPTION_STRUCT
 
 /* Printable, for a terminal: the guest wrote it. */
 static void snoop_task_name(const struct io_who *who, char out[SAMPLE_COMM + 1])
@@ -381,7 +402,7 @@ static int snoop_take_own(struct snoop *o, int *argc, char **argv)
 			if (!o->breakdown)
 				return cmd_no_memory();
 		} else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			fputs(usage, stdout);
+			option_help(&help_set, stdout);
 			return 0;
 		} else {
 			argv[n++] = argv[i];

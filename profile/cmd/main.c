@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * main: which subcommand?
+ * main: selects the command.
  */
 #include "profile/cmd/cmd.h"
 
 #include "base/cleanup.h"
 #include "base/fds.h"
+#include "base/json.h"
 #include "base/nearest.h"
+#include "base/option.h"
 #include "base/signals.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/help.h"
@@ -92,7 +94,8 @@ static void print_overview(FILE *out)
 	help_examples(out);
 	fputs("\n`kvmprof help COMMAND` explains a command, `kvmprof help topics` what is common "
 	      "to\n"
-	      "all. Each command has a manual page: `man kvmprof-run`.\n",
+	      "all; `kvmprof help --json` has the options of all. Each command has a manual page: "
+	      "`man kvmprof-run`.\n",
 	      out);
 }
 
@@ -144,6 +147,35 @@ static int refuse_name(enum name_kind kind, const char *name)
 	return 2;
 }
 
+/* Prints all commands with their options, for programs: completions, editors, front ends. */
+static int help_as_json(void)
+{
+	struct json_writer w;
+	const char *group = NULL;
+
+	json_open(&w);
+	json_str(&w, "version", KVMPROF_VERSION);
+	json_array_begin(&w, "commands");
+	option_help_as_json(&w);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		char help[] = "--help", *argv[] = { (char *)commands[i].name, help, NULL };
+
+		if (!commands[i].name) {
+			group = commands[i].help;
+			continue;
+		}
+		json_object_begin(&w, NULL);
+		json_str(&w, "name", commands[i].name);
+		json_str(&w, "group", group);
+		json_str(&w, "help", commands[i].help);
+		commands[i].run(2, argv);
+		json_object_end(&w);
+	}
+	option_help_as_json(NULL);
+	json_array_end(&w);
+	return json_close(&w, stdout) ? cmd_no_memory() : 0;
+}
+
 static int help_command(int argc, char **argv)
 {
 	char *as_command[] = { argc > 1 ? argv[1] : NULL, "--help", NULL };
@@ -158,6 +190,8 @@ static int help_command(int argc, char **argv)
 		print_overview(stdout);
 		return 0;
 	}
+	if (!strcmp(argv[1], "--json"))
+		return help_as_json();
 	if (help_topic(stdout, argv[1]))
 		return 0;
 	c = command_find(argv[1]);

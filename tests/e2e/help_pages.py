@@ -11,6 +11,7 @@
 * The completion gives the right words, asked directly and by the TAB key of a real bash.
 """
 
+import json
 import os
 import pty
 import re
@@ -94,6 +95,20 @@ def check_options(command):
 
 
 # -- manual pages ---------------------------------------------------------------------
+
+def check_json(commands):
+    """`kvmprof help --json` has the options that the texts have."""
+    p = e2e.kvmprof("help", "--json")
+    page = json.loads(p.out)
+    told = {c["name"]: c for c in page["commands"]}
+    check(p.status == 0 and not p.err and sorted(told) == sorted(commands), "help --json: %d, %s" % (p.status, sorted(told)))
+    for name, c in told.items():
+        text = help_options(e2e.kvmprof(name, "--help").out)
+        have = {"--" + o["name"]: "value" in o for o in c["options"]}
+        have.update({"-" + o["letter"]: "value" in o for o in c["options"] if "letter" in o})
+        check(set(have) == set(text), "help --json, %s: %s" % (name, sorted(set(have) ^ set(text))))
+        check(c["usage"].startswith("Usage: kvmprof " + name) and c["group"] and c["help"], str(c)[:300])
+
 
 def check_page(path):
     page = read(path)
@@ -255,6 +270,7 @@ for topic in topics:
     check(p.status == 0 and p.out.startswith(topic + ": "), "help " + topic)
 
 options = sum(check_options(c) for c in commands)
+check_json(commands)
 e2e.need_tool("groff")
 e2e.need_tool("man")
 check_pages(commands)
