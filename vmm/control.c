@@ -26,7 +26,7 @@ void vm_control_init(struct vm *vm)
 		atomic_init(&vm->control.armed[i], i < cfg->nevents);
 		atomic_init(&vm->control.period[i], cfg->event[i].period);
 	}
-	for (unsigned int i = 0; i < vm->nvcpus; i++)
+	for (unsigned int i = 0; i < vm->places; i++)
 		atomic_init(&vm->vcpu[i].collect, true);
 }
 

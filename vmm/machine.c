@@ -78,7 +78,7 @@ const struct vm_result *vm_result(const struct vm *vm)
 
 void machine_free(struct vm *vm)
 {
-	for (unsigned int i = 0; i < vm->nvcpus; i++)
+	for (unsigned int i = 0; i < vm->places; i++)
 		ring_deinit(&vm->vcpu[i].ring);
 	if (vm->end_fd >= 0)
 		close(vm->end_fd);

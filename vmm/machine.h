@@ -161,7 +161,12 @@ struct vm {
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* protected by end_lock until vm_join() */
 	bool ending;		 /* result.reason is final */
-	unsigned int nvcpus;
+	/*
+	 * vCPUs that there are, and places in vcpu[]. A machine of another process may get more, up to
+	 * that number; otherwise the two are equal.
+	 */
+	atomic_uint nvcpus;
+	unsigned int places;
 	struct vcpu vcpu[];
 };
 

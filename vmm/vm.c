@@ -417,7 +417,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	vm->pvm = pvm_ops_for(cfg->quirks);
 	vm->nested_flag = cfg->host->nested_flag;
 	vm->fd = vm->end_fd = -1;
-	vm->nvcpus = cfg->vcpus;
+	vm->nvcpus = vm->places = cfg->vcpus;
 	pthread_mutex_init(&vm->end_lock, NULL);
 	pthread_mutex_init(&vm->start_lock, NULL);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
@@ -500,6 +500,11 @@ uint64_t vm_reached_ns(const struct vm *vm, unsigned int breakpoint)
 unsigned int vm_vcpus(const struct vm *vm)
 {
 	return vm->nvcpus;
+}
+
+unsigned int vm_vcpus_most(const struct vm *vm)
+{
+	return vm->places;
 }
 
 struct ring *vm_ring(struct vm *vm, unsigned int vcpu)

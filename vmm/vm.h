@@ -68,8 +68,12 @@ uint64_t vm_first_entry_ns(const struct vm *vm);
  * that count together, the time is stored for the first of them. Any thread may call it.
  */
 uint64_t vm_reached_ns(const struct vm *vm, unsigned int breakpoint);
-/* Returns the number of vCPUs. */
+/*
+ * Returns the number of vCPUs, which grows when a machine of another process gets more, up to
+ * vm_vcpus_most(). Any thread may call both.
+ */
 unsigned int vm_vcpus(const struct vm *vm);
+unsigned int vm_vcpus_most(const struct vm *vm);
 /*
  * Returns the ring with the samples of one vCPU. The caller is its only consumer. It belongs to the
  * machine.
@@ -92,7 +96,10 @@ int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu);
 int vm_stats_fd(const struct vm *vm, unsigned int vcpu);
 /* Returns the guest memory for the consumer's thread. It belongs to the machine. */
 const struct gmem *vm_memory(const struct vm *vm);
-/* Follows a change of where the memory of another process's machine lies. Called by the consumer's thread. */
+/*
+ * Follows changes of another process's machine: where its memory lies, and how many vCPUs it has.
+ * Called by the consumer's thread.
+ */
 void vm_look_at_memory(struct vm *vm);
 /*
  * Waits until there may be more samples, at most ns (less than a second). Called by the consumer

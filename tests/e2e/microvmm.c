@@ -5,6 +5,7 @@
  *     microvmm --kernel ELF [--append TEXT] [--memory anon|memfd|uffd|FILE] [--mib N] [--vcpus N]
  *              [--names firecracker|cloud-hypervisor] [--filter none|firecracker|cloud-hypervisor]
  *              [--dups N] [--reboot-ms N] [--id NAME] [--others N] [--remake 1] [--once 1]
+ *              [--plug-ms N]
  *
  * It boots the ELF file by its PVH entry. vCPU threads have the names that the two VMMs give them, and their kind
  * of seccomp filter: that of Cloud Hypervisor allows nanosleep but not restart_syscall, so that a sleep which the kernel
@@ -12,9 +13,14 @@
  * main thread has loaded the guest anew, as Cloud Hypervisor does. Further vCPUs have boot registers and are never started. N other machines of the process are halted. With --remake a reboot makes another
  * machine with another thread, as in Cloud Hypervisor. With --once it ends the process, as in Firecracker, and no commands are read.
  *
+ * After N ms of --plug-ms another vCPU is made, which spins in ring 0, as by a hotplug.
+ *
  * Commands come one a line on stdin, and each is answered by one line on stdout: "stats" by JSON, others by "ok".
  *
- *     pause nanosleep|poll|futex|epoll, resume, drop, slow US, dead, alive, stats, quit
+ *     pause nanosleep|poll|futex|epoll, resume, drop, slow US, dead, alive, plug, unplug, stats, quit
+ *
+ * "plug" makes another vCPU, and "unplug" ends the thread of the last one. KVM does not remove a vCPU,
+ * so that the descriptor is used again by the next "plug", as QEMU does it.
  *
  * With --memory uffd a page server serves the guest's memory. "drop" makes all pages absent, "slow" makes the server wait for each
  * page, and "dead" makes it serve no page until "alive". Requests of other processes are counted apart (stats: asked_by_others).
@@ -63,13 +69,14 @@ struct vcpu {
 	pthread_t thread;
 	pid_t tid;
 	atomic_bool paused;
-	bool ends; /* its machine is replaced by another one */
+	bool ends;   /* its machine is replaced by another one, or it is unplugged */
+	bool parked; /* it was unplugged */
 };
 
 static struct memory_config config = { .append = "seconds=600", .kind = "anon", .mib = 64 };
 static const char *names = "firecracker", *filter = "none";
 static const char *machine_id; /* nothing uses it: attach reads it from the command line */
-static unsigned int nvcpus = 1, dups, others, remake, once;
+static unsigned int nvcpus = 1, dups, others, remake, once, plug_ms;
 static unsigned int reboot_ms = 20; /* how long the main thread needs to load the guest anew */
 static struct vcpu vcpu[MAX_VCPUS];
 static struct memory *memory;
@@ -344,6 +351,82 @@ static void make_machine(void)
 		NEED(!pthread_create(&vcpu[i].thread, NULL, vcpu_main, &vcpu[i]), "vCPU thread");
 }
 
+static void pause_all(enum pause how)
+{
+	atomic_store(&pausing, how);
+	kick_all();
+	for (unsigned int i = 0; i < nvcpus; i++)
+		while (!atomic_load(&vcpu[i].paused))
+			usleep(1000);
+}
+
+static void resume_all(void)
+{
+	atomic_store(&pausing, RUNS);
+	syscall(SYS_futex, &pausing, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	for (unsigned int i = 0; i < nvcpus; i++)
+		while (atomic_load(&vcpu[i].paused))
+			usleep(1000);
+}
+
+/* Where the code of further vCPUs is, behind the command line, and where the demo guest maps it. */
+#define SPIN 0x9000u
+#define DEMO_MAP UINT64_C(0xffffffff80000000)
+
+/* Makes another vCPU, which spins with the first one's page tables. */
+static void plug(void)
+{
+	static const uint8_t code[] = { 0xf3, 0x90, 0xeb, 0xfc }; /* pause; jmp to it */
+	const struct kvm_segment text = { .limit = UINT32_MAX,
+					  .selector = 8,
+					  .type = 0xb,
+					  .present = 1,
+					  .l = 1,
+					  .s = 1,
+					  .g = 1 };
+	const struct kvm_segment data = { .limit = UINT32_MAX,
+					  .selector = 0x10,
+					  .type = 3,
+					  .present = 1,
+					  .db = 1,
+					  .s = 1,
+					  .g = 1 };
+	struct kvm_regs r = { .rip = DEMO_MAP + SPIN,
+			      .rsp = DEMO_MAP + SPIN + 0x1000,
+			      .rflags = 2 };
+	struct kvm_mp_state runs = { .mp_state = KVM_MP_STATE_RUNNABLE };
+	struct kvm_sregs s;
+
+	NEED(nvcpus < MAX_VCPUS, "too many vCPUs");
+	pause_all(NANOSLEEP);
+	NEED(!ioctl(vcpu[0].fd, KVM_GET_SREGS, &s), "KVM_GET_SREGS");
+	memcpy(memory->ram + SPIN, code, sizeof(code));
+	s.cs = text;
+	s.ds = s.es = s.fs = s.gs = s.ss = data;
+	if (!vcpu[nvcpus].parked)
+		make_vcpu(nvcpus, ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0));
+	vcpu[nvcpus].ends = vcpu[nvcpus].parked = false;
+	NEED(!ioctl(vcpu[nvcpus].fd, KVM_SET_SREGS, &s) &&
+		     !ioctl(vcpu[nvcpus].fd, KVM_SET_REGS, &r) &&
+		     !ioctl(vcpu[nvcpus].fd, KVM_SET_MP_STATE, &runs),
+	     "registers");
+	resume_all();
+	NEED(!pthread_create(&vcpu[nvcpus].thread, NULL, vcpu_main, &vcpu[nvcpus]), "vCPU thread");
+	nvcpus++;
+}
+
+static void unplug(void)
+{
+	struct vcpu *v = &vcpu[nvcpus - 1];
+
+	NEED(nvcpus > 1, "no vCPU to unplug");
+	v->ends = true;
+	pthread_kill(v->thread, SIGRTMIN);
+	pthread_join(v->thread, NULL);
+	v->parked = true;
+	nvcpus--;
+}
+
 static void remake_machine(void)
 {
 	pthread_join(vcpu[0].thread, NULL);
@@ -400,24 +483,6 @@ static void *other_main(void *arg)
 
 /* -- commands ------------------------------------------------------------------------------- */
 
-static void pause_all(enum pause how)
-{
-	atomic_store(&pausing, how);
-	kick_all();
-	for (unsigned int i = 0; i < nvcpus; i++)
-		while (!atomic_load(&vcpu[i].paused))
-			usleep(1000);
-}
-
-static void resume_all(void)
-{
-	atomic_store(&pausing, RUNS);
-	syscall(SYS_futex, &pausing, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-	for (unsigned int i = 0; i < nvcpus; i++)
-		while (atomic_load(&vcpu[i].paused))
-			usleep(1000);
-}
-
 /* As a restore from a snapshot: no page of the guest is there any more. */
 static void drop_all(void)
 {
@@ -458,6 +523,10 @@ static void obey(char *line)
 		resume_all();
 	else if (!strcmp(line, "drop"))
 		drop_all();
+	else if (!strcmp(line, "plug"))
+		plug();
+	else if (!strcmp(line, "unplug"))
+		unplug();
 	else if (!strncmp(line, "slow ", 5))
 		atomic_store(&memory->slow_us, (unsigned int)atoi(line + 5));
 	else if (!strcmp(line, "dead") || !strcmp(line, "alive"))
@@ -486,7 +555,13 @@ static void attend(void)
 	uint64_t word;
 
 	for (;;) {
-		NEED(poll(p, 2, -1) > 0, "poll");
+		const int n = poll(p, 2, plug_ms ? (int)plug_ms : -1);
+
+		NEED(n >= 0, "poll");
+		if (!n) {
+			plug_ms = 0;
+			plug();
+		}
 		if (p[1].revents && read(wake, &word, sizeof(word)) == sizeof(word))
 			reboot();
 		if (!p[0].revents)
@@ -515,7 +590,8 @@ static void read_options(char **v)
 			       { "--id", &machine_id, NULL },
 			       { "--others", NULL, &others },
 			       { "--remake", NULL, &remake },
-			       { "--once", NULL, &once } };
+			       { "--once", NULL, &once },
+			       { "--plug-ms", NULL, &plug_ms } };
 
 		for (unsigned int i = 0; i < sizeof(option) / sizeof(option[0]); i++)
 			if (strcmp(v[0], option[i].name))

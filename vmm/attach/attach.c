@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "vmm/attach/attach_host.h"
 #include "vmm/attach/attach_hold.h"
+#include "vmm/attach/attach_more.h"
 #include "vmm/attach/attach_rest.h"
 #include "vmm/attach/attach_sample.h"
 #include "vmm/attach/foreign.h"
@@ -23,13 +24,6 @@
 
 /* -- the tracer's thread --------------------------------------------------------------- */
 
-/* Not to have BPF is an error only where it was demanded. */
-static int go_without_peek(struct attach *a, const struct err *why, struct err *e)
-{
-	snprintf(a->facts.why_not, sizeof(a->facts.why_not), "%s", why->text);
-	return a->cfg.technique == ATTACH_BPF ? err_set(e, why->code, "%s", why->text) : 0;
-}
-
 /* Before a thread is seized: loading takes its time, and each of its signals would wait for us meanwhile. */
 static int load_programs(struct attach *a, struct err *e)
 {
@@ -47,28 +41,7 @@ static int load_programs(struct attach *a, struct err *e)
 		err_set(&why, ENOTSUP, "this kvmprof was built without samples by BPF (PVM=0)");
 	else
 		pvm_peek_ops()->open(&a->peek, &sampling, &why);
-	return why.code ? go_without_peek(a, &why, e) : 0;
-}
-
-static int aim_peek(struct attach *a, struct err *e)
-{
-	struct pvm_peek_target target[ATTACH_MAX_VCPUS];
-	const struct pvm_peek_aim at = {
-		.pid = a->cfg.pid, .mem = &a->capture_mem, .target = target, .n = a->ntracees
-	};
-	struct err why = { 0 };
-
-	if (!a->peek || a->host)
-		return 0;
-	for (unsigned int i = 0; i < a->ntracees; i++)
-		target[i] = (struct pvm_peek_target){ .tid = a->tracee[i].tid,
-						      .fd = (unsigned int)a->process.vcpu[i].fd,
-						      .id = a->process.vcpu[i].id };
-	if (!pvm_peek_ops()->aim(a->peek, &at, &why))
-		return 0;
-	pvm_peek_ops()->close(a->peek);
-	a->peek = NULL;
-	return go_without_peek(a, &why, e);
+	return why.code ? attach_go_without_peek(a, &why, e) : 0;
 }
 
 static void close_peek(struct attach *a)
@@ -94,7 +67,7 @@ static int tracer_prepare(struct attach *a, struct err *e)
 	if (ret)
 		return ret;
 	ret = attach_host_open(a, e);
-	return ret ? ret : aim_peek(a, e);
+	return ret ? ret : attach_aim_peek(a, e);
 }
 
 /* Stores how long samples were taken. */
@@ -163,6 +136,7 @@ static void *tracer_main(void *arg)
 	a->facts.reads = a->capture.calls;
 	close_peek(a);
 	attach_let_go(a);
+	attach_more_close(a);
 	follow_end(&a->follow);
 	attach_host_close(a);
 	host_bpf_close(&a->slots);
@@ -366,8 +340,11 @@ static int begin_guarded(struct attach *a, struct err *e)
 static int make_machine(struct attach *a, struct err *e)
 {
 	int ret = process_look(&a->process, a->cfg.pid, e);
-	struct vm *vm =
-		ret ? NULL : foreign_machine_new(&attach_ops, a, &a->cfg, a->process.nvcpus, e);
+	struct vm *vm = ret ? NULL
+			    : foreign_machine_new(&attach_ops, a, &a->cfg,
+						  (struct foreign_vcpus){ a->process.nvcpus,
+									  ATTACH_MAX_VCPUS },
+						  e);
 
 	if (!vm)
 		return -e->code;

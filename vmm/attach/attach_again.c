@@ -64,7 +64,9 @@ static int sample_next(struct attach *a, struct err *e)
 	/* Places without a vCPU: nothing is due there. */
 	for (unsigned int i = ret ? 0 : a->ntracees; i < a->places; i++)
 		a->tracee[i].gone = true;
-	a->vm->nvcpus = a->places;
+	if (a->ntracees > a->places)
+		a->places = a->ntracees;
+	a->sampler.ntriggers = a->vm->nvcpus = a->places;
 	if (ret)
 		return ret;
 	attach_publish_memory(a);

@@ -15,6 +15,8 @@ struct attach_facts {
 	pid_t pid;
 	char name[16];
 	unsigned int vcpus, not_running; /* those that are sampled, and others */
+	unsigned int added;		 /* vCPUs that were added while it was sampled */
+	char added_ids[160];		 /* their numbers, as text */
 	uint64_t memory;		 /* bytes that are known */
 	unsigned int regions;
 	unsigned int proofs;	  /* that they rest on */

@@ -137,11 +137,7 @@ static bool may_be_vcpu(const struct process *p, pid_t tid, bool unsure)
 	return activity == PROCESS_GUEST || (activity == PROCESS_RUNS && unsure);
 }
 
-/*
- * Lets a thread go that is no vCPU. If it does not stop for that now, it is let go at its next stop, and
- * true is returned: until then it is ours.
- */
-static bool attach_give_back(struct attach *a, struct tracee *t)
+bool attach_give_back(struct attach *a, struct tracee *t)
 {
 	unsigned int i = 0;
 
@@ -537,8 +533,8 @@ int attach_hold_next(struct attach *a, struct err *e)
 {
 	int ret = choose_machine(a, e);
 
-	if (!ret && a->process.nvcpus > a->places)
-		a->process.nvcpus = a->places;
+	if (!ret && a->process.nvcpus > a->vm->places)
+		a->process.nvcpus = a->vm->places;
 	if (!ret && a->cfg.follows)
 		follow_again(&a->follow);
 	ret = ret ? ret : hold_any(a, e);

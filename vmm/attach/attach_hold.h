@@ -15,6 +15,11 @@
  */
 int attach_hold(struct attach *a, struct err *e);
 void attach_let_go(struct attach *a);
+/*
+ * Lets a thread go that is no vCPU. Returns true if it does not stop for that now: then it is let go at
+ * its next stop.
+ */
+bool attach_give_back(struct attach *a, struct tracee *t);
 /* Threads that are no vCPUs and could not be let go at once. */
 void attach_attend_strays(struct attach *a);
 

@@ -45,7 +45,7 @@ static void host_look(struct attach *a, unsigned int i, uint64_t now)
 	t->delay = thread.delay;
 }
 
-static int open_one(struct attach *a, unsigned int i, struct err *e)
+int attach_host_open_one(struct attach *a, unsigned int i, struct err *e)
 {
 	const struct trigger_rule rule = { .period_ns = a->cfg.event.period,
 					   .jitter = a->cfg.event.jitter,
@@ -53,7 +53,14 @@ static int open_one(struct attach *a, unsigned int i, struct err *e)
 	const struct tracee *t = &a->tracee[i];
 	struct attach_host *h = &a->host[i];
 	struct err why = { 0 };
-	int ret = tracer_choose_own(t->tid, &h->own, &why);
+	int ret;
+
+	if (i < a->nhosts)
+		counter_close(&h->counter);
+	else
+		a->nhosts = i + 1;
+	*h = (struct attach_host){ .counter = { .fd = -1 } };
+	ret = tracer_choose_own(t->tid, &h->own, &why);
 
 	ret = ret ? ret
 		  : counter_open_on(&h->counter, t->tid, &a->cfg.event.counter, &rule, h->own.signo,
@@ -74,20 +81,21 @@ int attach_host_open(struct attach *a, struct err *e)
 
 	if (a->cfg.event.kind != VM_EVENT_HOST)
 		return 0;
-	a->host = calloc(a->ntracees, sizeof(*a->host));
+	a->host = calloc(ATTACH_MAX_VCPUS, sizeof(*a->host));
 	if (!a->host)
 		return err_nomem(e);
 	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
-		ret = open_one(a, i, e);
+		ret = attach_host_open_one(a, i, e);
 	return ret;
 }
 
 void attach_host_close(struct attach *a)
 {
-	for (unsigned int i = 0; a->host && i < a->vm->nvcpus; i++)
+	for (unsigned int i = 0; i < a->nhosts; i++)
 		counter_close(&a->host[i].counter);
 	free(a->host);
 	a->host = NULL;
+	a->nhosts = 0;
 }
 
 /* -- accounts ------------------------------------------------------------------------------- */

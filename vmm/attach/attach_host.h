@@ -13,6 +13,8 @@
 
 /* While all rights are there. -ENOTSUP, -errno: this host or this VMM does not allow it. attach_host_close() in any case. */
 int attach_host_open(struct attach *a, struct err *e);
+/* Opens the counter of one vCPU, which may take the place of one that has ended. Errors are those above. */
+int attach_host_open_one(struct attach *a, unsigned int i, struct err *e);
 void attach_host_close(struct attach *a);
 
 /* vCPU i is sampled from now on, with the trigger's period. */

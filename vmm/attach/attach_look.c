@@ -26,26 +26,38 @@ static int open_proc(const struct attach *a, unsigned int i, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+static void close_one(const struct attach_look *l)
+{
+	const int fds[] = { l->syscall, l->wchan, l->schedstat };
+
+	for (unsigned int k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
+		if (fds[k] >= 0)
+			close(fds[k]);
+}
+
+void attach_look_open_one(struct attach *a, unsigned int i)
+{
+	if (i < a->nlooks)
+		close_one(&a->look[i]);
+	else
+		a->nlooks = i + 1;
+	a->look[i] = (struct attach_look){
+		.syscall = open_proc(a, i, "syscall"),
+		.wchan = open_proc(a, i, "wchan"),
+		.schedstat = open_proc(a, i, "schedstat"),
+	};
+}
+
 void attach_look_open(struct attach *a)
 {
 	for (unsigned int i = 0; i < a->ntracees; i++)
-		a->look[i] = (struct attach_look){
-			.syscall = open_proc(a, i, "syscall"),
-			.wchan = open_proc(a, i, "wchan"),
-			.schedstat = open_proc(a, i, "schedstat"),
-		};
-	a->nlooks = a->ntracees;
+		attach_look_open_one(a, i);
 }
 
 void attach_look_close(struct attach *a)
 {
-	for (unsigned int i = 0; i < a->nlooks; i++) {
-		const int fds[] = { a->look[i].syscall, a->look[i].wchan, a->look[i].schedstat };
-
-		for (unsigned int k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
-			if (fds[k] >= 0)
-				close(fds[k]);
-	}
+	for (unsigned int i = 0; i < a->nlooks; i++)
+		close_one(&a->look[i]);
 	a->nlooks = 0;
 }
 

@@ -63,6 +63,8 @@ struct attach_look {
 
 /* Opens the files of all tracees. A file that cannot be opened makes its thread count as running. */
 void attach_look_open(struct attach *a);
+/* The same for one vCPU, which may take the place of one that has ended. */
+void attach_look_open_one(struct attach *a, unsigned int i);
 void attach_look_close(struct attach *a);
 
 enum attach_seen attach_look_at(const struct attach *a, unsigned int i);

@@ -2,6 +2,7 @@
 #include "vmm/attach/attach_rest.h"
 
 #include "vmm/attach/attach_hold.h"
+#include "vmm/attach/attach_more.h"
 
 #include <errno.h>
 
@@ -59,6 +60,7 @@ void attach_rest_if_asked(struct attach *a)
 		return;
 	for (unsigned int i = 0; i < a->ntracees; i++)
 		rest_detach(a, i);
+	attach_more_rest(a);
 	follow_rest(&a->follow);
 	/* Nothing is traced any more, and this process may be stopped for as long as anybody likes. */
 	attach_guard_unwatch(&a->guard);

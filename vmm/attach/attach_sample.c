@@ -6,6 +6,7 @@
 #include "vmm/attach/attach_again.h"
 #include "vmm/attach/attach_hold.h"
 #include "vmm/attach/attach_host.h"
+#include "vmm/attach/attach_more.h"
 #include "vmm/attach/attach_rest.h"
 #include "vmm/capture/capture.h"
 
@@ -171,6 +172,7 @@ static void attach_attend(struct attach *a)
 	}
 	follow_attend(&a->follow);
 	attach_attend_strays(a);
+	attach_more_attend(a);
 }
 
 /*
@@ -344,6 +346,8 @@ static void attach_end_turn(void *ctx, uint64_t when)
 			machine_end(a->vm, VM_END_GONE, NULL, NULL, NULL);
 			return;
 		}
+		if (!a->gone_ns)
+			attach_look_for_more(a);
 		if (a->cfg.between)
 			a->cfg.between(a->cfg.between_ctx);
 	}

@@ -27,6 +27,20 @@
 
 #define ATTACH_MAX_STRAYS 16u
 
+/* The search for vCPUs that are added later (attach_more.c). All zero: it has not begun. */
+struct attach_more {
+	/* When threads were counted, when descriptors were read, and until when they are read often. */
+	uint64_t counted_ns, looked_ns, until_ns;
+	uint64_t threads;
+	uint64_t
+		fresh_ns; /* since when there is a vCPU whose thread is not known; 0: there is none */
+	pid_t others
+		[ATTACH_MAX_STRAYS]; /* threads that were stopped and run no vCPU, the last ones */
+	unsigned int nothers;
+	struct tracee asked; /* a thread that was asked to stop, to see what it runs; tid 0: none */
+	struct process *process; /* owned; a copy for each search */
+};
+
 /* The state of the tracer's thread; attach_rest.c waits for it. */
 enum attach_phase {
 	ATTACH_WORKS,	 /* it samples, or is about to */
@@ -56,7 +70,8 @@ struct attach {
 	struct follow follow;			/* with cfg.follows */
 	sem_t known;	     /* the process that was followed is known to attach_open() */
 	uint64_t looked_ns;  /* when the memory was last looked for */
-	unsigned int places; /* vCPUs that attach_hold() has found first */
+	unsigned int places; /* vCPUs that there have been at a time, the most */
+	struct attach_more more;
 	uint64_t gone_ns, gone_look_ns; /* all vCPUs have ended; 0: they have not */
 	bool proven;			/* registers agree with where the memory is */
 	struct host_bpf slots;		/* reads KVM's memory slots; not open: BPF can't be used */
@@ -86,8 +101,10 @@ struct attach {
 	struct attach_look look[ATTACH_MAX_VCPUS];
 	unsigned int nlooks;			 /* whose files are open */
 	enum attach_seen seen[ATTACH_MAX_VCPUS]; /* before the thread was asked to stop */
-	struct attach_host *host; /* attach_host.h, by vCPU; NULL: another event is sampled */
-	uint64_t attended_ns;	  /* when all threads were last looked at */
+	/* attach_host.h, by vCPU, and how many are open; NULL: another event is sampled */
+	struct attach_host *host;
+	unsigned int nhosts;
+	uint64_t attended_ns; /* when all threads were last looked at */
 };
 
 /* Write the sentinel to vCPU i's page of registers (regs_page.h), or take it away, if we may. */

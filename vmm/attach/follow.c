@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/kvm.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -407,6 +408,68 @@ bool follow_take(struct follow *f, struct tracee *out)
 		return true;
 	}
 	return false;
+}
+
+/*
+ * Returns whether the stop that was asked for has come, with the thread held. Everything else that has
+ * happened to the thread is handled; then *t may be gone.
+ */
+static bool has_been_held(struct follow *f, pid_t tid)
+{
+	struct follow_thread *t;
+	siginfo_t info;
+	int status;
+
+	while ((t = thread_of(f, tid))) {
+		info.si_pid = 0;
+		if (waitid(P_PID, (id_t)tid, &info,
+			   WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) < 0 ||
+		    !info.si_pid)
+			return false;
+		if (info.si_code == CLD_TRAPPED &&
+		    info.si_status == (SIGTRAP | PTRACE_EVENT_STOP << 8))
+			return tracer_has_stopped(&t->t);
+		if (waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) != tid)
+			return false;
+		follow_status(f, tid, status);
+	}
+	return false;
+}
+
+bool follow_hand_over(struct follow *f, pid_t tid, uint64_t timeout_ns, struct tracee *out)
+{
+	const uint64_t until = clock_mono_ns() + timeout_ns;
+	struct follow_thread *t = thread_of(f, tid);
+
+	if (!t || f->ntaken == ATTACH_MAX_VCPUS || tracer_ask(&t->t) < 0)
+		return false;
+	while (!has_been_held(f, tid)) {
+		if (!thread_of(f, tid) || clock_mono_ns() > until)
+			return false;
+		sched_yield();
+	}
+	t = thread_of(f, tid);
+	f->taken[f->ntaken++] = tid;
+	ptrace(PTRACE_SETOPTIONS, tid, NULL, NULL);
+	*out = t->t;
+	f->thread[t - f->thread] = f->thread[--f->n];
+	return true;
+}
+
+void follow_take_back(struct follow *f, struct tracee *t)
+{
+	struct follow_thread *again;
+	unsigned int i = 0;
+
+	while (i < f->ntaken && f->taken[i] != t->tid)
+		i++;
+	if (i < f->ntaken)
+		f->taken[i] = f->taken[--f->ntaken];
+	ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (void *)(intptr_t)OPTIONS);
+	tracer_release(t);
+	again = add_thread(f, t->tid);
+	if (again)
+		again->t = *t;
 }
 
 void follow_rest(struct follow *f)

@@ -73,6 +73,13 @@ void follow_settle(struct follow *f);
  * Hands over a thread that is held at KVM_RUN: *out holds it, and it is not followed any more. Returns false if there is none.
  */
 bool follow_take(struct follow *f, struct tracee *out);
+/*
+ * Hands over a thread that runs a vCPU by now: *out holds it, and it is not followed any more. Returns
+ * false if it did not stop within the time, or is not followed.
+ */
+bool follow_hand_over(struct follow *f, pid_t tid, uint64_t timeout_ns, struct tracee *out);
+/* Follows a thread again that was handed over and is still held, and lets it run. */
+void follow_take_back(struct follow *f, struct tracee *t);
 /* Stops all threads and detaches from them: this process is about to be stopped, and signals would wait for it. */
 void follow_rest(struct follow *f);
 /* Detaches from all threads. Those that sleep are left to the end of this thread, at which the kernel detaches. */

@@ -16,8 +16,10 @@
 #include <sys/eventfd.h>
 
 struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
-			       const struct attach_config *cfg, unsigned int n, struct err *e)
+			       const struct attach_config *cfg, struct foreign_vcpus vcpus,
+			       struct err *e)
 {
+	const unsigned int n = vcpus.places;
 	struct vm *vm;
 
 	if (posix_memalign((void **)&vm, 64, sizeof(*vm) + n * sizeof(vm->vcpu[0]))) {
@@ -34,7 +36,8 @@ struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
 		.plan = cfg->plan,
 		.ring_size = cfg->ring_size,
 	};
-	vm->nvcpus = n;
+	vm->nvcpus = vcpus.n;
+	vm->places = n;
 	vm->fd = -1;
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (vm->end_fd < 0)

@@ -12,13 +12,19 @@ struct attach_facts;
 struct machine_ops;
 struct vm;
 
+/* The vCPUs that there are now, and those that there may be later, the first included. */
+struct foreign_vcpus {
+	unsigned int n, places;
+};
+
 /*
- * Returns a struct vm for n vCPUs that are not KVM's, without samples yet; attached is for ops. With a
+ * Returns a struct vm for vCPUs that are not KVM's, without samples yet; attached is for ops. With a
  * cfg->ring_size of 0 the caller initializes the rings. Returns NULL if there is no memory (*e); attached is
  * still the caller's then.
  */
 struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
-			       const struct attach_config *cfg, unsigned int n, struct err *e);
+			       const struct attach_config *cfg, struct foreign_vcpus vcpus,
+			       struct err *e);
 
 /*
  * Around a stop of this whole process (SIGTSTP): on return from rest the other machine runs, and

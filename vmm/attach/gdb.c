@@ -436,7 +436,10 @@ int gdb_open(struct vm **out, const struct attach_config *cfg, struct err *e)
 	gmem_remote_init_by(&g->capture, fetch_for_capture, g);
 	gmem_remote_init_by(&g->consumer, fetch_for_consumer, g);
 	ret = gdb_connect(g, e);
-	vm = ret ? NULL : foreign_machine_new(&gdb_ops, g, cfg, g->link.nthreads, e);
+	vm = ret ? NULL
+		 : foreign_machine_new(&gdb_ops, g, cfg,
+				       (struct foreign_vcpus){ g->link.nthreads, g->link.nthreads },
+				       e);
 	if (!vm) {
 		gdb_free(g);
 		return -e->code;

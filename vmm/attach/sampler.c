@@ -79,6 +79,12 @@ static void sampler_restart(struct sampler *s, unsigned int i, uint64_t period, 
 		s->driver->restarted(s->ctx, i, time);
 }
 
+static void sampler_set(struct vm *vm, unsigned int i, uint64_t period)
+{
+	vm->vcpu[i].stack_max = atomic_load_explicit(&vm->control.stack_max, memory_order_relaxed);
+	vm->vcpu[i].source[0].period = period;
+}
+
 /* Follows what control asks for. Returns whether samples are taken at all. */
 static bool sampler_follow(struct sampler *s, uint64_t time)
 {
@@ -93,11 +99,8 @@ static bool sampler_follow(struct sampler *s, uint64_t time)
 	if (s->control_seen == seen && !restarts)
 		return armed;
 	s->control_seen = seen;
-	for (unsigned int i = 0; i < vm->nvcpus; i++) {
-		vm->vcpu[i].stack_max =
-			atomic_load_explicit(&vm->control.stack_max, memory_order_relaxed);
-		vm->vcpu[i].source[0].period = period;
-	}
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		sampler_set(vm, i, period);
 	for (unsigned int i = 0; restarts && i < s->ntriggers; i++)
 		sampler_restart(s, i, period, time);
 	return armed;
@@ -106,6 +109,14 @@ static bool sampler_follow(struct sampler *s, uint64_t time)
 static uint64_t sampler_time(const struct sampler *s, uint64_t now_ns)
 {
 	return s->driver->time ? s->driver->time(s->ctx, now_ns) : now_ns;
+}
+
+void sampler_add(struct sampler *s, unsigned int i)
+{
+	const uint64_t period = s->trigger[0].period_ns;
+
+	sampler_set(s->vm, i, period);
+	sampler_restart(s, i, period, sampler_time(s, clock_mono_ns()));
 }
 
 /* Takes the sample that is due. Returns when to come again. */

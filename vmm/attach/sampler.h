@@ -65,6 +65,9 @@ void sampler_go(struct sampler *s);
 /* Ends its wait. Any thread may call it. */
 void sampler_wake(const struct sampler *s);
 
+/* Begins the periods of another trigger, which has the index i. Called by the driver. */
+void sampler_add(struct sampler *s, unsigned int i);
+
 /* Takes turns until the driver says that the last one is over. */
 void sampler_run(struct sampler *s);
 

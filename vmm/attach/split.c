@@ -204,7 +204,7 @@ static void op_changed(struct vm *vm, enum vm_change what, const void *how)
 			.collect = vm_is_collecting(vm),
 			.armed = vm_event_is_armed(vm, 0),
 		};
-		for (unsigned int i = 0; i < vm->nvcpus; i++)
+		for (unsigned int i = 0; i < vm->places; i++)
 			o.u.control.vcpus |= (uint64_t)vm_vcpu_is_collecting(vm, i) << i;
 		break;
 	case VM_CHANGED_SLIDE:
@@ -312,6 +312,15 @@ static const struct gmem *op_memory(const struct vm *vm)
 	return &((const struct split *)vm->attached)->mem;
 }
 
+/* vCPUs that were added are there from now on. The number is another process's: it is checked. */
+static void look_at_vcpus(struct split *s)
+{
+	const uint32_t n = atomic_load(&s->board->vcpus);
+
+	if (n > s->vm->nvcpus && n <= s->vm->places)
+		s->vm->nvcpus = n;
+}
+
 /* Copies where memory lies now, if that has changed. The bytes are another process's: they are checked. */
 static void op_look_at_memory(struct vm *vm)
 {
@@ -320,6 +329,7 @@ static void op_look_at_memory(struct vm *vm)
 	const uint32_t changes = atomic_load(&map->changes);
 	struct gmem now = s->mem;
 
+	look_at_vcpus(s);
 	if (changes == s->map_seen || changes % 2)
 		return;
 	now.n = map->n;
@@ -343,13 +353,14 @@ static void op_facts(const struct vm *vm, struct attach_facts *out)
 	out->memory_why_not[sizeof(out->memory_why_not) - 1] = 0;
 	out->why_not[sizeof(out->why_not) - 1] = 0;
 	out->where[sizeof(out->where) - 1] = 0;
+	out->added_ids[sizeof(out->added_ids) - 1] = 0;
 }
 
 static pid_t op_vcpu_tid(const struct vm *vm, unsigned int vcpu)
 {
 	const struct split *s = vm->attached;
 
-	return vcpu < vm->nvcpus ? s->hello.tid[vcpu] : 0;
+	return vcpu < vm->nvcpus ? atomic_load(&s->board->tid[vcpu]) : 0;
 }
 
 static const struct machine_ops split_ops = {
@@ -413,9 +424,9 @@ static int check_hello(struct split_hello *h, ssize_t came, const struct fds *fd
 	h->err.text[sizeof(h->err.text) - 1] = 0;
 	if (h->err.code)
 		return err_set(e, h->err.code > 0 ? h->err.code : EIO, "%s", h->err.text);
-	if (fds->n != 2 || !h->vcpus || h->vcpus > ATTACH_MAX_VCPUS ||
+	if (fds->n != 2 || !h->vcpus || h->vcpus > h->places || h->places > ATTACH_MAX_VCPUS ||
 	    h->regions > GMEM_MAX_REGIONS || h->ring_size != ring_round(h->ring_size) ||
-	    h->ring_size > SIZE_MAX / 2 / h->vcpus)
+	    h->ring_size > SIZE_MAX / 2 / h->places)
 		return err_set(e, EPROTO, "the process that traces does not answer in order");
 	return 0;
 }
@@ -455,7 +466,7 @@ static int map_board(struct split *s, const int fd[2], struct err *e)
 {
 	void *p;
 
-	s->board_size = split_board_size(s->hello.vcpus, s->hello.ring_size);
+	s->board_size = split_board_size(s->hello.places, s->hello.ring_size);
 	p = mmap(NULL, s->board_size, PROT_READ, MAP_SHARED, fd[0], 0);
 	if (p == MAP_FAILED)
 		return err_set(e, errno, "cannot map rings: %s", strerror(errno));
@@ -471,7 +482,7 @@ static void show_vcpus(struct split *s)
 {
 	uint8_t *rings = (uint8_t *)(uintptr_t)s->board + split_board_head();
 
-	for (unsigned int i = 0; i < s->vm->nvcpus; i++) {
+	for (unsigned int i = 0; i < s->vm->places; i++) {
 		struct vcpu *v = &s->vm->vcpu[i];
 
 		v->shown = &s->board->stats[i];
@@ -494,7 +505,8 @@ static int make_machine(struct split *s, const struct attach_config *cfg, struct
 	set_timeout(s->link.memory, SO_SNDTIMEO, MEMORY_S);
 	set_timeout(s->link.orders, SO_RCVTIMEO, ANSWER_S);
 	set_timeout(s->link.orders, SO_SNDTIMEO, ORDER_S);
-	s->vm = foreign_machine_new(&split_ops, s, &own, s->hello.vcpus, e);
+	s->vm = foreign_machine_new(&split_ops, s, &own,
+				    (struct foreign_vcpus){ s->hello.vcpus, s->hello.places }, e);
 	if (!s->vm)
 		return -e->code;
 	show_vcpus(s);

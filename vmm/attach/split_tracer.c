@@ -34,6 +34,11 @@
 
 /* Interval at which statistics are copied to the board. */
 #define SHOW_NS 20000000u
+/*
+ * Rings of vCPUs that may be added later need address space, and memory only when samples come. With
+ * more bytes there is no room for further ones.
+ */
+#define RINGS_MAX (UINT64_C(1) << 30)
 /* The other side is gone: the tracer's thread has so long to let go of the machine. */
 #define LET_GO_MS 1000u
 #define JOIN_LOOK_MS 50u
@@ -52,6 +57,16 @@ struct split_side {
 
 /* -- samples and figures ------------------------------------------------------------------------ */
 
+/* The ring of a vCPU is there before the vCPU is shown. */
+static void show_vcpus(struct split_side *s)
+{
+	const unsigned int n = s->vm->nvcpus;
+
+	for (unsigned int i = 0; i < n; i++)
+		atomic_store(&s->board->tid[i], vm_vcpu_tid(s->vm, i));
+	atomic_store(&s->board->vcpus, n);
+}
+
 static void side_show(struct split_side *s)
 {
 	struct attach_facts facts;
@@ -60,6 +75,7 @@ static void side_show(struct split_side *s)
 		count_copy(&s->board->stats[i], &s->vm->vcpu[i].stats, sizeof(s->board->stats[i]));
 	foreign_facts(s->vm, &facts);
 	s->board->facts = facts;
+	show_vcpus(s);
 }
 
 /* Called by the tracer's thread, between two samples. */
@@ -181,7 +197,7 @@ static void side_control(struct split_side *s, const struct serve_control *c)
 	struct vm *vm = s->vm;
 
 	vm_collect(vm, c->collect);
-	for (unsigned int i = 0; i < vm->nvcpus; i++)
+	for (unsigned int i = 0; i < vm->places; i++)
 		vm_collect_vcpu(vm, i, c->vcpus >> i & 1);
 	if (vm_period(vm, 0) != c->period)
 		vm_set_period(vm, 0, c->period);
@@ -317,9 +333,19 @@ static int take_signals(struct split_side *s)
 	return s->signals < 0 ? -errno : 0;
 }
 
+/* Returns the number of vCPUs for which there are rings. */
+static unsigned int places_for(const struct vm *vm, size_t ring_size)
+{
+	const size_t most = RINGS_MAX / ring_size;
+
+	return most >= vm->places  ? vm->places
+	       : most > vm->nvcpus ? (unsigned int)most
+				   : vm->nvcpus;
+}
+
 static int make_board(struct split_side *s, size_t ring_size, int fd[2], struct err *e)
 {
-	const size_t size = split_board_size(s->vm->nvcpus, ring_size);
+	const size_t size = split_board_size(s->vm->places, ring_size);
 	struct split_board *board;
 	struct split_tails *tails;
 	void *p;
@@ -345,13 +371,14 @@ static int make_board(struct split_side *s, size_t ring_size, int fd[2], struct 
 		return err_set(e, errno, "cannot seal memory: %s", strerror(errno));
 	tails = p;
 	/* Samples are written where the other side reads them. None is taken before vm_start(). */
-	for (unsigned int i = 0; i < s->vm->nvcpus; i++) {
+	for (unsigned int i = 0; i < s->vm->places; i++) {
 		ring_init_shared(&s->vm->vcpu[i].ring,
 				 (uint8_t *)board + split_board_head() + i * ring_size, ring_size,
 				 &board->front[i], &tails->back[i]);
 	}
 	foreign_facts(s->vm, &board->facts);
 	s->board = board;
+	show_vcpus(s);
 	return 0;
 }
 
@@ -391,12 +418,11 @@ static int side_prepare(struct split_side *s, const struct attach_config *cfg,
 	h->vcpus = s->vm->nvcpus;
 	h->regions = s->memory.n = mem->n;
 	h->ring_size = ring_round(cfg->ring_size);
+	h->places = s->vm->places = places_for(s->vm, h->ring_size);
 	memcpy(h->region, mem->region, sizeof(h->region));
 	memcpy(s->memory.region, mem->region, sizeof(h->region));
 	s->memory.read = read_memory;
 	s->memory.ctx = mem->remote;
-	for (unsigned int i = 0; i < h->vcpus; i++)
-		h->tid[i] = vm_vcpu_tid(s->vm, i);
 	ret = make_board(s, h->ring_size, fd, &h->err);
 	if (ret)
 		return ret;

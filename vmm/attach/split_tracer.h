@@ -33,11 +33,10 @@ struct split_link {
 
 /* Message of `orders`: whether attach_open() worked, with the descriptors of the board and of the tails. */
 struct split_hello {
-	struct err err; /* code 0: it did, and what follows is set */
-	uint32_t vcpus, regions;
-	uint64_t ring_size; /* ring_round() of what was asked for */
+	struct err err;			 /* code 0: it did, and what follows is set */
+	uint32_t vcpus, places, regions; /* places: the most vCPUs that there may be later */
+	uint64_t ring_size;		 /* ring_round() of what was asked for */
 	struct gmem_region region[GMEM_MAX_REGIONS];
-	pid_t tid[ATTACH_MAX_VCPUS]; /* threads of the vCPUs */
 };
 
 /* Message of `end`: the machine has ended. */
@@ -57,6 +56,8 @@ struct split_map {
 #define SPLIT_ALIGN 4096u
 struct split_board {
 	struct attach_facts facts;
+	_Atomic uint32_t vcpus;		       /* it grows when the machine gets more */
+	_Atomic int32_t tid[ATTACH_MAX_VCPUS]; /* threads of the vCPUs */
 	struct split_map map;
 	struct vcpu_stats stats[ATTACH_MAX_VCPUS];
 	struct ring_head front[ATTACH_MAX_VCPUS];
@@ -71,9 +72,9 @@ static inline size_t split_board_head(void)
 	return (sizeof(struct split_board) + SPLIT_ALIGN - 1) & ~(size_t)(SPLIT_ALIGN - 1);
 }
 
-static inline size_t split_board_size(unsigned int vcpus, size_t ring_size)
+static inline size_t split_board_size(unsigned int places, size_t ring_size)
 {
-	return split_board_head() + vcpus * ring_size;
+	return split_board_head() + places * ring_size;
 }
 
 /* Sends one message, which goes whole or not at all. Returns whether it went. */

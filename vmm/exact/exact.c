@@ -659,7 +659,9 @@ int exact_open(struct vm **out, const struct exact_config *cfg, struct err *e)
 	buf_init(&x->kept);
 	sem_init(&x->ended, 0, 0);
 	ret = begin(x, e);
-	x->vm = ret ? NULL : foreign_machine_new(&exact_ops, x, &as, cfg->vcpus, e);
+	x->vm = ret ? NULL
+		    : foreign_machine_new(&exact_ops, x, &as,
+					  (struct foreign_vcpus){ cfg->vcpus, cfg->vcpus }, e);
 	if (x->vm) {
 		x->vm->boot_low = cfg->boot_low;
 		x->vm->boot_high = cfg->boot_high;

@@ -128,6 +128,8 @@ void guest_destroy(struct guest *g)
 static int pseudo_task(struct guest *g, const struct sample *s, struct profile_sample *out,
 		       struct err *e)
 {
+	/* More may be added to a machine of another process. */
+	const unsigned int n = s->vcpu < g->host.vcpus ? g->host.vcpus : s->vcpu + 1u;
 	int ret = 0;
 
 	if (s->mode == SAMPLE_IDLE) {
@@ -136,10 +138,8 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 		out->pid = GUEST_PID;
 		out->tid = GUEST_TID(s->vcpu);
 	}
-	if (g->told_pseudo)
-		return 0;
-	g->told_pseudo = true;
-	for (unsigned int i = 0; !ret && i < g->host.vcpus; i++) {
+	for (; !ret && g->told_pseudo < n; g->told_pseudo++) {
+		const unsigned int i = g->told_pseudo;
 		char comm[16];
 
 		snprintf(comm, sizeof(comm), i ? "vcpu%u" : "guest", i);

@@ -34,8 +34,9 @@ struct guest {
 	struct guest_host host;
 	struct sink *sink;
 	struct guest_options opt;
-	bool is_linux, ready, known, told_pseudo;
-	bool later; /* another kernel ran in this machine before */
+	bool is_linux, ready, known;
+	unsigned int told_pseudo; /* vCPUs whose threads pseudo_task() has reported */
+	bool later;		  /* another kernel ran in this machine before */
 	/*
 	 * in a later kernel: samples up to this time have a task that was read with the layout of
 	 * the kernel before

@@ -827,9 +827,9 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	sample_queue_init(&p->held);
 	epochs_init(&p->epochs);
 	p->stats.kernels = 1;
-	p->dropped_seen = calloc(vm_vcpus(p->vm), sizeof(*p->dropped_seen));
-	p->last = calloc(vm_vcpus(p->vm), sizeof(*p->last));
-	p->merge = merge_create(ring_of, p->vm, vm_vcpus(p->vm));
+	p->dropped_seen = calloc(vm_vcpus_most(p->vm), sizeof(*p->dropped_seen));
+	p->last = calloc(vm_vcpus_most(p->vm), sizeof(*p->last));
+	p->merge = merge_create(ring_of, p->vm, vm_vcpus_most(p->vm));
 	ret = p->dropped_seen && p->last && p->merge
 		      ? guest_create(&p->guest, parts->target, &host, p->sink, opt, e)
 		      : err_nomem(e);
@@ -840,7 +840,7 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 		p->stats.net.wanted |= by == PIPELINE_NET_BYTES;
 	}
 	if (!ret && (p->stats.io.wanted || p->stats.net.wanted))
-		ret = io_join_create(&p->io, vm_vcpus(p->vm), e);
+		ret = io_join_create(&p->io, vm_vcpus_most(p->vm), e);
 	if (!ret && p->stats.io.wanted && (p->opt.requests || p->opt.stages))
 		ret = io_stages_create(&p->stages, e);
 	if (!ret && p->opt.offcpu_period_ns)

@@ -191,8 +191,8 @@ static int run_start(struct run *r, struct err *e)
 		return ret;
 	if (r->opt->max_stack)
 		pipeline_set_max_stack(r->pipeline, r->opt->max_stack);
-	for (unsigned int i = 0; i < r->source.vcpus; i++)
-		if (!(run_options_vcpus(r->opt, r->source.vcpus) >> i & 1))
+	for (unsigned int i = 0; i < vm_vcpus_most(r->vm); i++)
+		if (!(run_options_vcpus(r->opt, vm_vcpus_most(r->vm)) >> i & 1))
 			vm_collect_vcpu(r->vm, i, false);
 	if (r->control)
 		ret = run_control_start(r->control, r, e);

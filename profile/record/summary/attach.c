@@ -35,6 +35,10 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 	      STR("process", f->name), NUM("vcpus", f->vcpus),
 	      NUM("vcpus_not_running", f->not_running,
 		  "note: {vcpus_not_running} more vCPUs were not running and are not sampled"),
+	      NUM("vcpus_added", f->added), STR_IF(f->added != 0, "vcpus_added_ids", f->added_ids),
+	      LINE(f->added != 0,
+		   "{vcpus_added} vCPUs were added, or began to run, while the machine was "
+		   "sampled: vCPU {vcpus_added_ids}; they are in the profile"),
 	      NUM("memory", f->memory), NUM("regions", f->regions), NUM("proofs", f->proofs),
 	      FLAG("memory_partial", f->partial),
 	      STR("memory_from", f->memory_told ? "kvm" : "page-tables"),

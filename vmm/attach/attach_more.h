@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * attach_more: vCPUs that a machine gets while it is sampled, as by a hotplug, or that begin to run
+ * later. They are sampled from then on, in places of their own, or in that of a vCPU with the same
+ * number that has ended. All functions are called by the tracer's thread.
+ */
+#ifndef KVMPROF_VMM_ATTACH_ATTACH_MORE_H
+#define KVMPROF_VMM_ATTACH_ATTACH_MORE_H
+
+#include "vmm/attach/attach_state.h"
+
+/*
+ * Searches for such vCPUs, if it is time. A new thread of the VMM, or a second, makes it time. A thread
+ * is stopped only if it runs a guest and its vCPU cannot be seen without a stop.
+ */
+void attach_look_for_more(struct attach *a);
+/* Handles the stop of a thread that such a search has asked to stop. */
+void attach_more_attend(struct attach *a);
+/* Detaches from that thread: this process is about to be stopped. */
+void attach_more_rest(struct attach *a);
+/* Frees what the searches use, and lets the thread go. */
+void attach_more_close(struct attach *a);
+
+/*
+ * Has BPF, if it is used, sample all vCPUs. Returns 0, also if BPF is given up, with the reason in
+ * the facts; or a negative error if it was demanded.
+ */
+int attach_aim_peek(struct attach *a, struct err *e);
+/* Stores why BPF is not used. Returns 0, or a negative error if it was demanded. */
+int attach_go_without_peek(struct attach *a, const struct err *why, struct err *e);
+
+#endif
