@@ -53,8 +53,9 @@ struct gmem_remote {
 	 * NULL: all of them.
 	 */
 	size_t (*present)(void *ctx, uint64_t host, size_t len);
-	uint64_t absent;     /* number of reads refused because a page is not in memory */
-	bool as_is;	     /* each read is one fetch() and nothing is cached */
+	uint64_t absent; /* number of reads refused because a page is not in memory */
+	bool tables; /* fetch() reads the kernel's own tables, which are needed whatever they cost */
+	bool as_is;  /* each read is one fetch() and nothing is cached */
 	bool lacking;	     /* set by fetch() when it cannot provide something */
 	uint64_t calls;	     /* number of system calls made */
 	uint64_t generation; /* generation of the valid cache entries */

@@ -21,9 +21,10 @@
 static uint64_t asked_host;
 static size_t asked_len;
 
-static int read_guest(void *ctx, uint64_t host, void *dst, size_t len)
+static int read_guest(void *ctx, bool tables, uint64_t host, void *dst, size_t len)
 {
 	(void)ctx;
+	(void)tables;
 	if (len > SERVE_MAX || !((host >= FIRST && host + len <= FIRST + SERVE_MAX * 2) ||
 				 (host >= SECOND && host + len <= SECOND + SECOND_SIZE)))
 		abort();

@@ -279,6 +279,7 @@ static void op_facts(const struct vm *vm, struct attach_facts *out)
 	out->vm_ns = a->follow.vm_ns;
 	out->run_ns = a->follow.run_ns;
 	out->brought = a->reader ? atomic_load(&a->reader->brought) : 0;
+	out->from_file = a->reader ? atomic_load(&a->reader->from_file) : 0;
 	out->absent_names = a->reader ? atomic_load(&a->reader->absent) : 0;
 }
 

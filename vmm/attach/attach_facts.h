@@ -23,12 +23,13 @@ struct attach_facts {
 	bool partial;		  /* there is more RAM than is known */
 	bool memory_told;	  /* the regions are KVM's own list, read by BPF */
 	char memory_why_not[480]; /* why they are not; "": they are, or it was not tried */
-	uint64_t in_vmm;   /* samples while the thread worked for the guest outside of KVM_RUN */
-	uint64_t too_soon; /* stops at which no guest had run since the last: no samples */
-	uint64_t signals;  /* signals of other processes that were passed on */
-	uint64_t reads;	   /* system calls that read guest memory while vCPUs were held */
-	uint64_t absent;   /* samples that lack something as its page is not in memory */
-	uint64_t brought;  /* bytes of guest memory that came into memory for our reads */
+	uint64_t in_vmm;    /* samples while the thread worked for the guest outside of KVM_RUN */
+	uint64_t too_soon;  /* stops at which no guest had run since the last: no samples */
+	uint64_t signals;   /* signals of other processes that were passed on */
+	uint64_t reads;	    /* system calls that read guest memory while vCPUs were held */
+	uint64_t absent;    /* samples that lack something as its page is not in memory */
+	uint64_t brought;   /* bytes of guest memory that came into memory for our reads */
+	uint64_t from_file; /* bytes that were read from the file of absent guest memory */
 	uint64_t absent_names; /* reads for names that ended at such a page */
 	unsigned int machines; /* further ones that the process has made */
 	bool bpf;	       /* BPF is used, to the end */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAGE 4096u
 #define PATIENCE_NS NSEC_PER_SEC
@@ -24,6 +25,15 @@ static int read_process(pid_t pid, uint64_t host, void *dst, size_t len)
 	return (size_t)n == len ? 0 : -EFAULT;
 }
 
+static int read_file(int fd, uint64_t offset, void *dst, size_t len)
+{
+	const ssize_t n = pread(fd, dst, len, (off_t)offset);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
+}
+
 static void *reader_main(void *arg)
 {
 	struct attach_reader *r = arg;
@@ -32,11 +42,14 @@ static void *reader_main(void *arg)
 	while (r->phase != ATTACH_READER_ENDS) {
 		if (r->phase == ATTACH_READER_ASKED) {
 			const uint64_t host = r->host;
+			const uint64_t offset = r->offset;
 			const size_t len = r->len;
+			const int fd = r->fd;
 			int result;
 
 			pthread_mutex_unlock(&r->lock);
-			result = read_process(r->pid, host, r->bytes, len);
+			result = fd < 0 ? read_process(r->pid, host, r->bytes, len)
+					: read_file(fd, offset, r->bytes, len);
 			pthread_mutex_lock(&r->lock);
 			r->result = result;
 			if (r->phase == ATTACH_READER_ASKED)
@@ -50,8 +63,15 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
+/* Where an absent page is read from: a file, or with fd -1 the process. */
+struct reader_source {
+	int fd;
+	uint64_t offset;
+};
+
 /* Reads what may have to be fetched from a disk or from a network. */
-static int read_slowly(struct attach_reader *r, uint64_t host, void *dst, size_t len)
+static int read_slowly(struct attach_reader *r, const struct reader_source *from, uint64_t host,
+		       void *dst, size_t len)
 {
 	const uint64_t until = clock_mono_ns() + PATIENCE_NS;
 	int ret;
@@ -61,6 +81,8 @@ static int read_slowly(struct attach_reader *r, uint64_t host, void *dst, size_t
 	pthread_mutex_lock(&r->lock);
 	r->host = host;
 	r->len = len;
+	r->fd = from->fd;
+	r->offset = from->offset;
 	r->phase = ATTACH_READER_ASKED;
 	pthread_cond_broadcast(&r->changed);
 	while (r->phase == ATTACH_READER_ASKED && !r->stuck)
@@ -80,6 +102,45 @@ static size_t until_next_page(uint64_t host, size_t len)
 	return n < len ? n : len;
 }
 
+/* Reads bytes of an absent page from the file that they are mapped from. -ENOENT: there is none, or the page is present by now. */
+static int read_backing(struct attach_reader *r, uint64_t host, void *dst, size_t len)
+{
+	const struct resident_file *f = resident_file_of(&r->resident, host);
+	const struct reader_source from = { backing_of(&r->backing, f),
+					    f ? f->offset + (host - f->start) : 0 };
+	int ret;
+
+	if (from.fd < 0)
+		return -ENOENT;
+	ret = read_slowly(r, &from, host, dst, len);
+	if (ret == -ENODATA)
+		return ret;
+	/* The guest may have written to the page meanwhile. */
+	if (ret || resident_bytes(&r->resident, host, 1))
+		return -ENOENT;
+	atomic_fetch_add(&r->from_file, len);
+	return 0;
+}
+
+/* Reads bytes of an absent page, which brings it into the memory of the process, and counts what that has brought. */
+static int read_absent(struct attach_reader *r, bool tables, uint64_t host, void *dst, size_t len)
+{
+	static const struct reader_source process = { .fd = -1 };
+	size_t before, after;
+	int ret;
+
+	if (!tables && r->others >= ATTACH_READER_BUDGET)
+		return -ENODATA;
+	before = resident_around(&r->resident, host);
+	ret = read_slowly(r, &process, host, dst, len);
+	after = resident_around(&r->resident, host);
+	if (after > before) {
+		atomic_fetch_add(&r->brought, after - before);
+		r->others += tables ? 0 : after - before;
+	}
+	return ret;
+}
+
 static int fetch(struct gmem_remote *remote, uint64_t host, void *dst, size_t len)
 {
 	struct attach_reader *r = remote->ctx;
@@ -87,17 +148,17 @@ static int fetch(struct gmem_remote *remote, uint64_t host, void *dst, size_t le
 
 	while (len) {
 		size_t n = resident_bytes(&r->resident, host, len);
-		const bool present = n;
 		int ret;
 
-		if (present) {
+		if (n) {
 			ret = read_process(r->pid, host, to, n);
 		} else {
 			n = until_next_page(host, len);
 			ret = resident_is_served(&r->resident, host) ? -ENODATA
-								     : read_slowly(r, host, to, n);
+								     : read_backing(r, host, to, n);
+			if (ret == -ENOENT)
+				ret = read_absent(r, remote->tables, host, to, n);
 		}
-		atomic_fetch_add(&r->brought, present || ret ? 0 : PAGE);
 		if (ret == -ENODATA)
 			atomic_fetch_add(&r->absent, 1);
 		if (ret)
@@ -122,6 +183,7 @@ struct attach_reader *attach_reader_create(struct gmem_remote *out, pid_t pid, s
 	pthread_mutex_init(&r->lock, NULL);
 	thread_cond_init(&r->changed);
 	resident_open(&r->resident, pid);
+	backing_open(&r->backing, pid, &r->resident);
 	gmem_remote_init_by(out, fetch, r);
 	ret = thread_start(&r->thread, THREAD_TRACER, reader_main, r);
 	if (ret) {
@@ -144,6 +206,7 @@ void attach_reader_destroy(struct attach_reader *r)
 		pthread_mutex_unlock(&r->lock);
 		pthread_join(r->thread, NULL);
 	}
+	backing_close(&r->backing);
 	resident_close(&r->resident);
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);

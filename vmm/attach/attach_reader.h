@@ -4,17 +4,22 @@
  *
  * Pages that are present are read at once. An absent one is not read if a server would have to bring it (userfaultfd): it may never do so, and the
  * guest has not asked for the page. Any other absent page is read by a thread of its own, for which is waited for a second at most; when that
- * has passed once, absent pages count as unreadable from then on.
+ * has passed once, absent pages count as unreadable from then on. Such a page is read from the file that it is mapped from, if the
+ * process still has that file open: that brings nothing into its memory. Else the page comes into memory, and at most ATTACH_READER_BUDGET bytes
+ * of those are read but for the kernel's tables.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_READER_H
 #define KVMPROF_VMM_ATTACH_ATTACH_READER_H
 
 #include "base/err.h"
+#include "vmm/attach/backing.h"
 #include "vmm/attach/resident.h"
 #include "base/gmem_remote.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+#define ATTACH_READER_BUDGET (1u << 20)
 
 enum attach_reader_phase {
 	ATTACH_READER_IDLE,
@@ -25,6 +30,7 @@ enum attach_reader_phase {
 struct attach_reader {
 	pid_t pid;
 	struct resident resident;
+	struct backing backing;
 	pthread_t thread;
 	bool started;
 	bool stuck; /* the thread has not come back; it ends with the process */
@@ -33,10 +39,14 @@ struct attach_reader {
 	enum attach_reader_phase phase;
 	uint64_t host;
 	size_t len;
+	int fd;		 /* of the file that has the bytes; -1: the process has them */
+	uint64_t offset; /* in that file */
 	int result;
-	uint8_t bytes[4096];  /* one page is asked for at most */
-	atomic_ulong brought; /* bytes of absent pages that were read, and so are in memory now */
-	atomic_ulong absent;  /* reads that ended at a page that is not in memory */
+	uint8_t bytes[4096]; /* one page is asked for at most */
+	size_t others; /* bytes that came into memory for reads of other things than the kernel's tables */
+	atomic_ulong brought;	/* bytes of absent pages that were read, and so are in memory now */
+	atomic_ulong from_file; /* bytes that were read from the file of their memory */
+	atomic_ulong absent;	/* reads that ended at a page that is not in memory */
 };
 
 /* Starts to read the memory of a process, through *out. Returns NULL with *e set if it cannot. */

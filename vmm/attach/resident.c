@@ -12,6 +12,9 @@
 
 #define PAGE 4096u
 #define PRESENT (UINT64_C(1) << 63)
+#define SWAPPED (UINT64_C(1) << 62)
+/* Pages of the largest piece of memory that one fault brings, but for huge pages of 1 GiB. */
+#define AROUND 512u
 /* Entries of pagemap that are read at once. */
 #define ENTRIES 64u
 /* How long a page that was found present counts as present, in areas that nothing but swapping takes pages from. */
@@ -24,6 +27,7 @@
 #define MOUNTS_MAX (1u << 20)
 /* Smaller areas are not the guest's memory: their pages are looked up each time. */
 #define STEADY_BYTES (UINT64_C(16) << 20)
+#define FILE_BYTES (UINT64_C(2) << 20)
 
 static int open_file(pid_t pid, const char *name)
 {
@@ -84,21 +88,36 @@ static void append_area(struct resident_area *list, unsigned int *n,
 	++*n;
 }
 
+static void append_file(struct resident *r, const struct resident_area *area, uint64_t offset,
+			unsigned long inode, const char *path)
+{
+	struct resident_file *f = &r->file[r->nfiles];
+
+	if (!inode || area->remote || area->end - area->start < FILE_BYTES ||
+	    strlen(path) >= sizeof(f->path) || r->nfiles == RESIDENT_FILES)
+		return;
+	*f = (struct resident_file){ .start = area->start, .end = area->end, .offset = offset };
+	f->inode = inode;
+	memcpy(f->path, path, strlen(path) + 1);
+	r->nfiles++;
+}
+
 void resident_parse(struct resident *r, const char *line, struct resident_area *area)
 {
-	uint64_t from, to;
+	uint64_t from, to, offset;
 	char permissions[8];
 	unsigned int major, minor;
 	unsigned long inode;
 	int name = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*x %x:%x %lu %n", &from, &to, permissions,
-		   &major, &minor, &inode, &name) == 6) {
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %lu %n", &from, &to,
+		   permissions, &offset, &major, &minor, &inode, &name) == 7) {
 		*area = (struct resident_area){ .start = from, .end = to };
 		area->steady =
 			to - from >= STEADY_BYTES && is_memory(permissions, inode, line + name);
 		area->remote = inode && !is_memory("rw", inode, line + name) &&
 			       resident_is_remote(r->mounts, major, minor);
+		append_file(r, area, offset, inode, line + name);
 		return;
 	}
 	if (!has_prefix(line, "VmFlags:"))
@@ -149,7 +168,7 @@ static void read_areas(struct resident *r)
 
 	r->looked_ns = clock_mono_ns();
 	r->mounts = read_mounts(r->mountinfo);
-	r->nserved = r->nsteady = 0;
+	r->nserved = r->nsteady = r->nfiles = 0;
 	r->all_served = r->smaps < 0;
 	while (r->smaps >= 0 &&
 	       (n = pread(r->smaps, text + have, sizeof(text) - 1 - have, at)) > 0) {
@@ -235,6 +254,31 @@ static void note_known(struct resident *r, uint64_t page, uint64_t now)
 static size_t before(uint64_t page, uint64_t host)
 {
 	return page == host / PAGE ? 0 : (size_t)(page * PAGE - host);
+}
+
+const struct resident_file *resident_file_of(const struct resident *r, uint64_t host)
+{
+	const off_t at = (off_t)(host / PAGE * sizeof(uint64_t));
+	uint64_t entry;
+
+	if (pread(r->pagemap, &entry, sizeof(entry), at) != sizeof(entry) || (entry & SWAPPED))
+		return NULL;
+	for (unsigned int i = 0; i < r->nfiles; i++)
+		if (host >= r->file[i].start && host < r->file[i].end)
+			return &r->file[i];
+	return NULL;
+}
+
+size_t resident_around(const struct resident *r, uint64_t host)
+{
+	const uint64_t first = host / PAGE / AROUND * AROUND;
+	uint64_t entry[AROUND];
+	const ssize_t n = pread(r->pagemap, entry, sizeof(entry), (off_t)(first * sizeof(*entry)));
+	size_t present = 0;
+
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*entry); i++)
+		present += entry[i] & PRESENT ? PAGE : 0;
+	return present;
 }
 
 size_t resident_bytes(struct resident *r, uint64_t host, size_t len)

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #define RESIDENT_AREAS 256u
+#define RESIDENT_FILES 16u
 #define RESIDENT_KNOWN 1024u /* power of two */
 
 struct resident_area {
@@ -24,12 +25,22 @@ struct resident_area {
 	bool remote; /* a file of another machine, or of a server process */
 };
 
+/* An area that is mapped from a file, on whose absent pages the file's content is. */
+struct resident_file {
+	uint64_t start, end;
+	uint64_t offset; /* bytes: of `start` in the file */
+	unsigned long inode;
+	char path[256]; /* as /proc/PID/maps has it */
+};
+
 struct resident {
 	/* Files of /proc/PID, open since resident_open(); -1: it cannot be read. */
 	int pagemap, smaps, mountinfo;
 	/* Areas whose pages a server may bring, and areas whose pages only swapping takes away. */
 	struct resident_area served[RESIDENT_AREAS], steady[RESIDENT_AREAS];
 	unsigned int nserved, nsteady;
+	struct resident_file file[RESIDENT_FILES];
+	unsigned int nfiles;
 	bool all_served; /* which areas have a server is not known, or there are too many */
 	char *mounts;	 /* while smaps is read */
 	uint64_t looked_ns;
@@ -49,6 +60,16 @@ void resident_close(struct resident *r);
 size_t resident_bytes(struct resident *r, uint64_t host, size_t len);
 /* Returns whether a server may have to bring the page. Reads smaps anew when the list of areas is older than a second, and opens nothing. */
 bool resident_is_served(struct resident *r, uint64_t host);
+/*
+ * Returns the file that has the content of an absent page, or NULL. A page that was swapped out is in no file. The list is as old as
+ * that of resident_is_served(), which has to be called before.
+ */
+const struct resident_file *resident_file_of(const struct resident *r, uint64_t host);
+/*
+ * Returns how many bytes are present of the 2 MiB around host, aligned to them. A read of one absent page can bring as many: huge pages,
+ * and neighbours that are in the page cache (mm/memory.c, do_fault_around()).
+ */
+size_t resident_around(const struct resident *r, uint64_t host);
 
 /* Returns whether a file of this device may wait for another machine or process; mounts: the text of mountinfo. */
 bool resident_is_remote(const char *mounts, unsigned int major, unsigned int minor);

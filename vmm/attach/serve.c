@@ -29,11 +29,12 @@ size_t serve_memory(const struct serve_memory *m, const void *ask, size_t len,
 	if (len != sizeof(a))
 		return 0;
 	memcpy(&a, ask, sizeof(a));
-	if (!a.len || a.len > SERVE_MAX)
+	if (!a.len || a.len > SERVE_MAX || a.tables > 1)
 		return 0;
 	out->number = a.number;
-	out->ret = is_guest_memory(m, a.host, a.len) ? m->read(m->ctx, a.host, out->bytes, a.len)
-						     : -EFAULT;
+	out->ret = is_guest_memory(m, a.host, a.len)
+			   ? m->read(m->ctx, a.tables, a.host, out->bytes, a.len)
+			   : -EFAULT;
 	return SERVE_ANSWER_HEAD + (out->ret ? 0 : a.len);
 }
 

@@ -28,6 +28,8 @@ struct serve_ask {
 	uint32_t number; /* chosen by the asker; the answer repeats it */
 	uint32_t len;	 /* 1 to SERVE_MAX */
 	uint64_t host;	 /* address in the VMM; the range is in one region of guest memory */
+	uint32_t tables; /* 1: the kernel's own tables are read (gmem_remote.h); else 0 */
+	uint32_t reserved;
 };
 
 struct serve_answer {
@@ -41,8 +43,8 @@ struct serve_answer {
 struct serve_memory {
 	struct gmem_region region[GMEM_MAX_REGIONS];
 	unsigned int n;
-	/* Copies all of it or nothing. Returns 0 or -errno. */
-	int (*read)(void *ctx, uint64_t host, void *dst, size_t len);
+	/* Copies all of it or nothing. tables: as in struct serve_ask. Returns 0 or -errno. */
+	int (*read)(void *ctx, bool tables, uint64_t host, void *dst, size_t len);
 	void *ctx;
 };
 

@@ -116,7 +116,9 @@ static bool split_ask(struct split *s, enum serve_op op, struct serve_done *out)
 
 static int fetch_piece(struct split *s, uint64_t host, void *dst, uint32_t len)
 {
-	const struct serve_ask a = { .number = ++s->memory_number, .len = len, .host = host };
+	const struct serve_ask a = {
+		.number = ++s->memory_number, .len = len, .host = host, .tables = s->remote.tables
+	};
 	ssize_t n;
 
 	if (!split_send(s->link.memory, &a, sizeof(a)))

@@ -118,10 +118,11 @@ static bool side_is_over(void *ctx)
 
 /* -- guest memory ------------------------------------------------------------------------------- */
 
-static int read_memory(void *ctx, uint64_t host, void *dst, size_t len)
+static int read_memory(void *ctx, bool tables, uint64_t host, void *dst, size_t len)
 {
 	struct gmem_remote *r = ctx;
 
+	r->tables = tables;
 	return r->fetch(r, host, dst, len);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/gmem_remote.h"
 #include "profile/record/guest/private.h"
 #include "symbolizer/kernel/livekernel.h"
 #include "symbolizer/linux/file_find.h"
@@ -438,8 +439,14 @@ static bool read_live(struct guest *g, const struct sample *s, uint64_t inside, 
 {
 	struct livekernel *l = NULL;
 	struct err why = { 0 };
-	int read = livekernel_read(&l, &g->reader, inside, &why);
+	struct gmem_remote *remote = g->memory.mem->remote;
+	int read;
 
+	if (remote)
+		remote->tables = true;
+	read = livekernel_read(&l, &g->reader, inside, &why);
+	if (remote)
+		remote->tables = false;
 	if (read == -ENOMEM) {
 		*ret = err_nomem(e);
 		return true;

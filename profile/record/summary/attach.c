@@ -59,9 +59,13 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 		   "{samples_not_in_memory} samples lack something, and {names_not_in_memory} "
 		   "reads for names failed, as a page of the guest is not in memory: attach does "
 		   "not wait for it"),
-	      NUM("brought_into_memory_bytes", f->brought,
-		  "{brought_into_memory_bytes:1/1048576} MiB of the guest came into memory because "
-		  "attach read them"),
+	      NUM("brought_into_memory_bytes", f->brought),
+	      NUM("read_from_memory_file_bytes", f->from_file),
+	      LINE(f->brought || f->from_file,
+		   "{brought_into_memory_bytes:1/1048576} MiB of the guest came into memory "
+		   "because "
+		   "attach read them; {read_from_memory_file_bytes:1/1048576} MiB were read from "
+		   "the file that its memory is mapped from"),
 	      NUM("further_machines", f->machines,
 		  "the VMM made {further_machines} further machines in the same process, as for a "
 		  "reboot; they are in the profile"),

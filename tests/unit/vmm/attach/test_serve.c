@@ -15,20 +15,23 @@
 
 static unsigned int reads;
 
-static int read_guest(void *ctx, uint64_t host, void *dst, size_t len)
+static bool of_tables;
+
+static int read_guest(void *ctx, bool tables, uint64_t host, void *dst, size_t len)
 {
 	(void)ctx;
 	assert_true(host >= AT && host + len <= AT + SIZE);
 	memset(dst, 0x5a, len);
+	of_tables = tables;
 	reads++;
 	return 0;
 }
 
-static int ask(uint64_t host, uint32_t len)
+static int ask_for(uint64_t host, uint32_t len, uint32_t tables)
 {
 	static struct serve_answer answer;
 	struct serve_memory m = { .n = 1, .read = read_guest };
-	const struct serve_ask a = { .number = 9, .len = len, .host = host };
+	const struct serve_ask a = { .number = 9, .len = len, .host = host, .tables = tables };
 	size_t n;
 
 	m.region[0] = (struct gmem_region){ .host = (void *)(uintptr_t)AT, .size = SIZE };
@@ -41,6 +44,11 @@ static int ask(uint64_t host, uint32_t len)
 	if (!answer.ret)
 		assert_int_equal(answer.bytes[len - 1], 0x5a);
 	return answer.ret;
+}
+
+static int ask(uint64_t host, uint32_t len)
+{
+	return ask_for(host, len, 0);
 }
 
 static void test_memory(void **state)
@@ -56,7 +64,11 @@ static void test_memory(void **state)
 	/* Not from kvmprof's code: the caller ends the connection. */
 	assert_int_equal(ask(AT, 0), 1);
 	assert_int_equal(ask(AT, SERVE_MAX + 1), 1);
+	assert_int_equal(ask_for(AT, 1, 2), 1);
 	assert_int_equal(reads, 2);
+	assert_false(of_tables);
+	assert_int_equal(ask_for(AT, 1, 1), 0);
+	assert_true(of_tables);
 }
 
 static int order(const struct serve_order *o)

@@ -112,6 +112,7 @@ void foreign_facts(const struct vm *vm, struct attach_facts *out)
 		.thread_stops = 3,
 		.sampling_ns = UINT64_C(2000000000),
 		.brought = 5 << 20,
+		.from_file = 2 << 20,
 	};
 }
 
@@ -362,7 +363,9 @@ static void parts(void **state)
 		"thread slept in the VMM for less than 20 ms\n"
 		"kvmprof: outside of the shares: 1.500 s of vCPUs that were never started\n"
 		"kvmprof: 3 stops of vCPU threads, 1.5 a second\n");
-	check_line("\nkvmprof: 5.0 MiB of the guest came into memory because attach read them\n");
+	check_line("\nkvmprof: 5.0 MiB of the guest came into memory because attach read them; 2.0 "
+		   "MiB were "
+		   "read from the file that its memory is mapped from\n");
 	check_line("\nkvmprof: event : 100 samples for 0.000 s, one in 0 ns\n");
 	check_line("\nkvmprof: note: event cycles: no PMU\nkvmprof: event off-cpu: 0 samples for "
 		   "0.000 s of waiting, in 4 looks every 1.5 ms; a look took p50 0.00 ms, p99 0.00 "
