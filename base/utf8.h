@@ -36,8 +36,8 @@ char *utf8_clean_copy(const char *s);
 
 /*
  * Writes one cell of CSV (RFC 4180), cleaned as by utf8_clean(). A spreadsheet interprets text that
- * begins with one of = + - @ as a formula, which a guest may have chosen: such text gets an
- * apostrophe in front. The caller checks ferror(f).
+ * begins with one of = + - @, a tab or a carriage return as a formula, which a guest may have
+ * chosen: such text gets an apostrophe in front. The caller checks ferror(f).
  */
 void utf8_put_csv(FILE *f, const char *s);
 

@@ -31,7 +31,7 @@ struct line_ranges {
 
 /* Adds a range; an empty one is omitted. Returns 0, -ENOMEM, or -E2BIG beyond LINES_MAX_RANGES. */
 int lines_unit_ranges_add(struct line_ranges *r, uint64_t lo, uint64_t hi, uint32_t owner);
-/* Adds the ranges of a DIE. Returns likewise. */
+/* Adds the ranges of a DIE, none if it has none. Returns like lines_unit_ranges_add(). */
 int lines_unit_ranges_add_die(struct line_ranges *r, Dwarf_Die *die, uint32_t owner);
 /* Sorts the ranges for lines_unit_ranges_find(). */
 void lines_unit_ranges_sort(struct line_ranges *r);
@@ -39,11 +39,10 @@ void lines_unit_ranges_sort(struct line_ranges *r);
 const struct line_range *lines_unit_ranges_find(const struct line_ranges *r, uint64_t va);
 
 /* An inlined call. */
-/* index of the enclosing call, or LINE_NO_CALL */
 struct line_call {
 	Dwarf_Die die;
-	uint32_t parent; /* the call around it, or LINE_NO_CALL */
-	uint32_t depth;
+	uint32_t parent; /* index of the enclosing call, or LINE_NO_CALL */
+	uint32_t depth;	 /* number of enclosing calls */
 };
 
 #define LINE_NO_CALL UINT32_MAX
@@ -71,12 +70,15 @@ struct line_unit {
 /* Frees what u owns. */
 void lines_unit_deinit(struct line_unit *u);
 
-/* Reads the unit's functions, if that has not been done. Returns 0, -EINVAL or -ENOMEM. */
+/*
+ * Reads the unit's functions, if that has not been done. Returns 0, -EINVAL for nesting or numbers
+ * of entries beyond the limits, -E2BIG beyond LINES_MAX_RANGES, or -ENOMEM; each call the same.
+ */
 int lines_unit_walk(struct line_unit *u);
 
 /*
  * Finds the function at va, with its inlined calls; *out is NULL if none is known, and belongs to
- * u. Returns 0, -EINVAL or -ENOMEM.
+ * u. Returns 0 or the errors of lines_unit_walk().
  */
 int lines_unit_function(struct line_unit *u, uint64_t va, struct line_function **out);
 /* Returns the index of the innermost inlined call of f at va, or LINE_NO_CALL. */

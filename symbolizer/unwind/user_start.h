@@ -12,14 +12,14 @@
  *	xor %rbp,%rbp ... and $-16,%rsp; call	no other code does both (musl's _start)
  *	mov %rsp,%rdi; call		at the stack that the kernel made (ld.so's _start)
  *
- * Only for unwind_user.c.
+ * Only for unwind_user.c. No state of its own: called by the thread that uses the walk.
  */
 #ifndef KVMPROF_SYMBOLIZER_UNWIND_USER_START_H
 #define KVMPROF_SYMBOLIZER_UNWIND_USER_START_H
 
 #include "symbolizer/unwind/walk.h"
 
-/* Returns whether `ret`, the return address of a call, is in such code. rsp: after the return. */
+/* Returns whether the return address `ret` is in such code. rsp is its value after the return. */
 bool user_start_is(const struct walk *w, uint64_t ret, uint64_t rsp);
 
 /*

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * parse: shared by the files behind image_parse(), unit tests and fuzz targets. Not for other
- * parts of the program.
- *
- * Each parser receives an img that the caller has zeroed, and fills it. What it allocates is in
- * img->unpacked, also after an error; the caller frees it.
+ * parse: functions for the files behind image_parse(), unit tests and fuzz targets. Not for other
+ * parts of the program. They keep no state; any thread may call them.
  */
 #ifndef KVMPROF_VMM_IMAGE_PARSE_H
 #define KVMPROF_VMM_IMAGE_PARSE_H
@@ -55,7 +52,10 @@ uint64_t parse_setup_field(const struct boot_image *img, uint32_t off, unsigned 
 /* COMMAND_LINE_SIZE of x86 Linux is 2048 including the NUL. */
 #define LINUX_CMDLINE_MAX 2047u
 
-/* Works like image_parse() with another limit on the decompressed kernel, in bytes. */
+/*
+ * Works like image_parse() with another limit on the decompressed kernel, in bytes. Sets *img on
+ * success only; the caller then frees its contents with image_deinit().
+ */
 int parse_image_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		    size_t max_kernel, struct err *e);
 

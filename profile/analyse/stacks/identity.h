@@ -57,14 +57,17 @@ struct identity_names {
 int identity_names_init(struct identity_names *n, const struct stackset *s);
 void identity_names_deinit(struct identity_names *n);
 
-/* Returns the DSO under which a function is compared: all JIT code has one DSO. The set owns it. */
+/*
+ * Returns the DSO under which a function is compared, which the set owns; a constant for JIT code,
+ * all of which has one DSO.
+ */
 const char *identity_dso(const struct stackset_func *f);
 
 /* Returns the key of function `func` (an index) in this stack. */
 struct identity identity_of(const struct identity_names *n, const struct stackset_stack *stack,
 			    uint32_t func);
 
-/* Returns "kernel", "user", "idle" or "guest", a constant. */
+/* Returns "kernel", "user", "idle" or "guest", and "unknown" for another value; a constant. */
 const char *identity_mode_name(uint8_t mode);
 
 #endif

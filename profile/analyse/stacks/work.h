@@ -27,8 +27,8 @@ enum work {
 };
 
 /*
- * Classifies each stack, regardless of the phases of a boot: *out has an enum work for each stack;
- * the caller frees it with free(). Returns 0 or -ENOMEM.
+ * Classifies each stack, regardless of the phases of a boot: *out has an enum work for each stack.
+ * The caller frees it with free(), also after an error. Returns 0 or -ENOMEM.
  */
 int work_find(uint8_t **out, const struct stackset *s);
 

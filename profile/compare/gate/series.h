@@ -63,9 +63,9 @@ struct gate_series {
 };
 
 /*
- * Finds the steps of all rules; the caller frees *out with gate_series_destroy(). h and rules are
- * borrowed by
- * *out. A worse step fails if it is fresh or among the last `recent` entries. Returns 0 or -ENOMEM.
+ * Finds the steps of all rules; the caller frees *out, which borrows h and rules, with
+ * gate_series_destroy(). A worse step fails if it is fresh or among the last `recent` entries.
+ * Returns 0 or -ENOMEM.
  */
 int gate_series_find(struct gate_series **out, const struct gate_history *h,
 		     const struct gate_rules *rules, unsigned int recent, uint64_t seed,

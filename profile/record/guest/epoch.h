@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define EPOCH_PROOF_NS 5000000u
-/* Behind a gdbstub each read of memory stops the machine, so a proof holds longer there. Both in ns. */
+/* Longer behind a gdbstub, because each read of memory stops the machine there. Both in ns. */
 #define EPOCH_PROOF_SLOW_NS 20000000u
 #define EPOCH_MARK_BYTES 96u
 
@@ -49,8 +49,8 @@ struct epoch_mark {
 void epoch_set(struct epoch_mark *m, const struct gmem *mem, const struct sample *s, uint64_t va);
 
 /*
- * Sets the mark to the text that is expected at va. The first sample by whose page tables it is there tells more bytes, and
- * where they lie.
+ * Sets the mark to the text that is expected at va. The first epoch_check() that finds it there
+ * adds more bytes to the mark, and their physical address.
  */
 void epoch_expect(struct epoch_mark *m, uint64_t va, const char *text);
 

@@ -96,8 +96,8 @@ int run_keep_begin_entry(struct run_keep *k, const char *path, struct run_keep_e
  */
 int run_keep_publish_entry(struct run_keep *k, const struct run_keep_entry *x, struct err *e);
 /*
- * Changes the owner of what the run still writes to the user that the run becomes (has_user), and
- * removes names that this user could not remove.
+ * Changes the owner of the directories in which the run still writes to the user that the run
+ * becomes, so that it can create and remove files there. Does nothing unless has_user.
  */
 int run_keep_give(struct run *r, struct err *e);
 /*
