@@ -19,7 +19,7 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 # A declaration in column 0 that is neither a macro nor a type nor a static function.
-FUNCTION = re.compile(r"^(?!static|typedef|struct \w+ \{|enum|#)[A-Za-z_][^\n;{}()=]*?\b(\w+)\([^;{}]*\)[^;{}()]*;", re.M)
+FUNCTION = re.compile(r"^(?!static|typedef|struct \w+ \{|enum \w* ?\{|#)[A-Za-z_][^\n;{}()=]*?\b(\w+)\([^;{}]*\)[^;{}()]*;", re.M)
 
 
 def functions(path):

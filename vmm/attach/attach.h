@@ -53,30 +53,44 @@ struct attach_config {
 	enum attach_technique technique;
 	/* CLOCK_MONOTONIC: the machine must be found by then; 0: no limit */
 	uint64_t until_ns;
-	/* Returns whether the caller waits no longer for the machine. NULL: it waits until until_ns. */
+	/*
+	 * Returns whether the caller waits no longer for the machine. NULL: it waits until
+	 * until_ns.
+	 */
 	bool (*gives_up)(void);
-	/* split_open(), in the process that traces: gives up rights. Returns 0 or a negative error. NULL: none. */
+	/*
+	 * split_open(), in the process that traces: gives up rights. Returns 0 or a negative error.
+	 * NULL: none.
+	 */
 	int (*bind)(void *ctx, enum attach_bind when, struct err *e);
 	void *bind_ctx;
 	/* Called by the tracer's thread while no vCPU waits for it; NULL: nothing is to be done. */
 	void (*between)(void *ctx);
 	/*
-	 * Returns whether nobody wants the machine any more. Called by the tracer's thread until the machine is found, which takes long if its vCPUs
-	 * cannot be stopped. NULL: somebody does. Its context is between_ctx.
+	 * Returns whether nobody wants the machine any more. Called by the tracer's thread until
+	 * the machine is found, which takes long if its vCPUs cannot be stopped. NULL: somebody
+	 * does. Its context is between_ctx.
 	 */
 	bool (*is_over)(void *ctx);
-	/* Called by the tracer's thread when guest memory is known to lie elsewhere than before. NULL: nothing is to be done. */
+	/*
+	 * Called by the tracer's thread when guest memory is known to lie elsewhere than before.
+	 * NULL: nothing is to be done.
+	 */
 	void (*memory_changed)(void *ctx, const struct gmem *mem);
 	void *between_ctx; /* argument of the three functions above */
 };
 
 /*
- * Find, prove and hold; vm_start() begins to sample. Errors say what is missing. The
- * process goes on unharmed whatever comes out. -EAGAIN: the guest is not in 64-bit mode, and
- * has not been for seconds: firmware perhaps; try again.
+ * Finds the machine's memory and vCPUs and proves that they are right; vm_start() begins to sample.
+ * The caller frees *out with vm_destroy(). The process continues unharmed, also after an error.
+ * Called by the main thread. Returns 0; -EAGAIN if the guest has not been in 64-bit mode for
+ * seconds, e.g. because firmware runs, so that the caller may try again; or another -errno.
  */
 int attach_open(struct vm **out, const struct attach_config *cfg, struct err *e);
-/* As vm_join() of a vm from attach_open(), for `ms` at most. Returns whether the thread has ended. */
+/*
+ * Waits like vm_join(), for a vm of attach_open(), but at most `ms` milliseconds. Returns whether
+ * the thread has ended. Called by the thread that calls vm_join().
+ */
 bool attach_join_for(struct vm *vm, unsigned int ms);
 
 #endif

@@ -21,30 +21,32 @@
 /* Its part of the mapping of a vCPU's descriptor; what follows belongs to I/O. */
 #define REGS_PAGE_SIZE 4096u
 
-/* Map the page of descriptor fd of process pid. Errors name what the host does not allow. */
+/*
+ * Maps the page of descriptor fd of process pid; the caller unmaps it with regs_page_unmap(). e
+ * must not be NULL. Returns 0 or -errno.
+ */
 int regs_page_map(struct kvm_run **out, pid_t pid, int fd, struct err *e);
 /* The process that requests the registers from KVM. */
 enum regs_page_owner {
-	REGS_PAGE_OURS,	   /* we do, from now on */
-	REGS_PAGE_THEIRS,  /* the VMM does, and for all that we need */
-	REGS_PAGE_PARTIAL, /* the VMM does, for less than we need: the page is of no use */
+	REGS_PAGE_OURS,	   /* kvmprof, from now on */
+	REGS_PAGE_THEIRS,  /* the VMM, including all registers that kvmprof needs */
+	REGS_PAGE_PARTIAL, /* the VMM, but not all registers that kvmprof needs */
 };
 /*
- * Ask for registers from now on, where the page is free. Where the VMM uses it, it is its own:
- * nothing in it may be touched, neither by mark nor by end. A page of REGS_PAGE_THEIRS is always
- * fresh. What a kvmprof that was killed has left behind is known by a tag in bytes that nobody
- * uses, and is taken over.
+ * Requests registers from now on if the page is unused. If the VMM uses it, the caller must not
+ * change it by regs_page_mark() or regs_page_end(); a page of REGS_PAGE_THEIRS is always fresh. A
+ * tag in unused bytes identifies a request that a killed kvmprof has left behind, which is reused.
  */
 enum regs_page_owner regs_page_begin(struct kvm_run *run);
-/* Stop asking, of a page that is REGS_PAGE_OURS. */
+/* Ends the request; the page must be REGS_PAGE_OURS. */
 void regs_page_end(struct kvm_run *run);
-/* NULL is fine. */
+/* Unmaps the page; NULL is allowed. */
 void regs_page_unmap(struct kvm_run *run);
 
 /*
- * Put the sentinel there and return what it hides; and see later whether KVM has stored
- * over it. While it has not, the guest has not run either (KVM stores at each return), so
- * that with what was hidden the page is still right: regs_page_unmark().
+ * regs_page_mark() stores the sentinel and returns the RFLAGS that it replaced.
+ * regs_page_is_fresh() returns whether KVM has stored registers since. If it has not, the guest has
+ * not run either, because KVM stores them at each return, and regs_page_unmark() restores the page.
  */
 uint64_t regs_page_mark(struct kvm_run *run);
 bool regs_page_is_fresh(const struct kvm_run *run);

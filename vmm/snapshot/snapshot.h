@@ -97,7 +97,10 @@ const char *snapshot_path(const struct snapshot *s);
  */
 int snapshot_find(const struct snapshot *s, const char *name, uint32_t version, struct cursor *out,
 		  struct err *e);
-/* Works like snapshot_find() for a file or an overlay, and verifies its checksum (-EINVAL). */
+/*
+ * Works like snapshot_find() for a file or an overlay, and verifies its checksum. Returns -EINVAL
+ * if that is wrong; *out is then undefined.
+ */
 int snapshot_find_large(const struct snapshot *s, const char *name, uint32_t version,
 			struct cursor *out, struct err *e);
 /*
