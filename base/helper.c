@@ -174,7 +174,7 @@ static void helper_reap(struct helper *h, unsigned int ms)
 		snprintf(h->how, sizeof(h->how), "ended with status %d", WEXITSTATUS(status));
 }
 
-void helper_lose(struct helper *h)
+void helper_abandon(struct helper *h)
 {
 	if (h->lost)
 		return;
@@ -191,7 +191,7 @@ void helper_lose(struct helper *h)
 
 void helper_end(struct helper *h)
 {
-	helper_lose(h);
+	helper_abandon(h);
 	helper_kill(h);
 	helper_reap(h, END_WAIT_MS);
 	if (h->socket >= 0)

@@ -72,9 +72,9 @@ void helper_kill(struct helper *h);
  * its socket is shut down; one that is compromised, stopped or blocked by a file system does not
  * and is killed after 100 ms. Sets h->how. A second call does nothing.
  */
-void helper_lose(struct helper *h);
+void helper_abandon(struct helper *h);
 /*
- * Stops the helper like helper_lose(), waits up to 200 ms more, and closes the socket. Also accepts
+ * Stops the helper like helper_abandon(), waits up to 200 ms more, and closes the socket. Also accepts
  * a helper that was never started.
  */
 void helper_end(struct helper *h);

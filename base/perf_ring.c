@@ -130,7 +130,7 @@ unsigned int perf_record_chain(const struct perf_event_header *h, unsigned int a
 	return kept;
 }
 
-unsigned int perf_chain_foreign(const uint64_t *ip, unsigned int n)
+unsigned int perf_chain_trusted(const uint64_t *ip, unsigned int n)
 {
 	unsigned int kernel = 0;
 

@@ -76,6 +76,6 @@ unsigned int perf_record_chain(const struct perf_event_header *h, unsigned int a
  * those of the kernel and one function. The kernel finds the callers by frame pointers, which most
  * programs lack, so those addresses could be anything.
  */
-unsigned int perf_chain_foreign(const uint64_t *ip, unsigned int n);
+unsigned int perf_chain_trusted(const uint64_t *ip, unsigned int n);
 
 #endif

@@ -200,7 +200,7 @@ static bool name_launcher(char path[PATH_MAX])
 	return true;
 }
 
-bool proc_runs(const char *task, const char *program)
+bool proc_runs_program(const char *task, const char *program)
 {
 	static const char deleted[] = " (deleted)";
 	char path[64], exe[PATH_MAX];

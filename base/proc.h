@@ -79,7 +79,7 @@ bool proc_syscall_of(int fd, struct proc_syscall *out);
  * file was replaced meanwhile, or if the loader of a release archive runs the program (see
  * proc_program()).
  */
-bool proc_runs(const char *task, const char *program);
+bool proc_runs_program(const char *task, const char *program);
 
 /*
  * Returns the path with which execv() starts this program again: "/proc/self/exe", which also works

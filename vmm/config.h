@@ -12,7 +12,7 @@
 #include "base/event.h"
 #include "vmm/dev/net_link.h"
 #include "vmm/gmem_alloc.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 #include "base/limits.h"
 #include "vmm/disk_config.h"
 
@@ -48,7 +48,7 @@ struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
 	const struct boot_image *image;
-	enum boot_way boot;
+	enum boot_protocol boot;
 	/* As in struct boot_config (boot/load.h), up to initrd_len. */
 	uint64_t entry;
 	const char *image_name;

@@ -48,8 +48,8 @@ struct machine_ops {
 	 * Returns the consumer's own view of guest memory, which it reads while vCPUs are sampled.
 	 */
 	const struct gmem *(*memory)(const struct vm *vm);
-	/* Implements vm_look_at_memory(); NULL: memory does not move. */
-	void (*look_at_memory)(struct vm *vm);
+	/* Implements vm_refresh_memory(); NULL: memory does not move. */
+	void (*refresh_memory)(struct vm *vm);
 	/* Implements vm_vcpu_tid() for a machine of another process; NULL: the threads are ours. */
 	pid_t (*vcpu_tid)(const struct vm *vm, unsigned int vcpu);
 	/* Implement vm_wait_samples() and vm_now_ns(); NULL: sleep, and CLOCK_MONOTONIC. */

@@ -231,7 +231,7 @@ static void vcpu_interrupted(struct vcpu *v)
 	v->run->immediate_exit = 0;
 	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) !=
 	    v->control_seen) {
-		source_follow_all(v);
+		source_update_all(v);
 		breakpoint_update(v);
 	}
 	source_take_all(v);

@@ -393,7 +393,7 @@ static int create_parts(struct vm *vm, struct err *e)
 		for (unsigned int k = 0; cfg->event[i].kind == VM_EVENT_HOST && k < vm->nvcpus; k++)
 			source_host_prepare(&vm->vcpu[k]);
 	ret = cfg->snapshot ? snapshot_restore(vm, cfg->snapshot, e) : load_kernel(vm, e);
-	return ret || !cfg->reboots ? ret : snapshot_boot_keep(&vm->boot, vm, e);
+	return ret || !cfg->reboots ? ret : snapshot_boot_save(&vm->boot, vm, e);
 }
 
 int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
@@ -462,7 +462,7 @@ int vm_boot_again(struct vm *vm, struct err *e)
 
 	if (ret)
 		return ret;
-	ret = snapshot_boot_again(vm->boot, vm, e);
+	ret = snapshot_boot_restore(vm->boot, vm, e);
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
 		forget_registers(&vm->vcpu[i]);
 	atomic_store(&vm->reset_due, false);
@@ -538,10 +538,10 @@ const struct gmem *vm_memory(const struct vm *vm)
 	return vm->ops->memory(vm);
 }
 
-void vm_look_at_memory(struct vm *vm)
+void vm_refresh_memory(struct vm *vm)
 {
-	if (vm->ops->look_at_memory)
-		vm->ops->look_at_memory(vm);
+	if (vm->ops->refresh_memory)
+		vm->ops->refresh_memory(vm);
 }
 
 void vm_wait_samples(struct vm *vm, uint64_t ns)

@@ -100,7 +100,7 @@ const struct gmem *vm_memory(const struct vm *vm);
  * Follows changes of another process's machine: where its memory lies, and how many vCPUs it has.
  * Called by the consumer's thread.
  */
-void vm_look_at_memory(struct vm *vm);
+void vm_refresh_memory(struct vm *vm);
 /*
  * Waits until there may be more samples, at most ns (less than a second). Called by the consumer
  * after it has consumed all samples. If the machine is exact (exact/exact.h), the guest runs during

@@ -12,7 +12,7 @@
 #include "profile/cmd/common.h"
 #include "profile/compare/gate/exact.h"
 #include "profile/compare/gate/gate.h"
-#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/text.h"
 #include "profile/compare/gate/write.h"
 
 #include <errno.h>
@@ -364,7 +364,7 @@ static void bench_print_pair(const struct bench_state *s, const struct bench_pai
 		if (!p->ran[a] || p->outcome[a].end == BENCH_FINE)
 			continue;
 		bench_outcome_text(&p->outcome[a], end);
-		bench_last_words(s->bench, p, (enum bench_arm)a, words, sizeof(words));
+		bench_last_log_line(s->bench, p, (enum bench_arm)a, words, sizeof(words));
 		fprintf(stderr, "kvmprof: run %s failed (%s; %s/failed): %s\n", p->path[a], end,
 			s->o.bench.dir, words);
 	}
@@ -448,10 +448,10 @@ static int bench_print_noise(struct bench_state *s, struct err *e)
 
 	if (ret)
 		return ret;
-	gate_say_verdict(text, sizeof(text), r);
+	gate_text_verdict(text, sizeof(text), r);
 	fprintf(stderr, "kvmprof: noise floor, base against base again: %s\n", text);
 	for (size_t i = 0; i < r->n; i++) {
-		gate_say_outcome(text, sizeof(text), &r->outcome[i]);
+		gate_text_outcome(text, sizeof(text), &r->outcome[i]);
 		fprintf(stderr, "kvmprof:   %s: %s: %s\n", r->outcome[i].rule->name,
 			gate_status_name(r->outcome[i].status), text);
 	}

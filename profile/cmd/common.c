@@ -130,7 +130,7 @@ int cmd_no_memory(void)
 	return 1;
 }
 
-void cmd_say_missing(const char *input, const struct stackset *s)
+void cmd_report_missing(const char *input, const struct stackset *s)
 {
 	if (s->partial)
 		fprintf(stderr, "kvmprof: %s: %s\n", input, s->message);

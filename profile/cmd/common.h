@@ -45,7 +45,7 @@ void cmd_take_profile(int argc, char **argv, const char *by_default, const char 
 
 struct stackset;
 /* Prints to stderr which samples a profile has lost, and which of its data are not shown. */
-void cmd_say_missing(const char *input, const struct stackset *s);
+void cmd_report_missing(const char *input, const struct stackset *s);
 
 /* Prints e->text to stderr unless ret is 0. Returns the exit status: 0, or 1 unless ret is 0. */
 int cmd_status(int ret, const struct err *e);

@@ -110,8 +110,8 @@ static void print_relations(FILE *f, const struct lineage *l)
 		const struct lineage_event *e = &l->event[i];
 
 		fprintf(f, "# %s%.2f%% -> %.2f%%\n",
-			lineage_say(text, e->kind, lineage_name(l, e, e->function),
-				    lineage_name(l, e, e->other)),
+			lineage_text(text, e->kind, lineage_name(l, e, e->function),
+				     lineage_name(l, e, e->other)),
 			100 * e->base, 100 * e->head);
 	}
 	if (l->nevents > MAX_RELATIONS)
@@ -318,7 +318,7 @@ static int diff_add_run(struct diff *d, const char *path, const struct cmd_diff_
 	ret = stackset_load(&s, &load, e);
 	if (ret)
 		return ret;
-	cmd_say_missing(path, s);
+	cmd_report_missing(path, s);
 	if (first->there &&
 	    (strcmp(first->event, s->event) || first->weight_is_ns != s->weight_is_ns))
 		fprintf(stderr, "kvmprof: %s: its event is %s, that of the first run %s\n", path,

@@ -243,7 +243,7 @@ static int export_profile(struct cmd_export_options *o, struct err *e)
 	ret = stackset_load(&s, &load, e);
 	if (ret)
 		return ret;
-	cmd_say_missing(input, s);
+	cmd_report_missing(input, s);
 	ret = s->samples ? load_calls(&calls, o, s, &load, e)
 			 : err_set(e, ENODATA, "%s: %s", input,
 				   *s->no_comm ? s->no_comm : "no sample is left to export");

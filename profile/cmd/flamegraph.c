@@ -129,7 +129,7 @@ static int flamegraph_load(struct stackset **out, const struct stackset_options 
 	int ret = stackset_load(out, opt, e);
 
 	if (!ret)
-		cmd_say_missing(name, *out);
+		cmd_report_missing(name, *out);
 	if (!ret && !(*out)->samples)
 		ret = err_set(e, ENODATA, "%s: %s", name,
 			      *(*out)->no_comm	 ? (*out)->no_comm

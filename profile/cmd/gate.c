@@ -7,7 +7,7 @@
 #include "profile/cmd/common.h"
 #include "profile/analyse/flame/svg.h"
 #include "profile/compare/gate/exact.h"
-#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/text.h"
 #include "profile/compare/gate/write_json.h"
 #include "profile/compare/gate/series_write.h"
 
@@ -134,7 +134,7 @@ static int gate_check_means(const struct gate_report *r, struct err *e)
 {
 	char text[GATE_SENTENCE];
 
-	gate_say_means(text, sizeof(text), r);
+	gate_text_means(text, sizeof(text), r);
 	return *text ? err_set(e, EINVAL, "--strict: %s", text) : 0;
 }
 

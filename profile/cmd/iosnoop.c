@@ -22,7 +22,7 @@
 #include <string.h>
 
 /* The parts, in order; WHOLE is from the first moment that is seen to the last. */
-enum part { PART_QUEUE, PART_WAIT, PART_HOST, PART_INTERRUPT, PART_TASK, PART_WHOLE, PARTS };
+enum part { PART_QUEUE, PART_WAIT, PART_HOST, DIFFERENCE_INTERRUPT, PART_TASK, PART_WHOLE, PARTS };
 
 static const struct {
 	const char *name, *key, *told;
@@ -75,7 +75,7 @@ static bool part_of(const struct io_stages *s, enum part part, uint64_t *ns)
 		[PART_QUEUE] = { s->r.notified_ns, s->r.submit_ns },
 		[PART_WAIT] = { s->r.submit_ns, s->r.begun_ns },
 		[PART_HOST] = { s->r.begun_ns, s->r.complete_ns },
-		[PART_INTERRUPT] = { s->r.complete_ns, s->handled_ns },
+		[DIFFERENCE_INTERRUPT] = { s->r.complete_ns, s->handled_ns },
 		[PART_TASK] = { back, s->sign_ns },
 		[PART_WHOLE] = { io_stages_begin(s), s->sign_ns },
 	};
@@ -125,11 +125,11 @@ static void print_unseen(const struct breakdown *b)
 	if (b->without_task)
 		printf("Of %" PRIu64 " requests it is not known which task asked.\n",
 		       b->without_task);
-	if (b->raised > b->of[PART_INTERRUPT].count)
+	if (b->raised > b->of[DIFFERENCE_INTERRUPT].count)
 		printf("%" PRIu64
 		       " interrupts were not seen to be acknowledged: an MSI (virtio-pci) "
 		       "needs no access; --virtio mmio has one.\n",
-		       b->raised - b->of[PART_INTERRUPT].count);
+		       b->raised - b->of[DIFFERENCE_INTERRUPT].count);
 	if (b->requests > b->raised)
 		printf("Of %" PRIu64
 		       " requests the guest wanted no interrupt: it was looking already.\n",
@@ -426,7 +426,7 @@ static int snoop_check(struct snoop *o)
 	/* A task is seen by samples. */
 	if (!opt->events.n && events_add(&opt->events, o->breakdown ? "io,wall" : "io", &e) < 0)
 		return run_options_wrong(opt, "%s", e.text);
-	if (!events_have(&opt->events, EVENT_IO))
+	if (!events_contain(&opt->events, EVENT_IO))
 		return run_options_wrong(opt, "--event: add io or io:latency");
 	return -1;
 }

@@ -195,7 +195,7 @@ static int push_run(const struct push_options *o, struct err *e)
 
 	if (ret)
 		return ret;
-	cmd_say_missing(input, s);
+	cmd_report_missing(input, s);
 	ret = s->samples ? push_end_time(input, &p.ended_ns, e)
 			 : err_set(e, ENODATA, "%s: no sample is left to push", input);
 	length = s->last_ns - s->first_ns;

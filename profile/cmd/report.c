@@ -175,7 +175,7 @@ int cmd_report(int argc, char **argv)
 		opt.color = opt.when_color == REPORT_COLOR_ALWAYS ||
 			    (opt.when_color == REPORT_COLOR_AUTO && pager_wants_color());
 		status = 0;
-		if (leftover_tell(opt.input, left, sizeof(left)))
+		if (leftover_text(opt.input, left, sizeof(left)))
 			fprintf(stderr, "kvmprof: note: %s\n", left);
 		if (opt.phases ? report_phases(&opt, &e) : report(&opt, &e)) {
 			fprintf(stderr, "kvmprof: %s\n", e.text);

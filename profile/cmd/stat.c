@@ -141,7 +141,7 @@ static int stat_parse(struct stat_run *s, int argc, char **argv)
 	run_options_default(run);
 	run->command = "stat";
 	run->freq_hz = 0;
-	ret = run_options_take(&set, s, argc, argv, run);
+	ret = run_options_parse_rows(&set, s, argc, argv, run);
 	if (ret >= 0)
 		return ret;
 	if (optind < argc)
@@ -154,7 +154,7 @@ static int stat_parse(struct stat_run *s, int argc, char **argv)
 	if (optind < argc)
 		return run_options_wrong(run, "unexpected argument %s: expected one IMAGE at most",
 					 argv[optind]);
-	if (run->boot == BOOT_WAY_BZIMAGE && !run->image)
+	if (run->boot == BOOT_PROTOCOL_BZIMAGE && !run->image)
 		return run_options_wrong(run, "--boot bzimage needs a bzImage as IMAGE");
 	if (s->opt.sep && run->json)
 		return run_options_wrong(run, "-x and --json are two output formats: drop one");

@@ -20,7 +20,7 @@ static uint8_t step_below(const struct cfi_rule *rule)
 		       : 0;
 }
 
-void cfi_row_settle(struct cfi_row *row)
+void cfi_row_classify(struct cfi_row *row)
 {
 	uint32_t saved = 1u << CFI_RIP;
 
@@ -58,7 +58,7 @@ bool cfi_plain_at(const struct cfi_row *row, const struct cfi_regs *g,
 	return true;
 }
 
-void cfi_plain_take(const struct cfi_plain *at, struct cfi_regs *g)
+void cfi_plain_apply(const struct cfi_plain *at, struct cfi_regs *g)
 {
 	for (unsigned int i = 0; i < CFI_KEPT_REGS; i++) {
 		uint64_t *r = &g->r[cfi_kept[i]];

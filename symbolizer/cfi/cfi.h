@@ -61,7 +61,7 @@ struct cfi_row {
 	uint8_t cfa_len;   /* bytes of the expression; 0: the CFA is a register + offset */
 	uint8_t is_signal; /* the caller was interrupted, it did not call: augmentation 'S' */
 	uint8_t expr_len;
-	/* Computed by cfi_row_settle() from the rules, so that a step need not examine each. */
+	/* Computed by cfi_row_classify() from the rules, so that a step need not examine each. */
 	uint32_t ruled; /* bit n: rule[n] is not CFI_DEFAULT */
 	/* For cfi_plain_at(), in words of 8 bytes below the CFA. */
 	uint8_t deepest;	      /* lowest saved word; 0: the row is not plain */
@@ -72,7 +72,7 @@ struct cfi_row {
 };
 
 /* Computes the derived members of a row. Call it once all rules are set. */
-void cfi_row_settle(struct cfi_row *row);
+void cfi_row_classify(struct cfi_row *row);
 
 /* The registers of a frame, as far as they are known. */
 struct cfi_regs {
@@ -133,6 +133,6 @@ struct cfi_plain {
 bool cfi_plain_at(const struct cfi_row *row, const struct cfi_regs *g,
 		  const struct cfi_stack *stack, struct cfi_plain *out);
 /* Changes *g to the caller's registers. g must be the one passed to cfi_plain_at(). */
-void cfi_plain_take(const struct cfi_plain *at, struct cfi_regs *g);
+void cfi_plain_apply(const struct cfi_plain *at, struct cfi_regs *g);
 
 #endif

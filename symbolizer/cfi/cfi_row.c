@@ -358,7 +358,7 @@ static void row_make(struct cfi_row_program *p, struct cfi_row *row)
 		row->rule[i].value = row_keep(p, row, &s->expr[i]);
 		row->rule[i].len = s->expr[i].len;
 	}
-	cfi_row_settle(row);
+	cfi_row_classify(row);
 }
 
 enum cfi_found cfi_entry_row(const struct cfi_entry *x, uint64_t va, struct cfi_row *row)

@@ -413,7 +413,7 @@ enum cfi_found sframe_row(const struct sframe *t, uint64_t va, struct cfi_row *r
 	else
 		found = f.type == TYPE_FLEXIBLE ? row_flexible(row, &w)
 						: row_plain(row, &w, t->rbp);
-	cfi_row_settle(row);
+	cfi_row_classify(row);
 	return found;
 }
 

@@ -87,8 +87,8 @@ static bool is_same(const struct linux_task *a, const struct linux_task *b)
 	       a->mm == b->mm && a->stack == b->stack;
 }
 
-int linux_sleeper_take(const struct linux_sleeper_from *f, const struct linux_task *t,
-		       uint64_t space, struct sample *s, struct linux_sched *sched)
+int linux_sleeper_sample(const struct linux_sleeper_from *f, const struct linux_task *t,
+			 uint64_t space, struct sample *s, struct linux_sched *sched)
 {
 	const struct memory *m = f->memory;
 	uint32_t size = f->sched->stack_size, skip = f->sched->sp_skip, len;

@@ -52,7 +52,7 @@ struct linux_sleeper_from {
  * returns, CPU; the rest is 0. s has LINUX_SLEEPER_ROOM bytes after it. *sched is written unless
  * the result is LINUX_SLEEPER_UNREADABLE. Returns enum linux_sleeper.
  */
-int linux_sleeper_take(const struct linux_sleeper_from *from, const struct linux_task *t,
-		       uint64_t space, struct sample *s, struct linux_sched *sched);
+int linux_sleeper_sample(const struct linux_sleeper_from *from, const struct linux_task *t,
+			 uint64_t space, struct sample *s, struct linux_sched *sched);
 
 #endif

@@ -164,7 +164,7 @@ static void make_row(struct cfi_row *row, int64_t delta, bool is_end)
 		row->rule[CFI_RIP] = (struct cfi_rule){ .how = CFI_UNDEFINED };
 	for (unsigned int i = 0; i < sizeof(lost); i++)
 		row->rule[lost[i]].how = CFI_UNDEFINED;
-	cfi_row_settle(row);
+	cfi_row_classify(row);
 }
 
 enum cfi_found gopclntab_row(const struct gopclntab *t, uint64_t va, struct cfi_row *row)

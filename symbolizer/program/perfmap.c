@@ -338,7 +338,7 @@ int perfmap_parse(struct perfmap **out, const char *name, const uint8_t *data, s
 	return 0;
 }
 
-bool perfmap_in_doubt(const struct perfmap *m, const struct symbol *s)
+bool perfmap_is_uncertain(const struct perfmap *m, const struct symbol *s)
 {
 	return m->doubt[s - m->sym];
 }

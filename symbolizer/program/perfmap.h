@@ -56,6 +56,6 @@ const struct symbol *perfmap_piece(const struct perfmap *m, size_t i, uint64_t *
  * doubtful.
  */
 #define PERFMAP_MAX_OVER 16u
-bool perfmap_in_doubt(const struct perfmap *m, const struct symbol *s);
+bool perfmap_is_uncertain(const struct perfmap *m, const struct symbol *s);
 
 #endif

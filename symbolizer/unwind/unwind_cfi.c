@@ -132,7 +132,7 @@ static bool consume(struct walk *w, uint64_t from, uint64_t rsp, bool is_signal)
 	return true;
 }
 
-bool walk_has_no_tables(struct walk *w)
+bool walk_lacks_tables(struct walk *w)
 {
 	bool exact = w->out->exact[w->out->n - 1];
 	const struct unwind_place *place =
@@ -165,7 +165,7 @@ static enum step walk_plain(struct walk *w, const struct cfi_plain *at, uint64_t
 	*floor = at->cfa;
 	if (!walk_push(w, at->ret, FRAME_CFI, WALK_IP_RETURN))
 		return STEP_END;
-	cfi_plain_take(at, &w->regs);
+	cfi_plain_apply(at, &w->regs);
 	return STEP_ON;
 }
 

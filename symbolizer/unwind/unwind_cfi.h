@@ -29,6 +29,6 @@ enum step walk_interrupted(struct walk *w, const struct cfi_regs *next);
  * Returns whether the rip in w->regs is in a file, or in code generated at run time, that is known
  * to have no tables for it.
  */
-bool walk_has_no_tables(struct walk *w);
+bool walk_lacks_tables(struct walk *w);
 
 #endif

@@ -91,7 +91,7 @@ static bool is_in_chain(struct walk *w, const struct scan_regs *r)
 	uint64_t frame[2], target, above;
 	int slice = r->rbp % 8 ? -1 : walk_read(w, r->rbp, frame, sizeof(frame));
 
-	if (slice < 0 || r->rbp < r->rsp || !walk_has_no_tables(w) ||
+	if (slice < 0 || r->rbp < r->rsp || !walk_lacks_tables(w) ||
 	    !walk_is_return(w, frame[1], &target))
 		return false;
 	/* Up to the last frame that was copied, each frame is above the one that it calls. */

@@ -23,7 +23,7 @@ static void plain(const struct cfi_row *row, const struct cfi_regs *g, const str
 
 	if (!cfi_plain_at(row, g, &stack, &at))
 		return;
-	cfi_plain_take(&at, &mine);
+	cfi_plain_apply(&at, &mine);
 	if (cfi_step(row, g, &stack, &out) != CFI_STEP_ON || mine.known != out.known)
 		abort();
 	for (unsigned int i = 0; i < CFI_REGS; i++)

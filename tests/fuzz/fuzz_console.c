@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		console_marks_put(&m, data[i], i, found, NULL);
 		lines += data[i] == '\n' || data[i] == '\r';
 		if (data[i] == ' ')
-			console_marks_quiet(&m, i, found, NULL);
+			console_marks_flush(&m, i, found, NULL);
 		if (m.lines.n > CONSOLE_LINE_MAX || strlen(m.lines.text) != m.lines.n ||
 		    strpbrk(m.lines.text, "\n\r\033\b\177"))
 			abort();

@@ -107,7 +107,7 @@ static void check_sleepers(const struct linux_task_layout *l, const struct types
 
 		if (linux_task_read(l, m, guest_task_va(i), &t) != LINUX_TASK_GOOD)
 			continue;
-		what = linux_sleeper_take(&from, &t, i % 2 ? 0x1000 : 0, s, &state);
+		what = linux_sleeper_sample(&from, &t, i % 2 ? 0x1000 : 0, s, &state);
 		if (what < 0 || what >= (int)LINUX_SLEEPER_COUNT)
 			abort();
 		if (what != LINUX_SLEEPER_UNREADABLE && !strchr("RSDTtXZPI-", state.state))

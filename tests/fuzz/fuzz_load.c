@@ -7,7 +7,7 @@
 #include "vmm/gmem_alloc.h"
 #include "vmm/layout.h"
 #include "base/sample.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 #include "base/limits.h"
 
 #include <stdlib.h>
@@ -55,10 +55,10 @@ static void check_info2(const struct gmem *m, const struct boot_config *cfg, uin
 static void check_info(const struct gmem *m, const struct boot_config *cfg, uint64_t info,
 		       uint64_t end)
 {
-	bool pvh = cfg->way == BOOT_WAY_PVH;
+	bool pvh = cfg->way == BOOT_PROTOCOL_PVH;
 	uint64_t n, at;
 
-	if (cfg->way == BOOT_WAY_MULTIBOOT2) {
+	if (cfg->way == BOOT_PROTOCOL_MULTIBOOT2) {
 		check_info2(m, cfg, info, end);
 		return;
 	}
@@ -93,10 +93,10 @@ static void load(const struct boot_image *img, const struct boot_config *cfg)
 	}
 	require(gmem_ptr(&m, out.rip, 1) && out.rip >= GPA_KERNEL_MIN);
 	require((out.mode == BOOT_MODE_LONG) ==
-		(cfg->way == BOOT_WAY_VMLINUX || cfg->way == BOOT_WAY_BZIMAGE));
+		(cfg->way == BOOT_PROTOCOL_VMLINUX || cfg->way == BOOT_PROTOCOL_BZIMAGE));
 	if (img->kind != BOOT_ELF32 &&
-	    (cfg->way == BOOT_WAY_BZIMAGE || cfg->way == BOOT_WAY_LINUX32)) {
-		uint64_t gpa = out.rip - (cfg->way == BOOT_WAY_BZIMAGE ? 0x200 : 0);
+	    (cfg->way == BOOT_PROTOCOL_BZIMAGE || cfg->way == BOOT_PROTOCOL_LINUX32)) {
+		uint64_t gpa = out.rip - (cfg->way == BOOT_PROTOCOL_BZIMAGE ? 0x200 : 0);
 
 		end = gpa + img->pm_len;
 		require(!memcmp(gmem_ptr(&m, gpa, img->pm_len), img->pm, img->pm_len));
@@ -111,8 +111,9 @@ static void load(const struct boot_image *img, const struct boot_config *cfg)
 			require(!memcmp(gmem_ptr(&m, at, len), cfg->initrd, len));
 		}
 	}
-	for (unsigned int i = 0;
-	     cfg->way != BOOT_WAY_BZIMAGE && cfg->way != BOOT_WAY_LINUX32 && i < img->nseg; i++) {
+	for (unsigned int i = 0; cfg->way != BOOT_PROTOCOL_BZIMAGE &&
+				 cfg->way != BOOT_PROTOCOL_LINUX32 && i < img->nseg;
+	     i++) {
 		const struct boot_segment *s = &img->seg[i];
 
 		require(!s->file_len || !memcmp(gmem_ptr(&m, s->gpa, s->file_len),
@@ -135,23 +136,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (parse_image_max(&img, "input", data, size, FUZZ_MAX_KERNEL, NULL))
 		return 0;
 	/* A kernel that no loader can place or enter has no way. */
-	if (way_of_image(&img, "input", BOOT_WAY_AUTO, &cfg.way, NULL)) {
-		for (int way = BOOT_WAY_VMLINUX; way < BOOT_WAY_AUTO; way++)
-			require(!way_image_has(&img, (enum boot_way)way));
+	if (protocol_of_image(&img, "input", BOOT_PROTOCOL_AUTO, &cfg.way, NULL)) {
+		for (int way = BOOT_PROTOCOL_VMLINUX; way < BOOT_PROTOCOL_AUTO; way++)
+			require(!protocol_image_has(&img, (enum boot_protocol)way));
 		image_deinit(&img);
 		return 0;
 	}
-	require(way_of_image(&img, "input", cfg.way, &cfg.way, NULL) == 0);
-	for (int way = BOOT_WAY_VMLINUX; way < BOOT_WAY_AUTO; way++) {
-		if (way_of_image(&img, "input", (enum boot_way)way, &cfg.way, NULL))
+	require(protocol_of_image(&img, "input", cfg.way, &cfg.way, NULL) == 0);
+	for (int way = BOOT_PROTOCOL_VMLINUX; way < BOOT_PROTOCOL_AUTO; way++) {
+		if (protocol_of_image(&img, "input", (enum boot_protocol)way, &cfg.way, NULL))
 			continue;
 		cfg.initrd = NULL;
 		cfg.nmodules = 0;
 		load(&img, &cfg);
 		cfg.initrd = data;
 		cfg.initrd_len = size;
-		cfg.nmodules = way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_MULTIBOOT2 ||
-			       way == BOOT_WAY_PVH;
+		cfg.nmodules = way == BOOT_PROTOCOL_MULTIBOOT || way == BOOT_PROTOCOL_MULTIBOOT2 ||
+			       way == BOOT_PROTOCOL_PVH;
 		load(&img, &cfg);
 	}
 	image_deinit(&img);

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/record/diverge/part.h"
+#include "profile/record/diverge/difference.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,21 +20,22 @@ static void must(bool what)
 static void compare(const struct trace_reader side[2])
 {
 	struct trace_reader r[2];
-	struct part_flow flow;
-	struct part_value value;
-	struct part_regs regs;
+	struct difference_flow flow;
+	struct difference_value value;
+	struct difference_regs regs;
 	struct err e = { 0 };
 
 	memcpy(r, side, sizeof(r));
-	if (!part_find_flow(&flow, r, &e) && flow.found) {
+	if (!difference_find_flow(&flow, r, &e) && flow.found) {
 		must(flow.next[0].number || flow.next[1].number);
-		must(flow.how != PART_END || !flow.next[flow.side].number);
+		must(flow.how != DIFFERENCE_END || !flow.next[flow.side].number);
 	}
 	memcpy(r, side, sizeof(r));
-	if (!part_find_value(&value, r, UINT64_MAX, &e) && value.found)
+	if (!difference_find_value(&value, r, UINT64_MAX, &e) && value.found)
 		must(value.insn.len && value.access[0].kind && value.access[1].kind);
 	memcpy(r, side, sizeof(r));
-	if (!part_skip(&r[0], 3, &e) && !part_find_regs(&regs, r, 100, &e) && regs.found)
+	if (!difference_skip(&r[0], 3, &e) && !difference_find_regs(&regs, r, 100, &e) &&
+	    regs.found)
 		must(regs.number && (regs.before || regs.from.number));
 }
 

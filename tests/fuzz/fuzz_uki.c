@@ -53,7 +53,7 @@ static void use_texts(const struct uki *u, const uint8_t *data)
 		require(cmdline.data[i] >= ' ');
 	osrel_value(osrel, (size_t)u->at[UKI_OSREL].len, "PRETTY_NAME", value);
 	require(memchr(value, 0, sizeof(value)) != NULL);
-	if (bls_take_uki(&entry, "input+1.efi", "/input",
+	if (bls_from_uki(&entry, "input+1.efi", "/input",
 			 (struct bytes){ osrel, (size_t)u->at[UKI_OSREL].len },
 			 (const char *)cmdline.data, NULL))
 		abort();

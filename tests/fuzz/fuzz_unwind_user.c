@@ -113,7 +113,7 @@ static void read_row(struct cursor *c, struct cfi_row *row)
 	if (flags & SAVES_RBP)
 		row->rule[CFI_RBP] =
 			(struct cfi_rule){ .how = CFI_SAVED, .value = (int8_t)cursor_u8(c) };
-	cfi_row_settle(row);
+	cfi_row_classify(row);
 }
 
 static void set_slices(struct sample *s, bool gaps)

@@ -108,7 +108,7 @@ void vm_wait_samples(struct vm *vm, uint64_t ns)
 	nanosleep(&nap, NULL);
 }
 
-void vm_look_at_memory(struct vm *vm)
+void vm_refresh_memory(struct vm *vm)
 {
 	(void)vm;
 }

@@ -303,9 +303,9 @@ static void take_on(struct attach *a, unsigned int i, enum tracer_place place, u
 	if (host.where == SAMPLE_IN_VMM)
 		host.exit = source_exit_of(a->page[i], &host.exit_addr);
 	if (host.where != SAMPLE_IN_GUEST)
-		host.n = (uint16_t)perf_chain_foreign(h->counter.chain, h->counter.nchain);
+		host.n = (uint16_t)perf_chain_trusted(h->counter.chain, h->counter.nchain);
 	memcpy(host.ip, h->counter.chain, host.n * sizeof(host.ip[0]));
-	if (counter_take(&h->counter, &cause.weight, &cause.missed)) {
+	if (counter_handle_signal(&h->counter, &cause.weight, &cause.missed)) {
 		cause.weight = source_host_weight(cause.weight, there, a->trigger[i].period_ns);
 		if (cause.weight && host_sample(a, i, NULL, &cause))
 			h->on_seen += cause.weight;
@@ -335,14 +335,14 @@ void attach_host_take(struct attach *a, unsigned int i)
 		if (fresh)
 			take_on(a, i, place, now);
 		if (a->sampler.armed)
-			counter_go_on(&h->counter);
+			counter_resume(&h->counter);
 	} else {
 		take_off(a, i, NULL, trigger_advance(&a->trigger[i], now));
 		if (place != TRACER_ELSEWHERE)
 			(void)attach_look_stopped(a, i, a->seen[i]);
 		/* An overflow whose signal never came. */
 		if (h->now.ran - h->on_seen > ON_LOST * a->trigger[i].period_ns)
-			counter_go_on(&h->counter);
+			counter_resume(&h->counter);
 	}
 	attach_end_reads(a);
 	attach_mark(a, i);

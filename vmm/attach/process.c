@@ -180,7 +180,7 @@ bool process_drop_own_helper(struct process *p)
 	char task[32];
 
 	snprintf(task, sizeof(task), "/proc/%d", (int)p->pid);
-	if (!proc_runs(task, "kvmprof"))
+	if (!proc_runs_program(task, "kvmprof"))
 		return false;
 	qsort(p->vcpu, p->nvcpus, sizeof(p->vcpu[0]), by_id);
 	for (unsigned int i = 0; i < p->nvcpus; i++) {

@@ -374,7 +374,7 @@ static const struct machine_ops split_ops = {
 	.join = op_join,
 	.destroy = op_destroy,
 	.memory = op_memory,
-	.look_at_memory = op_look_at_memory,
+	.refresh_memory = op_look_at_memory,
 	.vcpu_tid = op_vcpu_tid,
 	.facts = op_facts,
 };

@@ -8,7 +8,7 @@
 #include "vmm/boot/mptable.h"
 #include "vmm/layout.h"
 #include "vmm/image/image.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 #include "base/sample.h"
 #include "vmm/image/elf64.h"
 #include "base/limits.h"
@@ -106,7 +106,7 @@ struct info {
 	unsigned int nmodules;
 	struct boot_range map[BOOT_MAX_RANGES];
 	unsigned int nmap;
-	enum boot_way way;
+	enum boot_protocol way;
 };
 
 static int place_module(struct info *in, const struct gmem *m, const struct boot_module *mod,
@@ -150,7 +150,7 @@ static uint32_t add_text(struct info *in, const char *name, const char *args)
 {
 	uint32_t at = here(in);
 
-	if (in->way == BOOT_WAY_PVH)
+	if (in->way == BOOT_PROTOCOL_PVH)
 		name = NULL;
 	buf_printf(&in->b, "%s%s%s", name ? name : "", name && *args ? " " : "", args);
 	buf_u8(&in->b, 0);
@@ -335,9 +335,9 @@ static int boot_load_info(const struct gmem *m, const struct boot_image *img,
 	if (r)
 		return r;
 	buf_init(&in.b);
-	if (in.way == BOOT_WAY_PVH)
+	if (in.way == BOOT_PROTOCOL_PVH)
 		build_pvh(&in);
-	else if (in.way == BOOT_WAY_MULTIBOOT2)
+	else if (in.way == BOOT_PROTOCOL_MULTIBOOT2)
 		build_multiboot2(&in, m, cfg, img->low);
 	else
 		build_multiboot(&in);
@@ -353,9 +353,9 @@ static int boot_load_info(const struct gmem *m, const struct boot_image *img,
 	buf_deinit(&in.b);
 	entry->mode = BOOT_MODE_FLAT32;
 	entry->rbx = GPA_BOOT_INFO;
-	if (in.way == BOOT_WAY_PVH) {
+	if (in.way == BOOT_PROTOCOL_PVH) {
 		entry->rip = img->pvh_entry;
-	} else if (in.way == BOOT_WAY_MULTIBOOT2) {
+	} else if (in.way == BOOT_PROTOCOL_MULTIBOOT2) {
 		entry->rax = MB2_BOOT_MAGIC;
 		entry->rip = img->mb2_entry;
 	} else {
@@ -438,14 +438,15 @@ static int load_segments(const struct gmem *m, const struct boot_image *img, str
 	return 0;
 }
 
-static int load_kernel(const struct gmem *m, const struct boot_image *img, enum boot_way way,
+static int load_kernel(const struct gmem *m, const struct boot_image *img, enum boot_protocol way,
 		       struct boot_place *out, struct err *e)
 {
 	int r;
 
-	if ((way != BOOT_WAY_BZIMAGE && way != BOOT_WAY_LINUX32) || img->kind == BOOT_ELF32)
+	if ((way != BOOT_PROTOCOL_BZIMAGE && way != BOOT_PROTOCOL_LINUX32) ||
+	    img->kind == BOOT_ELF32)
 		return load_segments(m, img, out, e);
-	r = way_bzimage_place(img, way, m->region[0].gpa + m->region[0].size, out, e);
+	r = protocol_bzimage_place(img, way, m->region[0].gpa + m->region[0].size, out, e);
 	return r ? r : put_sparse(m, out->gpa, img->pm, img->pm_len, e);
 }
 
@@ -492,7 +493,7 @@ static int load_initrd(const struct gmem *m, const struct boot_image *img,
 static int load_cmdline(const struct gmem *m, const struct boot_image *img,
 			const struct boot_config *cfg, struct err *e)
 {
-	bool named = cfg->way == BOOT_WAY_MULTIBOOT && cfg->name;
+	bool named = cfg->way == BOOT_PROTOCOL_MULTIBOOT && cfg->name;
 	size_t name = named ? strlen(cfg->name) + 1 : 0, len = strlen(cfg->cmdline);
 	size_t max = img->cmdline_max < GPA_CMDLINE_SIZE ? img->cmdline_max : GPA_CMDLINE_SIZE - 1;
 	int r;
@@ -602,22 +603,23 @@ static int load_params(const struct gmem *m, const struct boot_image *img,
 	}
 	if (r)
 		return r;
-	if (cfg->way == BOOT_WAY_BZIMAGE || cfg->way == BOOT_WAY_LINUX32)
+	if (cfg->way == BOOT_PROTOCOL_BZIMAGE || cfg->way == BOOT_PROTOCOL_LINUX32)
 		info.code32_start = (uint32_t)place->gpa;
 	boot_params_build(page, img, &info);
 	return boot_put(m, GPA_BOOT_PARAMS, page, sizeof(page), "boot_params", e);
 }
 
-static bool takes_modules(enum boot_way way)
+static bool takes_modules(enum boot_protocol way)
 {
-	return way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_PVH || way == BOOT_WAY_MULTIBOOT2;
+	return way == BOOT_PROTOCOL_MULTIBOOT || way == BOOT_PROTOCOL_PVH ||
+	       way == BOOT_PROTOCOL_MULTIBOOT2;
 }
 
 /* Returns the physical address that cfg->entry means (it may be a link-time address), or 0. */
 static uint64_t asked_entry(const struct boot_image *img, const struct boot_config *cfg)
 {
-	return image_elf64_holds(img, cfg->entry) ? cfg->entry
-						  : image_elf64_physical(img, cfg->entry);
+	return image_elf64_contains(img, cfg->entry) ? cfg->entry
+						     : image_elf64_physical(img, cfg->entry);
 }
 
 /* Checks the settings that the user chose, so that these errors come first. */
@@ -626,7 +628,7 @@ static int check_config(const struct boot_image *img, const struct boot_config *
 	if (!cfg->vcpus || cfg->vcpus > VM_MAX_VCPUS)
 		return err_set(e, EINVAL, "%u vCPUs asked for (expected 1 to %u)", cfg->vcpus,
 			       VM_MAX_VCPUS);
-	if (cfg->way == BOOT_WAY_LINUX16)
+	if (cfg->way == BOOT_PROTOCOL_LINUX16)
 		return err_set(e, ENOTSUP,
 			       "this program begins in real mode and asks a BIOS for all that it "
 			       "does; there is none here");
@@ -634,8 +636,8 @@ static int check_config(const struct boot_image *img, const struct boot_config *
 		return err_set(e, EINVAL,
 			       "modules are for multiboot and PVH kernels; a kernel entered by "
 			       "--boot=%s takes an --initrd only",
-			       way_name(cfg->way));
-	if (cfg->entry && (cfg->way != BOOT_WAY_VMLINUX || !asked_entry(img, cfg)))
+			       protocol_name(cfg->way));
+	if (cfg->entry && (cfg->way != BOOT_PROTOCOL_VMLINUX || !asked_entry(img, cfg)))
 		return err_set(e, EINVAL,
 			       "the entry 0x%" PRIx64
 			       " is for a kernel that is entered directly (--boot=vmlinux), at a "
@@ -675,7 +677,7 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 		if (r)
 			return r;
 		entry.rsi = GPA_BOOT_PARAMS;
-		if (cfg->way == BOOT_WAY_LINUX32)
+		if (cfg->way == BOOT_PROTOCOL_LINUX32)
 			entry.mode = BOOT_MODE_FLAT32;
 	}
 	if (entry.mode == BOOT_MODE_LONG)

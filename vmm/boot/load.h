@@ -11,7 +11,7 @@
 #define KVMPROF_VMM_BOOT_LOAD_H
 
 #include "base/gmem.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 
 struct boot_image;
 
@@ -28,8 +28,8 @@ struct boot_module {
 };
 
 struct boot_config {
-	enum boot_way way; /* result of way_of_image() */
-	/* BOOT_WAY_VMLINUX: entry point instead of the ELF file's; 0: that one */
+	enum boot_protocol way; /* result of protocol_of_image() */
+	/* BOOT_PROTOCOL_VMLINUX: entry point instead of the ELF file's; 0: that one */
 	uint64_t entry;
 	const char *name;      /* name of the kernel; multiboot 1: first word of the command line */
 	const char *cmdline;   /* never NULL */
@@ -68,7 +68,7 @@ struct boot_entry {
  * Loads the kernel. Returns 0, or -errno with *e recorded: -EFBIG if the command line is longer
  * than the kernel accepts; -ENOMEM if kernel or initrd do not fit into guest RAM (the message
  * states a sufficient size); -EINVAL for vcpus out of range, a segment below 1 MiB, or modules for
- * a kernel that gets none; -ENOTSUP for real-mode programs; and the errors of way_bzimage_place()
+ * a kernel that gets none; -ENOTSUP for real-mode programs; and the errors of protocol_bzimage_place()
  * (parse.h) for ways through a bzImage's own code. Called by the thread that creates the machine.
  */
 int boot_load(const struct gmem *m, const struct boot_image *img, const struct boot_config *cfg,

@@ -245,7 +245,7 @@ static char *first_of(struct bytes osrel, const char *const *keys, bool *no_memo
 	return copy;
 }
 
-int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, struct bytes osrel,
+int bls_from_uki(struct bls_entry *b, const char *file_name, const char *path, struct bytes osrel,
 		 const char *cmdline, struct err *e)
 {
 	static const char *const titles[] = { "PRETTY_NAME", "IMAGE_ID", "NAME", "ID", NULL };

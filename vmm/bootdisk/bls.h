@@ -51,7 +51,7 @@ int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size
  * Creates the entry of a unified kernel image at `path`, whose file_name ends with ".efi", from
  * its os-release (len 0: absent) and command line. Returns and ownership as for bls_parse().
  */
-int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, struct bytes osrel,
+int bls_from_uki(struct bls_entry *b, const char *file_name, const char *path, struct bytes osrel,
 		 const char *cmdline, struct err *e);
 /* Frees the entry's strings and clears it. */
 void bls_deinit(struct bls_entry *b);

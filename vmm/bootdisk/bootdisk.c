@@ -247,7 +247,7 @@ bool diskboot_locate(struct diskboot *b, unsigned int fs, const char *path,
 	return locate(b, fs, path, 0, out);
 }
 
-int diskboot_take(struct diskboot *b, const struct diskboot_wanted *w, struct err *e)
+int diskboot_use_entry(struct diskboot *b, const struct diskboot_wanted *w, struct err *e)
 {
 	struct diskboot_entry t = { .source = w->source, .by_grub = w->by_grub, .from_fs = w->fs };
 
@@ -277,7 +277,7 @@ int diskboot_take(struct diskboot *b, const struct diskboot_wanted *w, struct er
 	return 1;
 }
 
-int diskboot_none(const struct diskboot *b, const char *path, struct err *e)
+int diskboot_explain_none(const struct diskboot *b, const char *path, struct err *e)
 {
 	for (unsigned int i = 0; i < b->nfs && b->nfs == 1; i++)
 		if (!b->fs[i].fs)
@@ -297,7 +297,7 @@ static void say_place(const struct diskboot *b, unsigned int fs, struct buf *out
 		buf_printf(out, " on partition %u", b->fs[fs].part->number);
 }
 
-void diskboot_why(const struct diskboot *b, struct buf *out)
+void diskboot_entry_text(const struct diskboot *b, struct buf *out)
 {
 	const struct diskboot_entry *t = &b->entry;
 
@@ -329,7 +329,7 @@ void diskboot_why(const struct diskboot *b, struct buf *out)
 	say_place(b, t->from_fs, out);
 }
 
-void diskboot_grub_says(const struct diskboot *b, struct buf *out)
+void diskboot_grub_text(const struct diskboot *b, struct buf *out)
 {
 	const struct diskboot_grub *g = &b->grub;
 

@@ -112,18 +112,18 @@ int diskboot_open(struct diskboot *b, const struct disk_reader *disk, const char
 void diskboot_close(struct diskboot *b);
 
 /* Sets *e to the reason why there is nothing to boot, for DISKBOOT_NONE, and returns -ENOENT. */
-int diskboot_none(const struct diskboot *b, const char *path, struct err *e);
+int diskboot_explain_none(const struct diskboot *b, const char *path, struct err *e);
 
 /*
  * Appends the origin of the entry, such as "the default entry of boot/grub/grub.cfg on partition
  * 2".
  */
-void diskboot_why(const struct diskboot *b, struct buf *out);
+void diskboot_entry_text(const struct diskboot *b, struct buf *out);
 /*
  * Appends GRUB's choice, such as "entry 1>0 \"Debian, with Linux 6.1\" (saved_entry=...) of
  * /boot/grub/grub.cfg on partition 2", or nothing if there is no menu.
  */
-void diskboot_grub_says(const struct diskboot *b, struct buf *out);
+void diskboot_grub_text(const struct diskboot *b, struct buf *out);
 
 /*
  * Append to *out the bytes of the kernel, or of the unified kernel image that contains it; and of

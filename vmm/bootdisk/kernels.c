@@ -124,7 +124,7 @@ int diskboot_find_link(struct diskboot *b, struct err *e)
 			/* The initrd's link may have another name, so try again. */
 			if (!w.ninitrd && i == 1)
 				continue;
-			ret = diskboot_take(b, &w, e);
+			ret = diskboot_use_entry(b, &w, e);
 		}
 	return ret;
 }
@@ -166,7 +166,7 @@ int diskboot_find_newest(struct diskboot *b, struct err *e)
 			.ninitrd = find_initrd(b, k, path, sizeof(path)),
 		};
 
-		ret = diskboot_take(b, &w, e);
+		ret = diskboot_use_entry(b, &w, e);
 	}
 	return ret;
 }

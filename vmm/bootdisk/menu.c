@@ -72,7 +72,7 @@ static int read_uki(struct diskboot *b, unsigned int fs, const char *path, const
 	if (!ret && (head.failed || osrel.failed || text.failed || cmdline.failed))
 		ret = err_nomem(e);
 	if (!ret)
-		ret = bls_take_uki(out, name, path, (struct bytes){ osrel.data, osrel.len },
+		ret = bls_from_uki(out, name, path, (struct bytes){ osrel.data, osrel.len },
 				   (const char *)cmdline.data, e);
 	buf_deinit(&head);
 	buf_deinit(&osrel);
@@ -328,7 +328,7 @@ static int take_with(struct diskboot *b, const struct found_bls *f, const struct
 		diskboot_note(b, "%s: more than %u initrds", f->path, DISKBOOT_MAX_INITRDS);
 		return 0;
 	}
-	return diskboot_take(b, &w, e);
+	return diskboot_use_entry(b, &w, e);
 }
 
 static int take_bls(struct diskboot *b, const struct found_bls *f, struct err *e)
@@ -577,7 +577,7 @@ static int take_entry(struct grub_menu *m, const struct grub_entry *c)
 		.ninitrd = c->ninitrd,
 	};
 
-	return diskboot_take(m->b, &w, m->e);
+	return diskboot_use_entry(m->b, &w, m->e);
 }
 
 /*

@@ -15,7 +15,7 @@
 bool diskboot_locate(struct diskboot *b, unsigned int fs, const char *path,
 		     struct diskboot_file *out);
 
-/* The entry that diskboot_take() is to use. Everything is borrowed. */
+/* The entry that diskboot_use_entry() is to use. Everything is borrowed. */
 struct diskboot_wanted {
 	enum diskboot_source source;
 	bool by_grub;	 /* the entry is in a GRUB menu */
@@ -29,7 +29,7 @@ struct diskboot_wanted {
  * Makes *w the entry to boot if its kernel and initrds exist. Returns 1 then; 0, with a note, if
  * they do not; or -ENOMEM with *e set. Strings are copied.
  */
-int diskboot_take(struct diskboot *b, const struct diskboot_wanted *w, struct err *e);
+int diskboot_use_entry(struct diskboot *b, const struct diskboot_wanted *w, struct err *e);
 
 /* Adds a message to b->note; without room it is dropped. */
 void diskboot_note(struct diskboot *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -256,7 +256,7 @@ int counter_start(struct counter *c, struct err *e)
 	return 0;
 }
 
-void counter_go_on(struct counter *c)
+void counter_resume(struct counter *c)
 {
 	/* It succeeded at the start, and nothing has changed. */
 	(void)counter_rearm(c);
@@ -311,7 +311,7 @@ static void counter_set_period(struct counter *c, uint64_t period)
 		c->set = period;
 }
 
-bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed)
+bool counter_handle_signal(struct counter *c, uint64_t *weight, uint32_t *missed)
 {
 	uint64_t value = counter_read(c);
 	bool ended = value >= c->axis.deadline_ns;

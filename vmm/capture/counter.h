@@ -7,7 +7,7 @@
  * to the count, and nothing in the guest can run in step. If the kernel chooses the periods
  * (vm_counter.freq), a sample's weight is the count since the previous sample.
  *
- * An overflow stops the counter until counter_go_on(). Otherwise the consequences of an overflow
+ * An overflow stops the counter until counter_resume(). Otherwise the consequences of an overflow
  * (the signal, the return from its handler, the sample) could cause the next one, and nothing else
  * would ever run. So kvmprof's own work is not counted either.
  *
@@ -58,11 +58,11 @@ void counter_close(struct counter *c);
 /*
  * Handles a signal: returns whether a period has ended. Then *weight is what its sample stands
  * for, *missed is the number of further periods that ended, and the next overflow is programmed.
- * Otherwise they are not meaningful. The caller must then call counter_go_on() in either case.
+ * Otherwise they are not meaningful. The caller must then call counter_resume() in either case.
  */
-bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed);
+bool counter_handle_signal(struct counter *c, uint64_t *weight, uint32_t *missed);
 /* Restarts a stopped counter until the next overflow. */
-void counter_go_on(struct counter *c);
+void counter_resume(struct counter *c);
 
 /*
  * Returns whether the counter has overflowed since the last call. If so, c->fresh data (in_guest,
@@ -75,7 +75,7 @@ bool counter_chain(struct counter *c, struct vm_counter_stats *to);
 uint64_t counter_read(struct counter *c);
 
 /*
- * Adds to *to what is new since the last call: times up to the last counter_take() or
+ * Adds to *to what is new since the last call: times up to the last counter_handle_signal() or
  * counter_read(), and throttled and lost records.
  */
 void counter_note(struct counter *c, struct vm_counter_stats *to);

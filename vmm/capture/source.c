@@ -250,7 +250,7 @@ static void source_settle(struct vcpu *v, unsigned int i)
 		source_take(v, i, clock_mono_ns());
 }
 
-void source_follow_all(struct vcpu *v)
+void source_update_all(struct vcpu *v)
 {
 	struct err e = { 0 };
 
@@ -375,12 +375,12 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 		.device = (uint8_t)v->source[i].device,
 	};
 
-	if (counter_take(&v->source[i].counter, &cause.weight, &cause.missed)) {
+	if (counter_handle_signal(&v->source[i].counter, &cause.weight, &cause.missed)) {
 		count_add(&v->stats.overruns, cause.missed);
 		source_sample(v, &v->source[i], &cause);
 	}
 	counter_note(&v->source[i].counter, &v->stats.counter[i]);
-	counter_go_on(&v->source[i].counter);
+	counter_resume(&v->source[i].counter);
 }
 
 static void source_take(struct vcpu *v, unsigned int i, uint64_t now)

@@ -39,7 +39,7 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now);
  * Applies changed settings of the run (periods, armed events, stack limit). An error ends the
  * machine.
  */
-void source_follow_all(struct vcpu *v);
+void source_update_all(struct vcpu *v);
 
 /*
  * Takes a sample, for source_host.c. Returns false and counts it as lost if the ring has no room;

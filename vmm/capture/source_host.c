@@ -130,7 +130,7 @@ static void take_on(struct vcpu *v, unsigned int i, uint64_t now)
 		host.n = 0;
 	memcpy(host.ip, s->counter.chain, host.n * sizeof(host.ip[0]));
 	cause.host = &host;
-	if (counter_take(&s->counter, &cause.weight, &cause.missed)) {
+	if (counter_handle_signal(&s->counter, &cause.weight, &cause.missed)) {
 		cause.weight = on_weight(v, s, cause.weight + s->on_owed, now);
 		/* The next sample represents it. */
 		s->on_owed = host.where == SAMPLE_STOPPED ? cause.weight : 0;
@@ -140,7 +140,7 @@ static void take_on(struct vcpu *v, unsigned int i, uint64_t now)
 		}
 	}
 	counter_note(&s->counter, &v->stats.counter[i]);
-	counter_go_on(&s->counter);
+	counter_resume(&s->counter);
 }
 
 /* Adds the time off the processor since the last call, by reason. */

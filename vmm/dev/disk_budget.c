@@ -82,7 +82,7 @@ static uint64_t count_missing(int fd, uint64_t from, uint64_t to)
 	return missing;
 }
 
-int disk_budget_take(struct disk_budget *b, int fd, uint64_t off, uint64_t len, uint64_t *taken)
+int disk_budget_reserve(struct disk_budget *b, int fd, uint64_t off, uint64_t len, uint64_t *taken)
 {
 	uint64_t from = off / PAGE * PAGE, to = (off + len + PAGE - 1) / PAGE * PAGE;
 	uint64_t want = to - from;
@@ -104,7 +104,7 @@ int disk_budget_take(struct disk_budget *b, int fd, uint64_t off, uint64_t len, 
 	return ret;
 }
 
-void disk_budget_give(struct disk_budget *b, uint64_t taken)
+void disk_budget_return(struct disk_budget *b, uint64_t taken)
 {
 	pthread_mutex_lock(&b->lock);
 	b->writing -= taken;

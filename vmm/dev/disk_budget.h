@@ -37,11 +37,11 @@ void disk_budget_leave(struct disk_budget *b, int fd);
 
 /*
  * Reserves memory for a write to [off, off + len) of fd. Returns 0 and stores the reserved bytes in
- * *taken; the caller passes them to disk_budget_give() after the write. Returns -ENOSPC if the
+ * *taken; the caller passes them to disk_budget_return() after the write. Returns -ENOSPC if the
  * write would exceed the limit. Pages that exist already cost nothing. Any thread.
  */
-int disk_budget_take(struct disk_budget *b, int fd, uint64_t off, uint64_t len, uint64_t *taken);
-/* Returns the reservation of disk_budget_take(). Any thread. */
-void disk_budget_give(struct disk_budget *b, uint64_t taken);
+int disk_budget_reserve(struct disk_budget *b, int fd, uint64_t off, uint64_t len, uint64_t *taken);
+/* Returns the reservation of disk_budget_reserve(). Any thread. */
+void disk_budget_return(struct disk_budget *b, uint64_t taken);
 
 #endif

@@ -209,7 +209,7 @@ int disk_overlay_begin(struct disk_overlay *o, uint64_t off, uint64_t len, uint6
 	int ret;
 
 	*taken = 0;
-	ret = o->budget ? disk_budget_take(o->budget, o->fd, o->data + off, len, taken) : 0;
+	ret = o->budget ? disk_budget_reserve(o->budget, o->fd, o->data + off, len, taken) : 0;
 	if (ret)
 		atomic_fetch_add_explicit(&o->refused, 1, memory_order_relaxed);
 	return ret;
@@ -218,7 +218,7 @@ int disk_overlay_begin(struct disk_overlay *o, uint64_t off, uint64_t len, uint6
 void disk_overlay_end(struct disk_overlay *o, uint64_t taken)
 {
 	if (o->budget)
-		disk_budget_give(o->budget, taken);
+		disk_budget_return(o->budget, taken);
 }
 
 static int open_memory(struct disk_overlay *o, struct disk_budget *budget, struct err *e)

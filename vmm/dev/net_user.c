@@ -69,7 +69,7 @@ static void *user_main(void *arg)
 			break;
 	}
 	atomic_store(&u->gone, true);
-	helper_lose(&u->helper);
+	helper_abandon(&u->helper);
 	if (u->cfg.ended)
 		u->cfg.ended(u->cfg.ctx, u->helper.how);
 	return NULL;
@@ -115,7 +115,7 @@ static int user_begin(struct net_user *u, struct err *e)
 	if (!helper_wait(&u->helper, HELPER_BEGIN_MS) ||
 	    read(u->helper.socket, &begin, sizeof(begin)) != (ssize_t)sizeof(begin) ||
 	    begin.ret > 0 || begin.ret < -HELPER_MAX_ERRNO) {
-		helper_lose(&u->helper);
+		helper_abandon(&u->helper);
 		return err_set(e, EPIPE, "--net user: its process %s", u->helper.how);
 	}
 	begin.text[sizeof(begin.text) - 1] = 0;

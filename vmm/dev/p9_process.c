@@ -191,7 +191,7 @@ void p9_process_kill(struct p9_process *p)
 
 static int process_lost(struct p9_process *p, struct err *e)
 {
-	helper_lose(&p->helper);
+	helper_abandon(&p->helper);
 	return err_set(e, EPIPE, "the process of the share %s", p->helper.how);
 }
 

@@ -114,7 +114,7 @@ void callstacks_zero(struct callstacks *c);
  * Attributes all later counts to part `part` of the run (see calltree.h). The stacks are kept:
  * existing call chains are re-created within the new part.
  */
-void callstacks_part(struct callstacks *c, uint32_t part);
+void callstacks_set_part(struct callstacks *c, uint32_t part);
 
 struct callstacks_stats {
 	uint64_t blocks; /* number of distinct blocks */

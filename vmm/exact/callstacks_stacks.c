@@ -133,7 +133,7 @@ void callstacks_push(struct callstacks *c, const struct frame *f)
 	c->now.node = f->node;
 }
 
-void callstacks_part(struct callstacks *c, uint32_t part)
+void callstacks_set_part(struct callstacks *c, uint32_t part)
 {
 	struct calltree *t = &c->tree;
 

@@ -164,7 +164,7 @@ static void moment(struct exact *x, uint64_t now)
 {
 	atomic_store(&x->now, now);
 	x->facts.instructions = executed(x);
-	exact_show_console(x);
+	exact_forward_console(x);
 	if (x->cfg.moment)
 		x->cfg.moment(x->cfg.moment_ctx, now);
 }
@@ -256,7 +256,7 @@ static void exact_is_over(struct exact *x, uint64_t count)
 	x->facts.instructions = count;
 	look_for_disks(x);
 	atomic_store(&x->now, EXACT_NS_AT(count));
-	exact_show_console(x);
+	exact_forward_console(x);
 	if (x->cfg.moment && !atomic_load(&x->vm->stop))
 		x->cfg.moment(x->cfg.moment_ctx, EXACT_NS_AT(count));
 }
@@ -303,7 +303,7 @@ static void qemu_has_ended(struct exact *x)
 	struct err e = { 0 };
 
 	exact_is_over(x, count_now(x));
-	(void)monitor_take(&x->monitor);
+	(void)monitor_read(&x->monitor);
 	if (x->child.triple_fault) {
 		err_set(&e, EFAULT, "triple fault on one of %u vCPUs", x->vm->nvcpus);
 		machine_end(x->vm, VM_END_TRIPLE_FAULT, NULL, NULL, &e);
@@ -364,7 +364,7 @@ static void let_go(struct exact *x)
 {
 	exact_page *page = x->child.shared;
 
-	exact_places_follow(page, x->vm, &x->facts);
+	exact_places_relocate(page, x->vm, &x->facts);
 	if (!x->begun && vm_is_collecting(x->vm)) {
 		x->begun = true;
 		x->facts.begun = executed(x);

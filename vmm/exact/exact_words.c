@@ -44,7 +44,7 @@ static void keep_console(struct exact *x)
 	}
 }
 
-void exact_show_console(struct exact *x)
+void exact_forward_console(struct exact *x)
 {
 	keep_console(x);
 	for (size_t i = 0; i < x->kept.len && x->cfg.console; i++)
@@ -58,7 +58,7 @@ int exact_read_output(struct exact *x, const struct pollfd *console, const struc
 	if (console->revents)
 		keep_console(x);
 	if (monitor->revents)
-		(void)monitor_take(&x->monitor);
+		(void)monitor_read(&x->monitor);
 	if (errors->revents)
 		x->errors_closed = !child_listen(&x->child);
 	if (x->kept.len > CONSOLE_MOST)
@@ -74,7 +74,7 @@ int exact_read_output(struct exact *x, const struct pollfd *console, const struc
 static void drain(struct exact *x)
 {
 	x->errors_closed = !child_listen(&x->child);
-	(void)monitor_take(&x->monitor);
+	(void)monitor_read(&x->monitor);
 	keep_console(x);
 	if (x->kept.len > CONSOLE_MOST)
 		x->kept.len = CONSOLE_MOST;

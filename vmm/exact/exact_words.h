@@ -14,7 +14,7 @@
 #include <poll.h>
 
 /* Passes the guest's console output since the last sample to cfg.console. */
-void exact_show_console(struct exact *x);
+void exact_forward_console(struct exact *x);
 
 /*
  * Reads what is available on QEMU's console, monitor and standard error, as their revents

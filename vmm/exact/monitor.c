@@ -22,7 +22,7 @@ void monitor_init(struct monitor *m, int fd)
 	(void)!write(fd, greeting, sizeof(greeting) - 1);
 }
 
-bool monitor_take(struct monitor *m)
+bool monitor_read(struct monitor *m)
 {
 	for (size_t taken = 0; m->fd >= 0 && taken < MONITOR_TURN;) {
 		ssize_t n;
@@ -59,7 +59,7 @@ void monitor_quit(struct monitor *m)
 		(void)!write(m->fd, quit, sizeof(quit) - 1);
 }
 
-bool monitor_says_halted(const char *text)
+bool monitor_text_is_halted(const char *text)
 {
 	bool any = false;
 
@@ -78,7 +78,7 @@ enum monitor_answer monitor_is_halted(struct monitor *m, const atomic_bool *stop
 				  "{\"command-line\": \"info registers -a\"}, \"id\": \"regs\"}\n";
 	uint64_t end = clock_mono_ns() + MONITOR_ANSWER_MS * UINT64_C(1000000);
 
-	if (!monitor_take(m))
+	if (!monitor_read(m))
 		return MONITOR_NO_ANSWER;
 	m->len = m->unasked = 0;
 	m->text[0] = '\0';
@@ -89,8 +89,8 @@ enum monitor_answer monitor_is_halted(struct monitor *m, const atomic_bool *stop
 
 		if (atomic_load(stop) || clock_mono_ns() >= end)
 			return MONITOR_NO_ANSWER;
-		if (poll(&p, 1, LOOK_MS) > 0 && !monitor_take(m))
+		if (poll(&p, 1, LOOK_MS) > 0 && !monitor_read(m))
 			return MONITOR_NO_ANSWER;
 	}
-	return monitor_says_halted(m->text) ? MONITOR_IS_HALTED : MONITOR_IS_NOT_HALTED;
+	return monitor_text_is_halted(m->text) ? MONITOR_IS_HALTED : MONITOR_IS_NOT_HALTED;
 }

@@ -39,7 +39,7 @@ void monitor_init(struct monitor *m, int fd);
  * Reads what is available without blocking, MONITOR_TURN bytes at most, and updates m->end.
  * Returns false if the monitor is closed or floods; it must not be polled any more then.
  */
-bool monitor_take(struct monitor *m);
+bool monitor_read(struct monitor *m);
 /*
  * Returns whether every vCPU is halted or not started. Waits for the answer until *stop is set,
  * MONITOR_ANSWER_MS at most; MONITOR_NO_ANSWER means that none came.
@@ -54,6 +54,6 @@ void monitor_quit(struct monitor *m);
  * Returns whether the text of `info registers -a`, escaped as JSON or not, says that all vCPUs are
  * halted. Pure.
  */
-bool monitor_says_halted(const char *text);
+bool monitor_text_is_halted(const char *text);
 
 #endif

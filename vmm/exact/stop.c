@@ -107,7 +107,7 @@ unsigned int exact_places_init(exact_page *page, const struct exact_config *cfg)
 	return n;
 }
 
-void exact_places_follow(exact_page *page, const struct vm *vm, const struct exact_facts *f)
+void exact_places_relocate(exact_page *page, const struct vm *vm, const struct exact_facts *f)
 {
 	unsigned int n = vm->cfg.nbreakpoints;
 

@@ -81,7 +81,7 @@ struct vm_breakpoint;
 /* Writes all places to the page, before QEMU starts. Returns their number. */
 unsigned int exact_places_init(exact_page *page, const struct exact_config *cfg);
 /* Updates the addresses of places in a kernel that is relocated, once its slide is known. */
-void exact_places_follow(exact_page *page, const struct vm *vm, const struct exact_facts *f);
+void exact_places_relocate(exact_page *page, const struct vm *vm, const struct exact_facts *f);
 /*
  * Returns true if the vCPU has stopped where a part of the run begins, and records that part in *f
  * and on the page.

@@ -7,7 +7,7 @@
  *	payload := compressed(vmlinux relocations?) uncompressed_size:4
  *
  * The vmlinux is extracted and entered directly: the host does in a fraction of a second what the
- * decompressor would do in the guest, in seconds on a slow host. On request (BOOT_WAY_BZIMAGE) the
+ * decompressor would do in the guest, in seconds on a slow host. On request (BOOT_PROTOCOL_BZIMAGE) the
  * decompressor runs nevertheless, since only it gives a kernel a random address. It is entered by
  * the 64-bit boot protocol.
  */
@@ -20,7 +20,7 @@
 #include "vmm/image/elf64.h"
 #include "vmm/image/unpack.h"
 #include "vmm/image/widen.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 
 #include <ctype.h>
 #include <elf.h>
@@ -297,11 +297,11 @@ static int check_protocol(const struct boot_image *img, bool long_mode, struct e
  * Chooses pref_address, or the next aligned address above it. A lower one would not save memory:
  * the kernel is never decompressed below its link address.
  */
-int way_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t ram_end,
-		      struct boot_place *out, struct err *e)
+int protocol_bzimage_place(const struct boot_image *img, enum boot_protocol way, uint64_t ram_end,
+			   struct boot_place *out, struct err *e)
 {
 	uint64_t align, init, at, need;
-	bool long_mode = way == BOOT_WAY_BZIMAGE;
+	bool long_mode = way == BOOT_PROTOCOL_BZIMAGE;
 	int r;
 
 	if ((img->kind != BOOT_BZIMAGE && img->kind != BOOT_LINUXLIKE) || !img->pm)

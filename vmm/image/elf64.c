@@ -189,7 +189,7 @@ static bool has_linux_banner(const struct boot_image *img)
 	return false;
 }
 
-bool image_elf64_holds(const struct boot_image *img, uint64_t gpa)
+bool image_elf64_contains(const struct boot_image *img, uint64_t gpa)
 {
 	for (unsigned int i = 0; i < img->nseg; i++)
 		if (gpa - img->seg[i].gpa < img->seg[i].mem_len)
@@ -234,10 +234,10 @@ int image_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 			name);
 
 	/* The entry of a boot method that is not used may be anywhere. */
-	if (!image_elf64_holds(img, img->pvh_entry))
+	if (!image_elf64_contains(img, img->pvh_entry))
 		img->pvh_entry = 0;
 	/* Kernels that are linked at high addresses often have a virtual entry: FreeBSD, NetBSD. */
-	img->entry = image_elf64_holds(img, img->elf_entry)
+	img->entry = image_elf64_contains(img, img->elf_entry)
 			     ? img->elf_entry
 			     : image_elf64_physical(img, img->elf_entry);
 	img->low = img->seg[0].gpa;

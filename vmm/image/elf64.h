@@ -16,7 +16,7 @@ struct boot_image;
  */
 int image_elf64_parse(struct boot_image *img, const char *name, struct err *e);
 /* Returns whether a segment contains this guest-physical address. */
-bool image_elf64_holds(const struct boot_image *img, uint64_t gpa);
+bool image_elf64_contains(const struct boot_image *img, uint64_t gpa);
 /* Returns the guest-physical address of link address va, or 0 if no segment is linked there. */
 uint64_t image_elf64_physical(const struct boot_image *img, uint64_t va);
 

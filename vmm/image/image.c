@@ -152,7 +152,7 @@ static int take_multiboot(struct boot_image *img, const char *name, const struct
 	 * The ELF's headers define the load addresses; the header's address fields may add an
 	 * entry.
 	 */
-	if (!image_elf64_holds(img, entry))
+	if (!image_elf64_contains(img, entry))
 		return err_set(e, EINVAL,
 			       "%s: the multiboot entry 0x%llx lies in no segment of the kernel",
 			       name, (unsigned long long)entry);

@@ -6,7 +6,7 @@
  * checks against the file: every segment is inside the ELF bytes, no two overlap, and no address
  * wraps. boot_load() decides whether it fits into the guest's RAM, and whether a bzImage can be
  * entered through its own decompressor, which is rarely requested. An ELF that no loader could
- * place or enter is not an error here, because only its symbols may be needed; way_of_image()
+ * place or enter is not an error here, because only its symbols may be needed; protocol_of_image()
  * rejects it.
  *
  * For every kind of file, img->elf is an ELF64: other forms are converted (widen.c). For a unified

@@ -500,7 +500,7 @@ static int keep_region(struct snapshot_boot *b, const struct gmem_region *r, str
 	return ret;
 }
 
-int snapshot_boot_keep(struct snapshot_boot **out, struct vm *vm, struct err *e)
+int snapshot_boot_save(struct snapshot_boot **out, struct vm *vm, struct err *e)
 {
 	struct snapshot_boot *b = calloc(1, sizeof(*b));
 	struct snapshot_vm_parts parts;
@@ -540,7 +540,7 @@ static int restore_boot_memory(const struct snapshot_boot *b, struct vm *vm, str
 	return 0;
 }
 
-int snapshot_boot_again(const struct snapshot_boot *b, struct vm *vm, struct err *e)
+int snapshot_boot_restore(const struct snapshot_boot *b, struct vm *vm, struct err *e)
 {
 	struct snapshot_vm_parts parts;
 	struct buf ended;

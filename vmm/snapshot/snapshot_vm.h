@@ -40,13 +40,13 @@ struct snapshot_boot;
  * Stores the machine's state. Of memory, it copies the pages that are not zero. Returns 0, or
  * -errno with *e set. The caller frees *out with snapshot_boot_free().
  */
-int snapshot_boot_keep(struct snapshot_boot **out, struct vm *vm, struct err *e);
+int snapshot_boot_save(struct snapshot_boot **out, struct vm *vm, struct err *e);
 /*
  * Restores the state of a machine whose vCPUs are paused. Requests to devices that are under way
  * end first. The guest's clock continues. Returns 0, or -errno with *e set; the machine is then
  * unusable.
  */
-int snapshot_boot_again(const struct snapshot_boot *b, struct vm *vm, struct err *e);
+int snapshot_boot_restore(const struct snapshot_boot *b, struct vm *vm, struct err *e);
 void snapshot_boot_free(struct snapshot_boot *b); /* Frees b; NULL is accepted. */
 
 /*

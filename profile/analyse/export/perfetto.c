@@ -154,7 +154,7 @@ size_t perfetto_slice_begin(struct perfetto *p, uint64_t track, uint64_t ns, con
 	return event;
 }
 
-void perfetto_note(struct perfetto *p, const char *name, const char *text)
+void perfetto_annotate(struct perfetto *p, const char *name, const char *text)
 {
 	size_t note = proto_begin(&p->packet, EVENT_NOTE);
 
@@ -163,7 +163,7 @@ void perfetto_note(struct perfetto *p, const char *name, const char *text)
 	proto_end(&p->packet, note);
 }
 
-void perfetto_note_number(struct perfetto *p, const char *name, uint64_t v)
+void perfetto_annotate_number(struct perfetto *p, const char *name, uint64_t v)
 {
 	size_t note = proto_begin(&p->packet, EVENT_NOTE);
 
@@ -296,7 +296,8 @@ static int put_all(struct perfetto *p, const struct stackset *s, struct err *e)
 	return p->packet.failed ? -ENOMEM : 0;
 }
 
-int perfetto_know(struct perfetto *p, uint32_t below, uint32_t number, uint32_t *node, bool *fresh)
+int perfetto_intern(struct perfetto *p, uint32_t below, uint32_t number, uint32_t *node,
+		    bool *fresh)
 {
 	size_t known = export_tree_count(p->known);
 	int ret = export_tree_add(p->known, below, number, node);

@@ -53,7 +53,8 @@ struct perfetto {
  * process's node. Returns 0 or -ENOMEM.
  */
 enum perfetto_known { KNOWN_VCPU = UINT32_MAX - 4, KNOWN_PROCESS, KNOWN_EXITS };
-int perfetto_know(struct perfetto *p, uint32_t below, uint32_t number, uint32_t *node, bool *fresh);
+int perfetto_intern(struct perfetto *p, uint32_t below, uint32_t number, uint32_t *node,
+		    bool *fresh);
 
 /*
  * Writes the first packet of a sequence. counted is the name of the event whose counts are the
@@ -81,12 +82,12 @@ void perfetto_group(struct perfetto *p, enum perfetto_group group, const char *n
 		    const char *told);
 /*
  * Begins a slice. Returns the mark for perfetto_slice_begun(), which ends the packet; in between
- * proto_*() may add fields of TrackEvent, and perfetto_note*() add details of the slice.
+ * proto_*() may add fields of TrackEvent, and perfetto_annotate*() add details of the slice.
  * perfetto_slice_end() ends the slice at time ns.
  */
 size_t perfetto_slice_begin(struct perfetto *p, uint64_t track, uint64_t ns, const char *name);
-void perfetto_note(struct perfetto *p, const char *name, const char *text);
-void perfetto_note_number(struct perfetto *p, const char *name, uint64_t v);
+void perfetto_annotate(struct perfetto *p, const char *name, const char *text);
+void perfetto_annotate_number(struct perfetto *p, const char *name, uint64_t v);
 void perfetto_slice_begun(struct perfetto *p, size_t begun);
 void perfetto_slice_end(struct perfetto *p, uint64_t track, uint64_t ns);
 /* Writes a whole slice without details; from <= to. */

@@ -81,12 +81,12 @@ static void put_notes(struct perfetto *p, const struct kind *k, const json_t *js
 		const json_t *v = json_object_get(json, k->note[i]);
 
 		if (json_is_string(v))
-			perfetto_note(p, k->note[i], json_string_value(v));
+			perfetto_annotate(p, k->note[i], json_string_value(v));
 		else if (json_is_integer(v) && json_integer_value(v) >= 0)
-			perfetto_note_number(p, k->note[i], (uint64_t)json_integer_value(v));
+			perfetto_annotate_number(p, k->note[i], (uint64_t)json_integer_value(v));
 	}
 	if (json_is_false(json_object_get(json, "ok")))
-		perfetto_note(p, "error", k->failed);
+		perfetto_annotate(p, "error", k->failed);
 }
 
 static const char *type_name(const json_t *json)

@@ -175,7 +175,7 @@ static void put_exit(struct samples *m, const struct stackset_sample *sample)
 	proto_uint(b, EVENT_TYPE, took ? EVENT_BEGIN : EVENT_INSTANT);
 	proto_uint(b, EVENT_TRACK, perfetto_uuid(PERFETTO_EXITS, sample->cpu));
 	proto_text(b, EVENT_NAME, m->s->event);
-	perfetto_note_number(m->p, "exits", sample->weight);
+	perfetto_annotate_number(m->p, "exits", sample->weight);
 	if (m->s->stack[sample->stack].n)
 		proto_uint(b, EVENT_STACK, sample->stack + UINT64_C(1));
 	proto_end(b, event);
@@ -212,7 +212,7 @@ static int put_samples(struct samples *m)
 		export_node(m->cpus, node)->weight += export_weight(m->p->opt, sample->weight, 1);
 		put_sample(m, sample, export_node(m->cpus, node)->weight);
 		if (exits)
-			ret = perfetto_know(m->p, KNOWN_EXITS, sample->cpu, &node, &fresh);
+			ret = perfetto_intern(m->p, KNOWN_EXITS, sample->cpu, &node, &fresh);
 		if (fresh)
 			put_exits_track(m, sample->cpu);
 		if (exits)

@@ -103,9 +103,9 @@ static void put_span(struct perfetto *p, const struct stackset *s, uint64_t uuid
 		snprintf(name, sizeof(name), "%s", task->comm);
 	slice = perfetto_slice_begin(p, uuid, span->from, name);
 	if (lane == LANE_VCPU) {
-		perfetto_note(p, "comm", task->comm);
-		perfetto_note_number(p, "pid", task->pid);
-		perfetto_note_number(p, "tid", task->tid);
+		perfetto_annotate(p, "comm", task->comm);
+		perfetto_annotate_number(p, "pid", task->pid);
+		perfetto_annotate_number(p, "tid", task->tid);
 	}
 	perfetto_slice_begun(p, slice);
 	perfetto_slice_end(p, uuid, span->to);
@@ -168,7 +168,7 @@ static int put_vcpus(struct perfetto *p, const struct stackset *s,
 		char name[24];
 		bool fresh;
 
-		ret = perfetto_know(p, KNOWN_VCPU, vcpus->track[i].cpu, &node, &fresh);
+		ret = perfetto_intern(p, KNOWN_VCPU, vcpus->track[i].cpu, &node, &fresh);
 		snprintf(name, sizeof(name), "vCPU %u", vcpus->track[i].cpu);
 		t.name = name;
 		if (!ret && fresh)
@@ -216,7 +216,7 @@ static bool has_track(const struct stackset *s, const struct export_track *t)
 static int put_process(struct perfetto *p, const struct stackset_task *task, uint32_t *node)
 {
 	bool fresh;
-	int ret = perfetto_know(p, KNOWN_PROCESS, task->pid, node, &fresh);
+	int ret = perfetto_intern(p, KNOWN_PROCESS, task->pid, node, &fresh);
 
 	if (!ret && fresh)
 		put_descriptor(p, task, perfetto_uuid(PERFETTO_PROCESS, *node), 0);
@@ -233,7 +233,7 @@ static int put_thread(struct perfetto *p, const struct stackset *s, const struct
 
 	if (ret)
 		return ret;
-	ret = perfetto_know(p, process, task->tid, &node, &fresh);
+	ret = perfetto_intern(p, process, task->tid, &node, &fresh);
 	if (ret)
 		return ret;
 	if (fresh)

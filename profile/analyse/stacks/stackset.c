@@ -61,7 +61,7 @@ static bool comm_passes(struct stackset_build *b, uint32_t comm)
 {
 	bool passes = !b->opt.comm || !strcmp(tasks_text(b->in.tasks, comm), b->opt.comm);
 
-	tasks_see(&b->seen, comm, passes);
+	tasks_seen_add(&b->seen, comm, passes);
 	return passes;
 }
 

@@ -114,7 +114,7 @@ static bool passes_comm(struct agg_private *v, uint32_t tid)
 	uint32_t name = tasks_name(v->tasks, tid);
 	bool passes = passes_text(&v->config.comm, tasks_text(v->tasks, name));
 
-	tasks_see(&v->seen, name, passes);
+	tasks_seen_add(&v->seen, name, passes);
 	return passes;
 }
 

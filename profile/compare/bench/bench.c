@@ -382,7 +382,7 @@ int bench_warm_up(struct bench *b, struct err *e)
 			ret = err_set(e, EINTR, "interrupted");
 		} else if (!ret && o.end != BENCH_FINE) {
 			bench_outcome_text(&o, end);
-			bench_last_words(b, NULL, BENCH_BASE, words, sizeof(words));
+			bench_last_log_line(b, NULL, BENCH_BASE, words, sizeof(words));
 			/* Kept, so that one can see. */
 			return err_set(e, EIO, "the %s fails at once (%s; %s/warmup.log): %s",
 				       arm_name[i], end, b->opt->dir, words);
@@ -445,8 +445,8 @@ unsigned int bench_failures(const struct bench *b, enum bench_arm arm)
 	return b->failures[arm];
 }
 
-void bench_last_words(const struct bench *b, const struct bench_pair *p, enum bench_arm arm,
-		      char *text, size_t size)
+void bench_last_log_line(const struct bench *b, const struct bench_pair *p, enum bench_arm arm,
+			 char *text, size_t size)
 {
 	cleanup_free char *path = NULL;
 	cleanup_fclose FILE *f = NULL;

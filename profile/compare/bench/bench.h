@@ -105,8 +105,8 @@ unsigned int bench_failures(const struct bench *b, enum bench_arm arm);
  * Copies the last line of a run's log to text, without control characters; "" if there is no log. p
  * is NULL for bench_warm_up().
  */
-void bench_last_words(const struct bench *b, const struct bench_pair *p, enum bench_arm arm,
-		      char *text, size_t size);
+void bench_last_log_line(const struct bench *b, const struct bench_pair *p, enum bench_arm arm,
+			 char *text, size_t size);
 
 /*
  * Writes bench.json a last time, with how the bench ended: "complete", "interrupted" or "failed".

@@ -800,8 +800,8 @@ const char *lineage_name(const struct lineage *l, const struct lineage_event *e,
 	return e->kind == LINEAGE_MOVED ? id->dso : id->name;
 }
 
-const char *lineage_say(char out[LINEAGE_TEXT], enum lineage_kind kind, const char *function,
-			const char *other)
+const char *lineage_text(char out[LINEAGE_TEXT], enum lineage_kind kind, const char *function,
+			 const char *other)
 {
 	if (kind == LINEAGE_RENAMED)
 		snprintf(out, LINEAGE_TEXT,

@@ -108,8 +108,8 @@ const char *lineage_name(const struct lineage *l, const struct lineage_event *e,
  * Writes the beginning of a sentence, which values follow, e.g. "foo went, foo_renamed came with
  * its callers and callees (renamed): ". Returns out.
  */
-const char *lineage_say(char out[LINEAGE_TEXT], enum lineage_kind kind, const char *function,
-			const char *other);
+const char *lineage_text(char out[LINEAGE_TEXT], enum lineage_kind kind, const char *function,
+			 const char *other);
 /* Returns "renamed", "moved", "inlined" or "split", a constant. */
 const char *lineage_kind_name(enum lineage_kind kind);
 

@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "profile/compare/gate/metric.h"
 #include "profile/compare/gate/private.h"
-#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/text.h"
 #include "profile/analyse/stacks/identity.h"
 
 #include <errno.h>
@@ -590,7 +590,7 @@ static void exact_say_finding(struct gate_report *r, const struct gate_outcome *
 	const struct stats_result *x = &f->result;
 	char name[256];
 
-	gate_say_function(name, sizeof(name), f);
+	gate_text_function(name, sizeof(name), f);
 	exact_say(r, "%s%s: %+.0f", i ? "; " : "changed: ", name, x->diff);
 	if (x->base > 0)
 		exact_say(r, " (%+.3g %%)", 100 * x->diff / x->base);

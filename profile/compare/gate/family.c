@@ -175,7 +175,7 @@ static int compare_member(struct gate_eval *v, struct stats_design *d, const str
 
 	if (ret)
 		return ret;
-	gate_find_seen(v, d, o->rule, f, o->alpha);
+	gate_find_detectable(v, d, o->rule, f, o->alpha);
 	if (o->rule->metric == GATE_RULE_NEW_SYMBOLS)
 		refuse_old(f, v->report->nbase);
 	return 0;
@@ -263,7 +263,7 @@ struct stats_result gate_family_result(const struct gate_outcome *o)
 	return all;
 }
 
-void gate_family_refuse(struct gate_outcome *o)
+void gate_family_reject(struct gate_outcome *o)
 {
 	for (size_t i = 0; i < o->nfindings; i++)
 		if (o->finding[i].result.verdict == STATS_FAIL) {

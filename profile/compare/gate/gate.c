@@ -155,8 +155,8 @@ static double seen_beyond(const struct stats_design *d, const struct stats_sprea
 	return d->deals.p_least <= alpha ? q / stats_t_quantile(1 - least, spread->df) : INFINITY;
 }
 
-void gate_find_seen(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
-		    struct gate_finding *f, double alpha)
+void gate_find_detectable(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
+			  struct gate_finding *f, double alpha)
 {
 	const double *base = f->value, *head = base + v->report->nbase;
 	const double least = 1.0 / (STATS_RESAMPLES + 1);
@@ -254,7 +254,7 @@ static int evaluate_number(struct gate_eval *v, size_t i, double alpha, struct e
 			value[n++] = g->run[s][k]->value[i];
 	ret = gate_compare_values(v, &v->plain, o->rule, alpha, &o->total, e);
 	if (!ret)
-		gate_find_seen(v, &v->plain, o->rule, &o->total, o->alpha);
+		gate_find_detectable(v, &v->plain, o->rule, &o->total, o->alpha);
 	return ret;
 }
 
@@ -305,7 +305,7 @@ static int settle_together(struct gate_eval *v, struct err *e)
 
 		if (!o->why[0] && shares_error_rate(o->rule) && gate_rule_is_family(o->rule) &&
 		    family[i].reason == STATS_TOO_MANY)
-			gate_family_refuse(o);
+			gate_family_reject(o);
 	}
 	return 0;
 }
@@ -425,11 +425,11 @@ static unsigned int runs_for(const struct gate_outcome *o, const struct gate_fin
 
 	rule.alpha = fmax(o->alpha, least);
 	rule.miss = 1 - o->rule->power;
-	/* As gate_find_seen() does it: designs for many functions have more resamples. */
+	/* As gate_find_detectable() does it: designs for many functions have more resamples. */
 	if (o->alpha < least)
 		spread.sd *= stats_t_quantile(1 - o->alpha, spread.df) /
 			     stats_t_quantile(1 - least, spread.df);
-	return stats_suffice(&spread, &rule, o->rule->power);
+	return stats_runs_needed(&spread, &rule, o->rule->power);
 }
 
 /* Returns the spread between runs as a multiple of the threshold. */

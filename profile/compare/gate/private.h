@@ -70,8 +70,8 @@ int gate_design_for(const struct gate_eval *v, double alpha, size_t members,
 int gate_compare_values(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
 			double alpha, struct gate_finding *f, struct err *e);
 /* Sets f->seen and f->spread. alpha is the strictest error rate that the comparison may need. */
-void gate_find_seen(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
-		    struct gate_finding *f, double alpha);
+void gate_find_detectable(struct gate_eval *v, struct stats_design *d, const struct gate_rule *r,
+			  struct gate_finding *f, double alpha);
 
 /*
  * Compares all functions of a family's rule; fills o->finding, or o->status and o->why if none can
@@ -84,7 +84,7 @@ int gate_find_moved(struct gate_eval *v, struct err *e);
 /* Returns the family as one result for Holm's procedure. */
 struct stats_result gate_family_result(const struct gate_outcome *o);
 /* Makes the failed findings inconclusive, because Holm's procedure rejected the family's result. */
-void gate_family_refuse(struct gate_outcome *o);
+void gate_family_reject(struct gate_outcome *o);
 /* Sorts and counts the findings, after all verdicts are final. */
 void gate_family_settle(struct gate_outcome *o);
 

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/xml.h"
-#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,7 @@ static void say_name(char *out, size_t size, const struct gate_step *x)
 	const struct gate_finding f = { .name = x->name, .dso = x->dso, .mode = x->mode };
 
 	if (x->name)
-		gate_say_function(out, size, &f);
+		gate_text_function(out, size, &f);
 	else
 		snprintf(out, size, "%s", x->rule->name);
 }
@@ -29,10 +29,10 @@ static void say_step(struct step_cells *c, const struct gate_step *x)
 	const struct stats_rule stats = gate_rule_stats(x->rule, x->before, 0);
 
 	say_name(c->name, sizeof(c->name), x);
-	gate_say_value(c->before, sizeof(c->before), d, x->before);
-	gate_say_value(c->after, sizeof(c->after), d, x->after);
-	gate_say_effect(c->change, sizeof(c->change), &stats, d,
-			stats_effect(&stats, x->before, x->after), GATE_EFFECT_IS_CHANGE);
+	gate_text_value(c->before, sizeof(c->before), d, x->before);
+	gate_text_value(c->after, sizeof(c->after), d, x->after);
+	gate_text_effect(c->change, sizeof(c->change), &stats, d,
+			 stats_effect(&stats, x->before, x->after), GATE_EFFECT_IS_CHANGE);
 }
 
 static void text_step(struct buf *out, const struct gate_series *s, const struct gate_step *x)
@@ -208,7 +208,7 @@ static void draw_grid(const struct graph *g)
 	for (unsigned int i = 0; i <= TICKS; i++) {
 		double v = g->low + (g->high - g->low) * i / TICKS, y = graph_y(g, v);
 
-		gate_say_value(text, sizeof(text), g->dimension, v);
+		gate_text_value(text, sizeof(text), g->dimension, v);
 		buf_printf(g->out,
 			   "<line class=\"grid\" x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/>"
 			   "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">",
@@ -243,7 +243,7 @@ static void draw_values(const struct graph *g)
 			   graph_y(g, g->l->value[i]));
 	buf_printf(g->out, "\"/>\n");
 	for (size_t i = 0; i < g->l->n; i++) {
-		gate_say_value(text, sizeof(text), g->dimension, g->l->value[i]);
+		gate_text_value(text, sizeof(text), g->dimension, g->l->value[i]);
 		buf_printf(g->out,
 			   "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"><title>",
 			   graph_x(g, (double)g->l->entry[i]), graph_y(g, g->l->value[i]));

@@ -9,7 +9,7 @@
 #include "base/outfile.h"
 #include "base/xml.h"
 #include "profile/analyse/flame/svg.h"
-#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/text.h"
 #include "profile/compare/gate/write_json.h"
 
 #include <errno.h>
@@ -77,14 +77,14 @@ static void text_outcome(struct buf *out, const struct gate_outcome *o)
 	char name[260], text[256];
 
 	if (o->total.value)
-		gate_say_cells(&c, o->rule, &o->total);
+		gate_text_cells(&c, o->rule, &o->total);
 	text_row(out, exact, gate_status_name(o->status), o->rule->name, &c);
 	for (size_t i = 0; i < shown_findings(o); i++) {
 		const struct gate_finding *f = &o->finding[i];
 
-		gate_say_function(text, sizeof(text), f);
+		gate_text_function(text, sizeof(text), f);
 		snprintf(name, sizeof(name), "  %s", text);
-		gate_say_cells(&c, o->rule, f);
+		gate_text_cells(&c, o->rule, f);
 		text_row(out, exact, gate_finding_word(o, f), name, &c);
 	}
 	if (shown_findings(o) < o->nworse)
@@ -96,7 +96,7 @@ static void text_outcome(struct buf *out, const struct gate_outcome *o)
 		buf_printf(out, "%14s  %s%s\n", "",
 			   gate_rule_is_family(o->rule) && o->nfindings ? "inconclusive: " : "",
 			   o->why);
-	gate_say_notes(text, sizeof(text), &o->total);
+	gate_text_notes(text, sizeof(text), &o->total);
 	if (text[0])
 		buf_printf(out, "%14s  note: %s\n", "", text);
 	if (o->rule->accepted)
@@ -112,7 +112,7 @@ static void text_relations(struct buf *out, const struct gate_report *r)
 	if (r->nrelations)
 		buf_printf(out, "#\n# the same under another name, or in another place:\n");
 	for (size_t i = 0; i < r->nrelations && i < RELATIONS_SHOWN; i++) {
-		gate_say_relation(text, sizeof(text), r, &r->relation[i]);
+		gate_text_relation(text, sizeof(text), r, &r->relation[i]);
 		buf_printf(out, "# %s\n", text);
 	}
 	if (r->nrelations > RELATIONS_SHOWN)
@@ -135,7 +135,7 @@ static void text_moved(struct buf *out, const struct gate_report *r)
 		if (f->explained && (!i || !r->moved[i - 1].explained))
 			buf_printf(out,
 				   "# which follows from that, and is no change of its own:\n");
-		gate_say_function(name, sizeof(name), f);
+		gate_text_function(name, sizeof(name), f);
 		buf_printf(out, "%+9.2f points  %6.2f %% -> %6.2f %%  q %-8.2g %s\n",
 			   100 * f->result.diff, 100 * f->result.base, 100 * f->result.head,
 			   f->result.q, name);
@@ -151,17 +151,17 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 						"95 % interval", "p, q", "Seen" };
 	char text[GATE_SENTENCE];
 
-	gate_say_work(text, sizeof(text), r);
+	gate_text_work(text, sizeof(text), r);
 	if (text[0])
 		buf_printf(out, "# %s\n", text);
 	if (r->changed[0])
 		buf_printf(out, "# %s\n", r->changed);
-	gate_say_verdict(text, sizeof(text), r);
+	gate_text_verdict(text, sizeof(text), r);
 	buf_printf(out, "# %s\n", text);
-	gate_say_noise(text, sizeof(text), r);
+	gate_text_noise(text, sizeof(text), r);
 	if (text[0])
 		buf_printf(out, "# %s\n", text);
-	gate_say_design(text, sizeof(text), r);
+	gate_text_design(text, sizeof(text), r);
 	buf_printf(out, "# %s\n#\n", text);
 	text_row(out, r->exact, "# Verdict", "Rule", &head);
 	for (size_t i = 0; i < r->n; i++)
@@ -170,7 +170,7 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 	text_moved(out, r);
 	buf_printf(out, "#\n");
 	for (size_t i = 0; i < r->n; i++) {
-		gate_say_power(text, sizeof(text), r, &r->outcome[i]);
+		gate_text_power(text, sizeof(text), r, &r->outcome[i]);
 		if (text[0])
 			buf_printf(out, "# %s: %s\n", r->outcome[i].rule->name, text);
 	}
@@ -242,15 +242,15 @@ static void md_outcome(struct buf *out, const struct gate_outcome *o)
 	char name[256];
 
 	if (o->total.value)
-		gate_say_cells(&c, o->rule, &o->total);
+		gate_text_cells(&c, o->rule, &o->total);
 	buf_printf(out, "| %s | ", md_mark(gate_status_name(o->status)));
 	md_text(out, o->rule->name);
 	md_cells(out, exact, &c);
 	for (size_t i = 0; i < shown_findings(o); i++) {
 		const struct gate_finding *f = &o->finding[i];
 
-		gate_say_function(name, sizeof(name), f);
-		gate_say_cells(&c, o->rule, f);
+		gate_text_function(name, sizeof(name), f);
+		gate_text_cells(&c, o->rule, f);
 		buf_printf(out, "| %s | &nbsp;&nbsp;", md_mark(gate_finding_word(o, f)));
 		md_code(out, name);
 		md_cells(out, exact, &c);
@@ -266,12 +266,12 @@ static void md_sentences(struct buf *out, const struct gate_report *r)
 
 		if (o->status == GATE_OK)
 			continue;
-		gate_say_outcome(text, sizeof(text), o);
+		gate_text_outcome(text, sizeof(text), o);
 		buf_printf(out, "* **");
 		md_text(out, o->rule->name);
 		buf_printf(out, "** %s: ", gate_status_name(o->status));
 		md_text(out, text);
-		gate_say_notes(text, sizeof(text), &o->total);
+		gate_text_notes(text, sizeof(text), &o->total);
 		if (text[0])
 			buf_printf(out, " (%s)", text);
 		if (o->rule->accepted) {
@@ -287,7 +287,7 @@ static void md_relations(struct buf *out, const struct gate_report *r)
 	char text[GATE_SENTENCE];
 
 	for (size_t i = 0; i < r->nrelations && i < RELATIONS_SHOWN; i++) {
-		gate_say_relation(text, sizeof(text), r, &r->relation[i]);
+		gate_text_relation(text, sizeof(text), r, &r->relation[i]);
 		buf_printf(out, "* ");
 		md_text(out, text);
 		buf_printf(out, "\n");
@@ -308,7 +308,7 @@ static void md_moved(struct buf *out, const struct gate_report *r)
 	for (size_t i = 0; i < r->nmoved; i++) {
 		const struct gate_finding *f = &r->moved[i];
 
-		gate_say_function(name, sizeof(name), f);
+		gate_text_function(name, sizeof(name), f);
 		buf_printf(out, "| %+.2f points | %.2f %% | %.2f %% | %.2g | ",
 			   100 * f->result.diff, 100 * f->result.base, 100 * f->result.head,
 			   f->result.q);
@@ -324,7 +324,7 @@ static void md_power(struct buf *out, const struct gate_report *r)
 
 	buf_printf(out, "\n<details><summary>What these runs could have seen</summary>\n\n");
 	for (size_t i = 0; i < r->n; i++) {
-		gate_say_power(text, sizeof(text), r, &r->outcome[i]);
+		gate_text_power(text, sizeof(text), r, &r->outcome[i]);
 		if (!text[0])
 			continue;
 		buf_printf(out, "* ");
@@ -351,16 +351,16 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 {
 	char text[GATE_SENTENCE];
 
-	gate_say_verdict(text, sizeof(text), r);
+	gate_text_verdict(text, sizeof(text), r);
 	buf_printf(out, "### kvmprof gate: ");
 	md_text(out, text);
 	buf_printf(out, "\n\n");
-	gate_say_work(text, sizeof(text), r);
+	gate_text_work(text, sizeof(text), r);
 	if (text[0]) {
 		md_text(out, text);
 		buf_printf(out, ".\n\n");
 	}
-	gate_say_noise(text, sizeof(text), r);
+	gate_text_noise(text, sizeof(text), r);
 	if (text[0]) {
 		buf_printf(out, "Inconclusive: ");
 		md_text(out, text);
@@ -370,7 +370,7 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 		md_text(out, r->changed);
 		buf_printf(out, ".\n\n");
 	}
-	gate_say_design(text, sizeof(text), r);
+	gate_text_design(text, sizeof(text), r);
 	md_text(out, text);
 	buf_printf(out,
 		   ".\n\n| Verdict | Rule | Base | Head | Change |%s\n| --- | --- | ---: | ---: | "
@@ -472,8 +472,8 @@ static void testcase(struct buf *out, const struct gate_report *r, const struct 
 	enum ending x = ending_of(o);
 	char said[GATE_SENTENCE], power[GATE_SENTENCE];
 
-	gate_say_outcome(said, sizeof(said), o);
-	gate_say_power(power, sizeof(power), r, o);
+	gate_text_outcome(said, sizeof(said), o);
+	gate_text_power(power, sizeof(power), r, o);
 	buf_printf(out, "    <testcase classname=\"kvmprof.gate.%s\" name=\"",
 		   gate_rule_metric_name(o->rule->metric));
 	xml_quote(out, o->rule->name, GATE_SENTENCE);
@@ -514,12 +514,12 @@ int gate_write_junit(struct buf *out, const struct gate_report *r,
 	for (size_t i = 0; i < r->n; i++)
 		testcase(out, r, &r->outcome[i]);
 	buf_printf(out, "    <system-out>");
-	gate_say_work(text, sizeof(text), r);
+	gate_text_work(text, sizeof(text), r);
 	xml_quote(out, text, GATE_SENTENCE);
 	buf_printf(out, "%s", text[0] ? "\n" : "");
-	gate_say_verdict(text, sizeof(text), r);
+	gate_text_verdict(text, sizeof(text), r);
 	xml_quote(out, text, GATE_SENTENCE);
-	gate_say_design(text, sizeof(text), r);
+	gate_text_design(text, sizeof(text), r);
 	buf_printf(out, "\n");
 	xml_quote(out, text, GATE_SENTENCE);
 	if (opt->flamegraph) {
@@ -561,7 +561,7 @@ int gate_write_github(struct buf *out, const struct gate_report *r,
 	const struct gate_rules *rules = gate_rules_of(r->gate);
 	char text[GATE_SENTENCE];
 
-	gate_say_work(text, sizeof(text), r);
+	gate_text_work(text, sizeof(text), r);
 	if (text[0]) {
 		buf_printf(out, "::notice title=kvmprof gate::");
 		github_text(out, text, false);
@@ -573,7 +573,7 @@ int gate_write_github(struct buf *out, const struct gate_report *r,
 
 		if (!level)
 			continue;
-		gate_say_outcome(text, sizeof(text), o);
+		gate_text_outcome(text, sizeof(text), o);
 		buf_printf(out, "::%s ", level);
 		if (!rules->built_in) {
 			buf_printf(out, "file=");
@@ -586,19 +586,19 @@ int gate_write_github(struct buf *out, const struct gate_report *r,
 		github_text(out, text, false);
 		buf_printf(out, "\n");
 	}
-	gate_say_noise(text, sizeof(text), r);
+	gate_text_noise(text, sizeof(text), r);
 	if (text[0]) {
 		buf_printf(out, "::warning title=kvmprof gate (inconclusive)::");
 		github_text(out, text, false);
 		buf_printf(out, "\n");
 	}
 	if (*r->means || r->same) {
-		gate_say_means(text, sizeof(text), r);
+		gate_text_means(text, sizeof(text), r);
 		buf_printf(out, "::warning title=kvmprof gate::");
 		github_text(out, text, false);
 		buf_printf(out, "\n");
 	}
-	gate_say_verdict(text, sizeof(text), r);
+	gate_text_verdict(text, sizeof(text), r);
 	buf_printf(out, "::notice title=kvmprof gate::");
 	github_text(out, text, false);
 	if (opt->flamegraph) {

@@ -9,7 +9,7 @@
 #include "profile/compare/gate/write_json.h"
 
 #include "base/json.h"
-#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -94,8 +94,8 @@ static void json_outcome(struct json_writer *w, const struct gate_report *r,
 	const struct gate_rule *rule = o->rule;
 	char said[GATE_SENTENCE], power[GATE_SENTENCE];
 
-	gate_say_outcome(said, sizeof(said), o);
-	gate_say_power(power, sizeof(power), r, o);
+	gate_text_outcome(said, sizeof(said), o);
+	gate_text_power(power, sizeof(power), r, o);
 	json_line(w);
 	json_object_begin(w, NULL);
 	json_put(w, "rule", rule->name, "metric", gate_rule_metric_name(rule->metric), "measures",
@@ -152,17 +152,17 @@ int gate_write_json(struct buf *out, const struct gate_report *r,
 	char verdict[GATE_SENTENCE], design[GATE_SENTENCE];
 	struct json_writer w;
 
-	gate_say_verdict(verdict, sizeof(verdict), r);
-	gate_say_design(design, sizeof(design), r);
+	gate_text_verdict(verdict, sizeof(verdict), r);
+	gate_text_design(design, sizeof(design), r);
 	json_begin(&w, out);
 	json_object_begin(&w, NULL);
 	json_put(&w, "version", 1u, "verdict", gate_status_name(r->status), "exit_status",
 		 (unsigned int)gate_exit_status(r), "text", verdict, "design", design, "exact",
 		 r->exact, "paired", r->paired, "ordered", r->ordered, "confounded", r->confounded,
 		 "error_rate", real(r->error_rate), "rules_file", gate_rules_of(r->gate)->path);
-	gate_say_work(verdict, sizeof(verdict), r);
+	gate_text_work(verdict, sizeof(verdict), r);
 	json_put(&w, "work", verdict);
-	gate_say_noise(verdict, sizeof(verdict), r);
+	gate_text_noise(verdict, sizeof(verdict), r);
 	json_put(&w, "noise", verdict, "runs_would_suffice", r->noise.runs);
 	json_put(&w, "means_differ", r->means, "same_run", r->same);
 	json_side(&w, r->gate, GATE_BASE);
@@ -234,8 +234,8 @@ static void sarif_result(struct json_writer *w, const struct gate_report *r, siz
 	const struct gate_outcome *o = &r->outcome[i];
 	char said[GATE_SENTENCE], power[GATE_SENTENCE];
 
-	gate_say_outcome(said, sizeof(said), o);
-	gate_say_power(power, sizeof(power), r, o);
+	gate_text_outcome(said, sizeof(said), o);
+	gate_text_power(power, sizeof(power), r, o);
 	json_line(w);
 	json_object_begin(w, NULL);
 	json_put(w, "ruleId", o->rule->name, "ruleIndex", i, "kind", end[o->status].kind, "level",
@@ -254,7 +254,7 @@ static void sarif_rule(struct json_writer *w, const struct gate_rule *rule)
 {
 	char threshold[160], text[GATE_SENTENCE];
 
-	gate_say_threshold(threshold, sizeof(threshold), rule);
+	gate_text_threshold(threshold, sizeof(threshold), rule);
 	snprintf(text, sizeof(text), "%.600s: %s", rule->key, threshold);
 	json_line(w);
 	json_object_begin(w, NULL);

@@ -272,7 +272,8 @@ static double pass_power(const struct stats_spread *s, const struct stats_rule *
 	return r->worse == STATS_EITHER ? fmax(0, 2 * pass - 1) : pass;
 }
 
-unsigned int stats_suffice(const struct stats_spread *s, const struct stats_rule *r, double power)
+unsigned int stats_runs_needed(const struct stats_spread *s, const struct stats_rule *r,
+			       double power)
 {
 	for (unsigned int n = 2; n <= STATS_MAX_RUNS; n++) {
 		const struct plan p = plan_of(s, r, n, n);

@@ -47,7 +47,8 @@ double stats_detectable(const struct stats_spread *s, const struct stats_rule *r
  * passes, and a change of twice the rule's min_effect fails, each with probability `power` (0 to
  * 1). Returns 0 if that is more than STATS_MAX_RUNS.
  */
-unsigned int stats_suffice(const struct stats_spread *s, const struct stats_rule *r, double power);
+unsigned int stats_runs_needed(const struct stats_spread *s, const struct stats_rule *r,
+			       double power);
 
 /* -- distributions, for these and for tests ---------------------------------------------------- */
 

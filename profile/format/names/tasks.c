@@ -135,7 +135,7 @@ const char *tasks_text(const struct tasks *t, uint32_t name)
 	return name < t->names.n ? ((const struct task_name *)t->names.item)[name].text : "";
 }
 
-void tasks_see(struct tasks_seen *s, uint32_t name, bool passes)
+void tasks_seen_add(struct tasks_seen *s, uint32_t name, bool passes)
 {
 	s->met |= passes;
 	if (s->met || s->more)

@@ -52,7 +52,7 @@ struct tasks_seen {
 	uint32_t name[TASKS_SEEN_MOST];
 };
 /* Records that a sample of this name passed the filter or did not. */
-void tasks_see(struct tasks_seen *s, uint32_t name, bool passes);
+void tasks_seen_add(struct tasks_seen *s, uint32_t name, bool passes);
 /*
  * Writes "no sample has the command name 'X'; those of the samples are a, b, c" to out, cut to size
  * bytes with the NUL.

@@ -60,7 +60,7 @@ static void look_at(struct leftover *l, int dir, const char *name)
 	}
 }
 
-bool leftover_tell(const char *path, char *text, size_t size)
+bool leftover_text(const char *path, char *text, size_t size)
 {
 	cleanup_free char *at = outfile_target(path && *path ? path : "perf.data");
 	cleanup_closedir DIR *list = NULL;

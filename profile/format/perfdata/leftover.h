@@ -17,6 +17,6 @@
  * newest, to text, cut to size bytes with the NUL. Returns false if there are none. Any thread may
  * call it.
  */
-bool leftover_tell(const char *path, char *text, size_t size);
+bool leftover_text(const char *path, char *text, size_t size);
 
 #endif

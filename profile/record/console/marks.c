@@ -180,7 +180,7 @@ void console_marks_put(struct console_marks *m, uint8_t byte, uint64_t time_ns,
 		m->mark[i].matched = false;
 }
 
-void console_marks_quiet(struct console_marks *m, uint64_t time_ns, console_marks_found *found,
+void console_marks_flush(struct console_marks *m, uint64_t time_ns, console_marks_found *found,
 			 void *ctx)
 {
 	if (m->checked || !console_lines_pending(&m->lines))

@@ -94,7 +94,7 @@ void console_marks_put(struct console_marks *m, uint8_t byte, uint64_t time_ns,
 /*
  * Matches the unfinished line, whose last byte came at time_ns, because the console has been quiet.
  */
-void console_marks_quiet(struct console_marks *m, uint64_t time_ns, console_marks_found *found,
+void console_marks_flush(struct console_marks *m, uint64_t time_ns, console_marks_found *found,
 			 void *ctx);
 
 #endif

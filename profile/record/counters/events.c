@@ -446,7 +446,7 @@ struct profile_event events_host_threads(uint64_t period_ns)
 	};
 }
 
-bool events_have(const struct events *ev, enum event_class class)
+bool events_contain(const struct events *ev, enum event_class class)
 {
 	for (unsigned int i = 0; i < ev->n; i++)
 		if (ev->at[i].name.class == class)

@@ -84,7 +84,7 @@ struct profile_event events_off_cpu(uint64_t period_ns);
 /* Returns the event of the VMM's threads that run no vCPU (host_threads.h). */
 struct profile_event events_host_threads(uint64_t period_ns);
 /* Returns whether an event of this class is among them. */
-bool events_have(const struct events *ev, enum event_class class);
+bool events_contain(const struct events *ev, enum event_class class);
 /* Returns the state of the machine's event i, or NULL if there is none. */
 const struct event_state *events_of_vm(const struct events *ev, unsigned int i);
 

@@ -105,7 +105,7 @@ static int diverge_look(struct diverge *d, struct err *e)
 
 	memcpy(r, d->reader, sizeof(r));
 	if (d->step) {
-		ret = part_find_flow(&d->flow, r, e);
+		ret = difference_find_flow(&d->flow, r, e);
 		end = d->flow.found ? d->flow.last.number + 1 : UINT64_MAX;
 		if (!ret && !d->flow.found)
 			return err_set(
@@ -119,14 +119,14 @@ static int diverge_look(struct diverge *d, struct err *e)
 	}
 	if (!ret && d->has_values) {
 		memcpy(r, d->reader, sizeof(r));
-		ret = part_find_value(&d->value, r, end, e);
+		ret = difference_find_value(&d->value, r, end, e);
 	}
 	if (!ret && d->flow.found) {
 		memcpy(r, d->reader, sizeof(r));
 		/* Skip the earlier window, unless both are the same one. */
 		for (unsigned int i = 0; i < 2 && !ret; i++)
-			ret = part_skip(&r[i], from, e);
-		ret = ret ? ret : part_find_regs(&d->regs, r, end, e);
+			ret = difference_skip(&r[i], from, e);
+		ret = ret ? ret : difference_find_regs(&d->regs, r, end, e);
 	}
 	return ret;
 }

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/reporter.h"
-#include "profile/record/diverge/part.h"
+#include "profile/record/diverge/difference.h"
 #include "profile/format/files/debuginfo.h"
 
 /* Instructions between two checksums. */

@@ -37,9 +37,9 @@ struct diverge {
 	/* instructions of the runs, or the number that was examined */
 	uint64_t count[2];
 	bool has_values;
-	struct part_flow flow;
-	struct part_value value;
-	struct part_regs regs;
+	struct difference_flow flow;
+	struct difference_value value;
+	struct difference_regs regs;
 	struct diverge_stack stack[2][DIVERGE_PLACE_MAX];
 };
 

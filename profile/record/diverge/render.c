@@ -15,10 +15,10 @@
 static const char *const register_names[REGISTERS] = { EXACT_REGISTER_NAMES };
 
 static const char *const how_names[] = {
-	[PART_END] = "end",
-	[PART_CODE] = "code",
-	[PART_JUMP] = "jump",
-	[PART_INTERRUPT] = "interrupt",
+	[DIFFERENCE_END] = "end",
+	[DIFFERENCE_CODE] = "code",
+	[DIFFERENCE_JUMP] = "jump",
+	[DIFFERENCE_INTERRUPT] = "interrupt",
 };
 
 static const char side_letter[] = "AB";
@@ -37,7 +37,7 @@ static uint64_t render_register(const struct exact_regs *r, unsigned int i)
 	return words[i];
 }
 
-static void render_code(const struct renderer *s, const struct part_insn *insn,
+static void render_code(const struct renderer *s, const struct difference_insn *insn,
 			char text[CODE_TEXT])
 {
 	struct disasm_insn at;
@@ -63,8 +63,8 @@ static const struct diverge_frame *render_frame_of(const struct renderer *s, uns
 }
 
 /* Appends "0xffffffff81000010 start_kernel+0x10 (main.c:880)  jne 0xffffffff81000030". */
-static void render_insn(const struct renderer *s, const struct part_insn *insn, unsigned int side,
-			enum diverge_place place)
+static void render_insn(const struct renderer *s, const struct difference_insn *insn,
+			unsigned int side, enum diverge_place place)
 {
 	const struct diverge_frame *f = render_frame_of(s, side, place);
 	char code[CODE_TEXT];
@@ -197,26 +197,26 @@ static void render_inputs(const struct renderer *s)
 
 static void render_how(const struct renderer *s)
 {
-	const struct part_flow *f = &s->d->flow;
+	const struct difference_flow *f = &s->d->flow;
 	char code[2][CODE_TEXT];
 
 	buf_printf(s->out, "\nHow: ");
 	switch (f->how) {
-	case PART_END:
+	case DIFFERENCE_END:
 		buf_printf(s->out, "%c ends here, and %c goes on.\n", side_letter[f->side],
 			   side_letter[!f->side]);
 		break;
-	case PART_CODE:
+	case DIFFERENCE_CODE:
 		render_code(s, &f->next[0], code[0]);
 		render_code(s, &f->next[1], code[1]);
 		buf_printf(s->out, "other code at the same address: A has `%s`, B has `%s`.\n",
 			   code[0], code[1]);
 		break;
-	case PART_INTERRUPT:
+	case DIFFERENCE_INTERRUPT:
 		buf_printf(s->out, "an interrupt or exception comes in %c and not in %c.\n",
 			   side_letter[f->side], side_letter[!f->side]);
 		break;
-	case PART_JUMP:
+	case DIFFERENCE_JUMP:
 		buf_printf(s->out,
 			   "the same instruction leads elsewhere, by what registers or memory "
 			   "have.\n");
@@ -225,7 +225,7 @@ static void render_how(const struct renderer *s)
 
 static void render_since(const struct renderer *s)
 {
-	const struct part_regs *r = &s->d->regs;
+	const struct difference_regs *r = &s->d->regs;
 	char code[CODE_TEXT];
 
 	if (!r->found)
@@ -252,7 +252,7 @@ static void render_since(const struct renderer *s)
 
 static void render_flow(const struct renderer *s)
 {
-	const struct part_flow *f = &s->d->flow;
+	const struct difference_flow *f = &s->d->flow;
 	uint64_t number = f->next[0].number ? f->next[0].number : f->next[1].number;
 
 	buf_printf(s->out, "The runs part at instruction %" PRIu64 " (%.6f s of virtual time).\n\n",
@@ -278,7 +278,7 @@ static void render_flow(const struct renderer *s)
 
 static void render_value(const struct renderer *s)
 {
-	const struct part_value *v = &s->d->value;
+	const struct difference_value *v = &s->d->value;
 
 	if (!v->found) {
 		if (!s->d->has_values)
@@ -327,9 +327,9 @@ void diverge_text(const struct diverge *d, struct buf *out, struct err *e)
 /* -- JSON ------------------------------------------------------------------------------------- */
 
 static void json_insn(struct json_writer *w, const struct renderer *s, const char *key,
-		      const struct part_insn *insn, const struct diverge_stack *st)
+		      const struct difference_insn *insn, const struct diverge_stack *st)
 {
-	char code[CODE_TEXT], bytes[2 * PART_INSN_MAX + 1] = "";
+	char code[CODE_TEXT], bytes[2 * DIFFERENCE_INSN_MAX + 1] = "";
 
 	json_line(w);
 	if (!insn->number) {
@@ -383,7 +383,7 @@ static void json_access(struct json_writer *w, const struct trace_access *access
 	}
 }
 
-static void json_since(struct json_writer *w, const struct part_regs *r)
+static void json_since(struct json_writer *w, const struct difference_regs *r)
 {
 	bool known = r->access[0].kind != 0;
 
@@ -401,7 +401,7 @@ static void json_since(struct json_writer *w, const struct part_regs *r)
 
 static void json_flow(struct json_writer *w, const struct renderer *s)
 {
-	const struct part_flow *f = &s->d->flow;
+	const struct difference_flow *f = &s->d->flow;
 	const char *side = f->side ? "b" : "a";
 
 	json_line(w);
@@ -411,7 +411,7 @@ static void json_flow(struct json_writer *w, const struct renderer *s)
 	}
 	json_object_begin(w, "control");
 	json_put(w, "how", how_names[f->how], "side",
-		 f->how == PART_END || f->how == PART_INTERRUPT ? side : NULL);
+		 f->how == DIFFERENCE_END || f->how == DIFFERENCE_INTERRUPT ? side : NULL);
 	json_insn(w, s, "last", &f->last, &s->d->stack[0][DIVERGE_LAST]);
 	for (unsigned int i = 0; i < 2; i++)
 		json_insn(w, s, i ? "b" : "a", &f->next[i], &s->d->stack[i][DIVERGE_NEXT]);

@@ -114,7 +114,7 @@ void guest_code_use_modules(struct guest_code *g, const struct linux_module_layo
 	g->looked_ns = 0;
 }
 
-void guest_code_use_made(struct guest_code *g, const struct linux_dyncode_layout *layout)
+void guest_code_use_dynamic(struct guest_code *g, const struct linux_dyncode_layout *layout)
 {
 	g->made_layout = layout;
 	g->looked_ns = 0;
@@ -125,7 +125,7 @@ const struct guest_code_stats *guest_code_module_stats(const struct guest_code *
 	return &g->module.stats;
 }
 
-const struct guest_code_stats *guest_code_made_stats(const struct guest_code *g)
+const struct guest_code_stats *guest_code_dynamic_stats(const struct guest_code *g)
 {
 	return &g->piece.stats;
 }
@@ -605,7 +605,7 @@ int guest_code_prove(struct guest_code *g, const uint64_t *ip, unsigned int n, u
 	return 0;
 }
 
-bool guest_code_in_doubt(const struct guest_code *g, uint64_t va, uint64_t time_ns)
+bool guest_code_is_uncertain(const struct guest_code *g, uint64_t va, uint64_t time_ns)
 {
 	size_t n = g->ndoubts < CODE_DOUBTS ? g->ndoubts : CODE_DOUBTS;
 

@@ -56,7 +56,7 @@ void guest_code_destroy(struct guest_code *g);
  * Starts to read the list of modules, or of generated code, by this layout, which must outlive g.
  */
 void guest_code_use_modules(struct guest_code *g, const struct linux_module_layout *layout);
-void guest_code_use_made(struct guest_code *g, const struct linux_dyncode_layout *layout);
+void guest_code_use_dynamic(struct guest_code *g, const struct linux_dyncode_layout *layout);
 
 /* Whether an address lies in the kernel's own text (where no other code is) or elsewhere. */
 enum guest_ip { GUEST_IP_IN_IMAGE, GUEST_IP_ELSEWHERE };
@@ -85,7 +85,7 @@ int guest_code_prove(struct guest_code *g, const uint64_t *ip, unsigned int n, u
  * looks around that time found different code, or no later look could read the lists completely. To
  * be called after guest_code_prove() for the same sample.
  */
-bool guest_code_in_doubt(const struct guest_code *g, uint64_t va, uint64_t time_ns);
+bool guest_code_is_uncertain(const struct guest_code *g, uint64_t va, uint64_t time_ns);
 
 /*
  * Returns all known code, sorted by address, and its number of regions in *n. Regions do not
@@ -99,6 +99,6 @@ uint64_t guest_code_changes(const struct guest_code *g);
 
 /* Return the counters of modules and of generated code, valid as long as g. */
 const struct guest_code_stats *guest_code_module_stats(const struct guest_code *g);
-const struct guest_code_stats *guest_code_made_stats(const struct guest_code *g);
+const struct guest_code_stats *guest_code_dynamic_stats(const struct guest_code *g);
 
 #endif

@@ -277,7 +277,7 @@ static int prove_code(struct guest *g, const struct sample *s, struct stack *sta
 	if (take_regions(g))
 		unwind(&g->unwinder, s, stack);
 	for (unsigned int i = 0; !ret && i < stack->n_kernel; i++)
-		if (guest_code_in_doubt(g->code, stack->ip[i], s->time_ns))
+		if (guest_code_is_uncertain(g->code, stack->ip[i], s->time_ns))
 			return frame_replace_changed(&g->frames, g->sink, stack, i, e);
 	return ret;
 }
@@ -322,7 +322,7 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 	unwind(&g->unwinder, s, stack);
 	ret = ret ? ret : prove_code(g, s, stack, e);
 	if (!ret && g->mem)
-		out->mem = memprobe_take(g->mem, s, &g->reader, g->vmas, &owner);
+		out->mem = memprobe_sample(g->mem, s, &g->reader, g->vmas, &owner);
 	if (ret || stack->n == stack->n_kernel)
 		return ret;
 	if (!owns_user_frames(g, s, &owner)) {
@@ -501,7 +501,7 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		guest_python_stats(g->python, &out->python);
 	if (g->code) {
 		out->modules = *guest_code_module_stats(g->code);
-		out->dyncode = *guest_code_made_stats(g->code);
+		out->dyncode = *guest_code_dynamic_stats(g->code);
 	}
 	if (g->mem)
 		out->mem = *memprobe_stats(g->mem);

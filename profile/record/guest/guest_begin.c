@@ -117,7 +117,7 @@ static int create_tasks(struct guest *g, struct err *e)
 	if (l->have_modules)
 		guest_code_use_modules(g->code, &l->modules);
 	if (l->have_dyncode)
-		guest_code_use_made(g->code, &l->dyncode);
+		guest_code_use_dynamic(g->code, &l->dyncode);
 	if (l->have_current)
 		ret = guest_tasks_create(&g->tasks, &l->task, &g->reader, g->sink, e);
 	if (g->tasks && (g->opt.runs || g->opt.placed))
@@ -461,7 +461,7 @@ static bool read_live(struct guest *g, const struct sample *s, uint64_t inside, 
 		return true;
 	}
 	err_clear(&g->target->symbol_note);
-	target_take_live(g->target, l, &g->reader);
+	target_adopt_live(g->target, l, &g->reader);
 	livekernel_destroy(l);
 	guest_set_late_plan(g);
 	*ret = guest_begin(g, true, e);

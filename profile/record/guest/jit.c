@@ -198,7 +198,7 @@ static int add_name(struct guest_jit *j, const struct perfmap *m, const struct s
 	char name[SYMTAB_MAX_NAME];
 
 	j->stats.names++;
-	if (!perfmap_in_doubt(m, s))
+	if (!perfmap_is_uncertain(m, s))
 		return symtab_add(out, from, to - from, 't', s->name);
 	j->stats.doubtful++;
 	snprintf(name, sizeof(name), "%.*s" JIT_DOUBT, (int)most, s->name);

@@ -128,9 +128,9 @@ static uint8_t region_of(struct memprobe *m, const struct sample *s, struct gues
 	return memregion_of(&m->layout, s, p, op, va);
 }
 
-const struct mem_refs *memprobe_take(struct memprobe *m, const struct sample *s,
-				     const struct memory *kernel, struct guest_vmas *vmas,
-				     struct guest_owner *owner)
+const struct mem_refs *memprobe_sample(struct memprobe *m, const struct sample *s,
+				       const struct memory *kernel, struct guest_vmas *vmas,
+				       struct guest_owner *owner)
 {
 	const struct memop_insn *insn;
 	struct mem_refs *out = &m->refs;

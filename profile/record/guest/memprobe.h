@@ -46,9 +46,9 @@ struct mem_layout *memprobe_layout(struct memprobe *m);
  * Returns the memory accesses of a sample, valid until the next call. `kernel` reads the kernel's
  * address space; vmas and owner may be NULL. A halted vCPU has no accesses.
  */
-const struct mem_refs *memprobe_take(struct memprobe *m, const struct sample *s,
-				     const struct memory *kernel, struct guest_vmas *vmas,
-				     struct guest_owner *owner);
+const struct mem_refs *memprobe_sample(struct memprobe *m, const struct sample *s,
+				       const struct memory *kernel, struct guest_vmas *vmas,
+				       struct guest_owner *owner);
 
 /* Returns the counters, valid as long as m. */
 const struct memprobe_stats *memprobe_stats(const struct memprobe *m);

@@ -469,7 +469,7 @@ static void take_init_text(struct target *t, const struct memory *m)
 		t->init_start = t->init_end = 0;
 }
 
-void target_take_live(struct target *t, struct livekernel *l, const struct memory *m)
+void target_adopt_live(struct target *t, struct livekernel *l, const struct memory *m)
 {
 	t->symbols = take_ptr(l->symbols);
 	t->symbol_source = "the kernel's own kallsyms, in guest memory";

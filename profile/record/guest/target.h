@@ -143,7 +143,7 @@ struct livekernel;
  * of the image's. What *l owns is moved to *t; the caller still destroys l. Init text, which is
  * freed soon, is copied from m.
  */
-void target_take_live(struct target *t, struct livekernel *l, const struct memory *m);
+void target_adopt_live(struct target *t, struct livekernel *l, const struct memory *m);
 
 /*
  * Returns the size of a kernel stack in bytes, by the kernel's types, else 16 KiB. Kernels with

@@ -414,7 +414,7 @@ static void take_sample(struct host_threads *t, const struct perf_event_header *
 	}
 	host.n = (uint16_t)perf_record_chain(h, WORDS_HEAD - 1, host.ip, SAMPLE_MAX_HOST);
 	if (!t->own)
-		host.n = (uint16_t)perf_chain_foreign(host.ip, host.n);
+		host.n = (uint16_t)perf_chain_trusted(host.ip, host.n);
 	memset(s, 0, sizeof(*s));
 	s->version = SAMPLE_VERSION;
 	s->reason = SAMPLE_THREAD;
@@ -435,7 +435,7 @@ static void take_sample(struct host_threads *t, const struct perf_event_header *
 	t->ret = t->ret ? t->ret : t->take(t->ctx, s, renamed);
 }
 
-void host_threads_name_again(struct host_threads *t)
+void host_threads_repeat_names(struct host_threads *t)
 {
 	for (unsigned int i = 0; t && i < THREADS_MAX; i++)
 		t->thread[i].told = false;

@@ -60,7 +60,7 @@ typedef int (*host_threads_fn)(void *ctx, const struct sample *s, bool renamed);
 int host_threads_take(struct host_threads *t, host_threads_fn take, void *ctx);
 
 /* Reports each thread's name again, with its next sample. t may be NULL. */
-void host_threads_name_again(struct host_threads *t);
+void host_threads_repeat_names(struct host_threads *t);
 
 struct host_threads_stats {
 	unsigned int opened, seen; /* threads: opened at the start, and seen in samples */

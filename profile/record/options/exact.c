@@ -58,7 +58,7 @@ static const struct {
 	{ "off-cpu", "it looks at host time" },
 };
 
-bool run_options_exact_takes(const char *name)
+bool run_options_exact_accepts(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(takes); i++)
 		if (!strcmp(takes[i], name))

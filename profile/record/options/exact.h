@@ -16,7 +16,7 @@ struct run_options;
 extern const struct option_row run_exact_rows[];
 
 /* Returns whether --engine exact supports the option with this long name. */
-bool run_options_exact_takes(const char *name);
+bool run_options_exact_accepts(const char *name);
 /*
  * Returns -1 if the options fit each other; otherwise prints the reason in one line and returns the
  * exit status 2.

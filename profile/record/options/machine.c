@@ -17,7 +17,7 @@
 static int parse_boot(void *at, char *arg, struct err *e)
 {
 	(void)e;
-	return way_parse(arg, at);
+	return protocol_parse(arg, at);
 }
 
 static int parse_entry(void *at, char *arg, struct err *e)

@@ -248,9 +248,9 @@ static void note_option(void *at, const struct option_row *row)
 {
 	struct run_options *o = at;
 
-	if (!o->of_machine && !run_options_snapshot_takes(row->name))
+	if (!o->of_machine && !run_options_snapshot_accepts(row->name))
 		o->of_machine = row->name;
-	if (!o->of_kvm && !run_options_exact_takes(row->name))
+	if (!o->of_kvm && !run_options_exact_accepts(row->name))
 		o->of_kvm = row->name;
 }
 
@@ -296,7 +296,7 @@ void run_options_default(struct run_options *o)
 		.freq_hz = 997,
 		.mem_size = 256ull << 20,
 		.vcpus = 1,
-		.boot = BOOT_WAY_AUTO,
+		.boot = BOOT_PROTOCOL_AUTO,
 		.numa_node = -1,
 		.stack_size = RUN_STACK_MAX,
 		.jitter = true,
@@ -387,15 +387,15 @@ int run_options_check_machine(const struct run_options *o)
 					 o->vcpu_list);
 	if (o->npin && o->npin < o->vcpus)
 		return run_options_wrong(o, "--pin: fewer host CPUs than vCPUs%s", "");
-	if (o->boot == BOOT_WAY_BZIMAGE && !o->image && !o->kernel)
+	if (o->boot == BOOT_PROTOCOL_BZIMAGE && !o->image && !o->kernel)
 		return run_options_wrong(o,
 					 "--boot bzimage needs a %s: the demo guest is an ELF file",
 					 "bzImage as IMAGE");
 	return -1;
 }
 
-int run_options_take(const struct option_set *set, void *at, int argc, char **argv,
-		     const struct run_options *o)
+int run_options_parse_rows(const struct option_set *set, void *at, int argc, char **argv,
+			   const struct run_options *o)
 {
 	struct err e = { 0 };
 	int ret = option_parse(set, at, argc, argv, &e);
@@ -430,7 +430,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		o->exec.nwords = (unsigned int)(argc - end - 1);
 		argc = end;
 	}
-	ret = run_options_take(&run_set, o, argc, argv, o);
+	ret = run_options_parse_rows(&run_set, o, argc, argv, o);
 	if (ret >= 0)
 		return ret;
 	/* -m and --memory take a size, --mem does not. */

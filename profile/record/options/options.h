@@ -16,7 +16,7 @@
 #include "vmm/attach/attach.h"
 #include "vmm/dev/net_link.h"
 #include "vmm/gmem_alloc.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 #include "base/limits.h"
 
 #include <stdbool.h>
@@ -106,10 +106,10 @@ struct run_options {
 	bool overwrite;	    /* keep the newest samples only */
 	uint32_t max_stack; /* frames; 0: all */
 	struct exec_options exec;
-	const char *vcpu_list; /* the vCPUs that are sampled; NULL: all */
-	uint64_t mem_size;     /* bytes */
-	enum boot_way boot;    /* BOOT_WAY_AUTO: as the image requires */
-	uint64_t entry;	       /* entry address of a kernel; 0: the one in the ELF header */
+	const char *vcpu_list;	 /* the vCPUs that are sampled; NULL: all */
+	uint64_t mem_size;	 /* bytes */
+	enum boot_protocol boot; /* BOOT_PROTOCOL_AUTO: as the image requires */
+	uint64_t entry;		 /* entry address of a kernel; 0: the one in the ELF header */
 	enum gmem_pages pages;
 	int numa_node;	       /* -1: any */
 	int pin[VM_MAX_VCPUS]; /* host CPU of each vCPU */
@@ -197,8 +197,8 @@ extern const struct option_row run_option_rows[];
  * Calls option_parse() for the rows of *set, whose struct is at `at`, and prints errors in the name
  * of o->command. Returns -1 if all is good, else the exit status.
  */
-int run_options_take(const struct option_set *set, void *at, int argc, char **argv,
-		     const struct run_options *o);
+int run_options_parse_rows(const struct option_set *set, void *at, int argc, char **argv,
+			   const struct run_options *o);
 /*
  * Checks whether the options fit each other, and completes some of them. Returns -1 if they do;
  * else prints the reason and returns the exit status 2.

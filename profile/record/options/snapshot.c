@@ -69,7 +69,7 @@ static const char *const goes_with[] = {
 	"snapshot", "snapshot-save", "snapshot-at", "snapshot-on", "at", "snapshot-continue"
 };
 
-bool run_options_snapshot_takes(const char *name)
+bool run_options_snapshot_accepts(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(goes_with); i++)
 		if (!strcmp(goes_with[i], name))

@@ -24,7 +24,7 @@ extern const struct option_row run_snapshot_rows[];
 
 struct run_options;
 /* Returns whether --snapshot supports the option with this long name. */
-bool run_options_snapshot_takes(const char *name);
+bool run_options_snapshot_accepts(const char *name);
 /*
  * Returns -1 if the options fit each other; else prints the reason and returns the exit status 2.
  */

@@ -463,7 +463,7 @@ static void next_kernel(struct pipeline *p, const struct sample *s)
 	p->stats.kernels = p->epochs.n + 1;
 	panic_watch_reset(&p->panic);
 	/* The next kernel has a profile of its own. */
-	host_threads_name_again(p->opt.threads);
+	host_threads_repeat_names(p->opt.threads);
 	offcpu_destroy(p->offcpu);
 	p->offcpu = NULL;
 	if (p->opt.offcpu_period_ns)
@@ -657,7 +657,7 @@ static void *consumer(void *arg)
 	for (;;) {
 		bool last = atomic_load(&p->stop);
 
-		vm_look_at_memory(p->vm);
+		vm_refresh_memory(p->vm);
 		/*
 		 * A job should see the samples before it, but it must not wait for an empty ring
 		 * for ever.

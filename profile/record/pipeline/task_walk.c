@@ -128,7 +128,7 @@ static int read_task(struct task_walk *l, const struct linux_sleeper_from *from,
 	struct linux_sched sched;
 	enum linux_sleeper what;
 
-	what = (enum linux_sleeper)linux_sleeper_take(from, t, space, s, &sched);
+	what = (enum linux_sleeper)linux_sleeper_sample(from, t, space, s, &sched);
 	l->stats.tasks++;
 	l->stats.by[what]++;
 	if (what == LINUX_SLEEPER_UNREADABLE)

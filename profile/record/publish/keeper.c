@@ -264,7 +264,7 @@ static int server_main(void *ctx)
  */
 static void keeper_lose(struct keeper *k)
 {
-	helper_lose(&k->helper);
+	helper_abandon(&k->helper);
 	if (!k->helper.reaped && !k->sealed)
 		kill(k->helper.pid, SIGKILL);
 }

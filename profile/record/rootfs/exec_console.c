@@ -102,7 +102,7 @@ void exec_console_put(void *exec_console, uint8_t byte)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void exec_console_held(const struct exec_console *c, struct buf *out)
+void exec_console_pending(const struct exec_console *c, struct buf *out)
 {
 	buf_add(out, c->prefix, c->matched);
 	buf_add(out, c->body, c->body_len);

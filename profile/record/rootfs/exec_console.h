@@ -63,7 +63,7 @@ void exec_console_put(void *exec_console, uint8_t byte);
  * exec_console_put() of another filter, that one continues with the message. No other thread may
  * write meanwhile.
  */
-void exec_console_held(const struct exec_console *c, struct buf *out);
+void exec_console_pending(const struct exec_console *c, struct buf *out);
 /* Passes on the bytes that are held back, unless they are the beginning of a message. */
 void exec_console_end(struct exec_console *c);
 

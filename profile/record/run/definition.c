@@ -158,8 +158,8 @@ int run_definition_apply(struct domain_xml *d, struct run_options *o, struct err
 	return 0;
 }
 
-void run_definition_left(const struct domain_xml *d, const char *prefix, unsigned int width,
-			 struct buf *out)
+void run_definition_unused(const struct domain_xml *d, const char *prefix, unsigned int width,
+			   struct buf *out)
 {
 	const char *s = (const char *)d->left.data;
 	size_t column = 0;

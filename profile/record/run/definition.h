@@ -28,7 +28,7 @@ int run_definition_apply(struct domain_xml *d, struct run_options *o, struct err
  * Appends the texts of d->left as lines of at most `width` columns that begin with prefix; a longer
  * single word is not broken.
  */
-void run_definition_left(const struct domain_xml *d, const char *prefix, unsigned int width,
-			 struct buf *out);
+void run_definition_unused(const struct domain_xml *d, const char *prefix, unsigned int width,
+			   struct buf *out);
 
 #endif

@@ -25,16 +25,17 @@
 /* CPUID of EXACT_CPU_MODEL under TCG: vendor, family, model, stepping, as perf's header has it. */
 #define CPU_ID "AuthenticAMD,15,107,1"
 
-int run_exact_choose_way(struct run_source *s, enum boot_way asked, struct err *e)
+int run_exact_choose_protocol(struct run_source *s, enum boot_protocol asked, struct err *e)
 {
-	static const enum boot_way order[] = { BOOT_WAY_LINUX16, BOOT_WAY_MULTIBOOT, BOOT_WAY_PVH };
+	static const enum boot_protocol order[] = { BOOT_PROTOCOL_LINUX16, BOOT_PROTOCOL_MULTIBOOT,
+						    BOOT_PROTOCOL_PVH };
 	const struct boot_image *image = &s->image;
 
-	if (asked == BOOT_WAY_BZIMAGE) /* by its real-mode code, as firmware does it */
-		asked = BOOT_WAY_LINUX16;
+	if (asked == BOOT_PROTOCOL_BZIMAGE) /* by its real-mode code, as firmware does it */
+		asked = BOOT_PROTOCOL_LINUX16;
 	for (unsigned int i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!way_image_has(image, order[i]) ||
-		    (asked != BOOT_WAY_AUTO && asked != order[i]))
+		if (!protocol_image_has(image, order[i]) ||
+		    (asked != BOOT_PROTOCOL_AUTO && asked != order[i]))
 			continue;
 		s->way = order[i];
 		s->moves = image->kind == BOOT_BZIMAGE;
@@ -42,10 +43,10 @@ int run_exact_choose_way(struct run_source *s, enum boot_way asked, struct err *
 	}
 	if (image->unloaded.code && image->kind != BOOT_BZIMAGE)
 		return err_set(e, image->unloaded.code, "%s", image->unloaded.text);
-	if (asked != BOOT_WAY_AUTO)
+	if (asked != BOOT_PROTOCOL_AUTO)
 		return err_set(e, ENOTSUP,
 			       "%s: --engine exact can't enter it by --boot=%s: leave that out",
-			       s->target.name, way_name(asked));
+			       s->target.name, protocol_name(asked));
 	return err_set(e, ENOTSUP,
 		       "%s: --engine exact enters a kernel as a bzImage, by multiboot 1 or by PVH, "
 		       "and this one has none of these",
@@ -306,7 +307,7 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 		  : run_markers_configure(&r->markers, &s->target, &vm, &r->pipeline_options, e);
 	if (ret)
 		return ret;
-	if (s->way == BOOT_WAY_LINUX16) {
+	if (s->way == BOOT_PROTOCOL_LINUX16) {
 		cfg.boot_low = EXACT_BZIMAGE;
 		cfg.boot_high = EXACT_BZIMAGE + s->image.pm_len;
 	}

@@ -18,10 +18,10 @@ struct run_source;
 struct tune_request;
 
 /*
- * Chooses how QEMU enters the kernel, in place of run_source_choose_way(): as a bzImage, by
+ * Chooses how QEMU enters the kernel, in place of run_source_choose_protocol(): as a bzImage, by
  * multiboot or by PVH. Returns 0, or -ENOTSUP if the kernel has no such entry.
  */
-int run_exact_choose_way(struct run_source *s, enum boot_way asked, struct err *e);
+int run_exact_choose_protocol(struct run_source *s, enum boot_protocol asked, struct err *e);
 /*
  * Creates the machine r->vm from inputs that are open. cmdline() creates r->cmdline. Returns 0 or
  * -errno with the reason in *e; r owns all that was created.

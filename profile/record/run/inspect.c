@@ -81,50 +81,51 @@ static bool has_types(const struct target *t)
 /*
  * Returns the first instruction's address, or 0: the entry of a decompressor is not the kernel's.
  */
-static uint64_t entry_of(const struct boot_image *b, enum boot_way way)
+static uint64_t entry_of(const struct boot_image *b, enum boot_protocol way)
 {
-	return way == BOOT_WAY_MULTIBOOT    ? b->mb_entry
-	       : way == BOOT_WAY_PVH	    ? b->pvh_entry
-	       : way == BOOT_WAY_MULTIBOOT2 ? b->mb2_entry
-					    : b->entry;
+	return way == BOOT_PROTOCOL_MULTIBOOT	 ? b->mb_entry
+	       : way == BOOT_PROTOCOL_PVH	 ? b->pvh_entry
+	       : way == BOOT_PROTOCOL_MULTIBOOT2 ? b->mb2_entry
+						 : b->entry;
 }
 
 /*
- * Returns the entry that --boot=auto chooses, or BOOT_WAY_AUTO with the reason why there is none.
+ * Returns the entry that --boot=auto chooses, or BOOT_PROTOCOL_AUTO with the reason why there is none.
  */
-static enum boot_way way_of(const struct boot_image *b, const char *name, struct err *why)
+static enum boot_protocol way_of(const struct boot_image *b, const char *name, struct err *why)
 {
-	enum boot_way way = BOOT_WAY_AUTO;
+	enum boot_protocol way = BOOT_PROTOCOL_AUTO;
 
-	way_of_image(b, name, BOOT_WAY_AUTO, &way, why);
+	protocol_of_image(b, name, BOOT_PROTOCOL_AUTO, &way, why);
 	return way;
 }
 
 static void print_ways(const struct boot_image *b, const char *name, struct buf *out)
 {
 	static const char *const how[] = {
-		[BOOT_WAY_VMLINUX] = "directly in 64-bit mode",
-		[BOOT_WAY_BZIMAGE] = "in 64-bit mode, its decompressor first",
-		[BOOT_WAY_LINUX32] = "in 32-bit mode, as boot loaders enter a Linux",
-		[BOOT_WAY_LINUX16] = "in real mode, at its setup code, for which there is no BIOS",
-		[BOOT_WAY_MULTIBOOT] = "in 32-bit mode, with multiboot information",
-		[BOOT_WAY_PVH] = "in 32-bit mode, with PVH start information",
-		[BOOT_WAY_MULTIBOOT2] = "in 32-bit mode, with multiboot2 information",
+		[BOOT_PROTOCOL_VMLINUX] = "directly in 64-bit mode",
+		[BOOT_PROTOCOL_BZIMAGE] = "in 64-bit mode, its decompressor first",
+		[BOOT_PROTOCOL_LINUX32] = "in 32-bit mode, as boot loaders enter a Linux",
+		[BOOT_PROTOCOL_LINUX16] =
+			"in real mode, at its setup code, for which there is no BIOS",
+		[BOOT_PROTOCOL_MULTIBOOT] = "in 32-bit mode, with multiboot information",
+		[BOOT_PROTOCOL_PVH] = "in 32-bit mode, with PVH start information",
+		[BOOT_PROTOCOL_MULTIBOOT2] = "in 32-bit mode, with multiboot2 information",
 	};
 	struct err why = { 0 };
-	enum boot_way way = way_of(b, name, &why);
+	enum boot_protocol way = way_of(b, name, &why);
 	struct buf more;
 
-	if (way == BOOT_WAY_AUTO) {
+	if (way == BOOT_PROTOCOL_AUTO) {
 		line(out, "boots by", "nothing: %s", why.text);
 		return;
 	}
 	buf_init(&more);
-	for (enum boot_way i = BOOT_WAY_VMLINUX; i < BOOT_WAY_AUTO; i++)
-		if (i != way && i != BOOT_WAY_LINUX16 && way_image_has(b, i))
-			buf_printf(&more, "%s%s", more.len ? ", " : "", way_name(i));
+	for (enum boot_protocol i = BOOT_PROTOCOL_VMLINUX; i < BOOT_PROTOCOL_AUTO; i++)
+		if (i != way && i != BOOT_PROTOCOL_LINUX16 && protocol_image_has(b, i))
+			buf_printf(&more, "%s%s", more.len ? ", " : "", protocol_name(i));
 	buf_u8(&more, 0);
-	line(out, "boots by", "%s: %s", way_name(way), how[way]);
+	line(out, "boots by", "%s: %s", protocol_name(way), how[way]);
 	if (more.len > 1 && !more.failed)
 		line(out, "", "(--boot also takes %s)", (const char *)more.data);
 	buf_deinit(&more);
@@ -239,7 +240,7 @@ static void print_grub(const struct inspect *in, struct buf *out)
 	struct buf says;
 
 	buf_init(&says);
-	diskboot_grub_says(b, &says);
+	diskboot_grub_text(b, &says);
 	buf_u8(&says, 0);
 	if (says.len > 1 && !says.failed) {
 		line(out, "GRUB", "would boot %s", (const char *)says.data);
@@ -327,7 +328,7 @@ static void json_kernel(const struct inspect *in, struct json_writer *w)
 	const struct target *t = &in->source.target;
 	const struct boot_image *b = &in->source.image;
 	struct err why = { 0 };
-	enum boot_way way = way_of(b, t->name, &why);
+	enum boot_protocol way = way_of(b, t->name, &why);
 	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
 	struct image_check check;
 
@@ -337,12 +338,12 @@ static void json_kernel(const struct inspect *in, struct json_writer *w)
 	json_put(w, "name", t->name, "banner", t->kernel.banner, "release",
 		 *t->osrelease ? t->osrelease : NULL, "compression",
 		 b->compression ? b->compression : "none", "linux", b->is_linux, "boot",
-		 way == BOOT_WAY_AUTO ? NULL : way_name(way), "no_boot_because",
+		 way == BOOT_PROTOCOL_AUTO ? NULL : protocol_name(way), "no_boot_because",
 		 why.code ? why.text : NULL);
 	json_array_begin(w, "boot_ways");
-	for (enum boot_way i = BOOT_WAY_VMLINUX; i < BOOT_WAY_AUTO; i++)
-		if (i != BOOT_WAY_LINUX16 && way_image_has(b, i))
-			json_str(w, NULL, way_name(i));
+	for (enum boot_protocol i = BOOT_PROTOCOL_VMLINUX; i < BOOT_PROTOCOL_AUTO; i++)
+		if (i != BOOT_PROTOCOL_LINUX16 && protocol_image_has(b, i))
+			json_str(w, NULL, protocol_name(i));
 	json_array_end(w);
 	json_hex(w, "entry", entry_of(b, way));
 	json_array_begin(w, "segments");

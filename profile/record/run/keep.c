@@ -313,7 +313,7 @@ static int give(const char *path, const struct stat *st, int type, struct FTW *f
 	return lchown(path, given->uid, given->gid);
 }
 
-int run_keep_give(struct run *r, struct err *e)
+int run_keep_change_owner(struct run *r, struct err *e)
 {
 	const char *tree[2 + RUN_KEEP_MAX_STAGES] = { r->keep.own, r->keep.cache };
 

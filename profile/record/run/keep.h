@@ -99,7 +99,7 @@ int run_keep_publish_entry(struct run_keep *k, const struct run_keep_entry *x, s
  * Changes the owner of the directories in which the run still writes to the user that the run
  * becomes, so that it can create and remove files there. Does nothing unless has_user.
  */
-int run_keep_give(struct run *r, struct err *e);
+int run_keep_change_owner(struct run *r, struct err *e);
 /*
  * Moves the remaining files to the build-id cache, removes the temporary directories, and ends the
  * keeper. Frees what r->keep owns.

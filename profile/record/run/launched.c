@@ -44,7 +44,7 @@ void run_launched_init(struct run_launched *l)
 	*l = (struct run_launched){ .launch = { .link = -1, .out = -1 } };
 }
 
-uint64_t run_launched_until(const struct run *r)
+uint64_t run_launched_deadline_ns(const struct run *r)
 {
 	const double seconds = r->opt->launch.timeout_s;
 
@@ -76,7 +76,7 @@ static bool is_wanted(pid_t pid, const char *wanted)
 	n = proc_arguments(task, command, sizeof(command) - 1);
 	command[n] = 0;
 	/* The name is an argument of kvmprof, too. */
-	return n && is_called(command, n, wanted) && !proc_runs(task, "kvmprof");
+	return n && is_called(command, n, wanted) && !proc_runs_program(task, "kvmprof");
 }
 
 /* Returns a process with this name, or 0. */
@@ -151,7 +151,7 @@ static int wait_for(struct run *r, pid_t *pid, struct err *e)
 		if (poll(&signals, 1, WAIT_MS) > 0 && run_must_end(r))
 			ret = err_set(e, EINTR, "interrupted before a VMM called %.60s was started",
 				      wanted);
-		else if (clock_mono_ns() >= run_launched_until(r))
+		else if (clock_mono_ns() >= run_launched_deadline_ns(r))
 			ret = err_set(e, ETIMEDOUT,
 				      "--timeout: no VMM called %.60s was started in %g s", wanted,
 				      r->opt->launch.timeout_s);
@@ -182,7 +182,7 @@ int run_launched_begin(struct run *r, struct attach_config *cfg, struct err *e)
 
 	if (!o->argv && !o->wait_for)
 		return 0;
-	cfg->until_ns = o->timeout_s > 0 ? run_launched_until(r) : 0;
+	cfg->until_ns = o->timeout_s > 0 ? run_launched_deadline_ns(r) : 0;
 	if (o->wait_for) {
 		ret = wait_for(r, &cfg->pid, e);
 		cfg->follows = !ret && !has_vcpus(cfg->pid);
@@ -203,7 +203,7 @@ void run_launched_fail(struct run *r, struct err *e)
 {
 	struct run_launched *l = &r->launched;
 
-	l->timed_out |= e->code == ETIMEDOUT && clock_mono_ns() >= run_launched_until(r);
+	l->timed_out |= e->code == ETIMEDOUT && clock_mono_ns() >= run_launched_deadline_ns(r);
 	if (!l->started)
 		return;
 	l->ended = true;

@@ -43,7 +43,7 @@ void run_launched_fail(struct run *r, struct err *e);
 /* Copies the output that the VMM has written to the console, without waiting. */
 void run_launched_read(struct run_launched *l, struct console *c);
 /* Returns when --timeout ends the run (CLOCK_MONOTONIC); UINT64_MAX: never. */
-uint64_t run_launched_until(const struct run *r);
+uint64_t run_launched_deadline_ns(const struct run *r);
 /*
  * Ends the VMM, or waits for its exit status if it ends by itself. To be called after the last
  * sample.

@@ -218,7 +218,7 @@ static void look_at_console(struct run_markers *m, uint64_t now)
 		console_marks_put(&m->marks, byte, time_ns, found, m);
 	}
 	if (now >= c->last_ns + QUIET_NS)
-		console_marks_quiet(&m->marks, c->last_ns, found, m);
+		console_marks_flush(&m->marks, c->last_ns, found, m);
 }
 
 /*

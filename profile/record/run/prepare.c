@@ -133,8 +133,8 @@ static int open_source(struct run *r, struct err *e)
 	if ((s->disk || s->is_uki) && !o->mem_given)
 		s->mem_size = RUN_MEM_DISK;
 	if (ret || o->engine != RUN_ENGINE_EXACT)
-		return ret ? ret : run_source_choose_way(s, o->boot, e);
-	return run_exact_choose_way(s, o->boot, e);
+		return ret ? ret : run_source_choose_protocol(s, o->boot, e);
+	return run_exact_choose_protocol(s, o->boot, e);
 }
 
 static int open_inputs(struct run *r, struct err *e)
@@ -386,10 +386,10 @@ static int make_vm(struct run *r, struct err *e)
 		return ret;
 	run_options_devices(o, &cfg);
 	run_disks_configure(&s->disks, &cfg);
-	if (!cfg.ndisks && cfg.nevents && events_have(&r->events, EVENT_IO))
+	if (!cfg.ndisks && cfg.nevents && events_contain(&r->events, EVENT_IO))
 		return err_set(e, EINVAL,
 			       "event io: this guest has no disk; give it one with --disk");
-	if (cfg.net.kind == NET_NONE && cfg.nevents && events_have(&r->events, EVENT_NET))
+	if (cfg.net.kind == NET_NONE && cfg.nevents && events_contain(&r->events, EVENT_NET))
 		return err_set(e, EINVAL,
 			       "event net: this guest has no network card; give it one with --net");
 	tr.virtio = vm_has_virtio(&cfg);

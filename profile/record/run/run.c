@@ -58,8 +58,8 @@ static int open_output(struct run *r, struct err *e)
 		.buildid_dir = r->opt->buildid_dir,
 		.no_buildid_cache = !r->opt->buildid_cache,
 		/* A request ends long after its sample was taken. */
-		.late_samples = r->opt->overwrite || events_have(&r->events, EVENT_IO) ||
-				events_have(&r->events, EVENT_NET),
+		.late_samples = r->opt->overwrite || events_contain(&r->events, EVENT_IO) ||
+				events_contain(&r->events, EVENT_NET),
 		.note = &r->profile.note,
 		.publisher = r->keep.keeper ? &r->keep.publisher : NULL,
 	};
@@ -79,7 +79,7 @@ static int open_output(struct run *r, struct err *e)
 		return ret;
 	so.cache_stage = r->keep.cache;
 	if (!run_options_to_stdout(r->opt)) {
-		if (leftover_tell(r->opt->output, left, sizeof(left)))
+		if (leftover_text(r->opt->output, left, sizeof(left)))
 			reporter_printf(r->opt->reporter, "kvmprof: note: %s\n", left);
 		ret = perfdata_sink_create(&r->profile.sink, &so, e);
 	} else if (isatty(STDOUT_FILENO)) {

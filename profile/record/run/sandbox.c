@@ -97,7 +97,7 @@ int run_sandbox_begin(struct run *r, struct err *e)
 	struct buf said;
 	int ret, sealed;
 
-	ret = run_keep_give(r, e);
+	ret = run_keep_change_owner(r, e);
 	if (ret)
 		return ret;
 	/* The disk of --rootfs-as ext4 is open, and its name is not needed any more. */

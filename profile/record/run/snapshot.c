@@ -316,7 +316,7 @@ static int snapshot_save(struct run_snapshot *n, const struct run_machine *m, st
 		return ret;
 	buf_init(&b);
 	buf_init(&held);
-	exec_console_held(&m->exec->console, &held);
+	exec_console_pending(&m->exec->console, &held);
 	if (!m->source->guest_root || !realpath(m->source->guest_root, root))
 		*root = '\0';
 	facts = facts_now(n, m, root, &held);

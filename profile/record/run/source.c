@@ -190,7 +190,7 @@ static int source_open_disk(struct run_source *s, const struct source_request *q
 	if (ret)
 		return ret;
 	if (own && s->boot.entry.source == DISKBOOT_NONE)
-		return diskboot_none(&s->boot, q->image, e);
+		return diskboot_explain_none(&s->boot, q->image, e);
 	ret = own ? source_read_kernel(s, q, e)
 		  : kernel_open(&s->image, &s->target, q->kernel, q->symbols, e);
 	if (ret)
@@ -210,7 +210,7 @@ static int source_open_disk(struct run_source *s, const struct source_request *q
 	if (s->boot.root_fs < s->boot.nfs)
 		root.found = s->boot.fs[s->boot.root_fs].part;
 	diskboot_cmdline(options ? options : "", &root, &s->cmdline, &s->note);
-	diskboot_why(&s->boot, &s->why);
+	diskboot_entry_text(&s->boot, &s->why);
 	buf_u8(&s->why, 0);
 	return s->cmdline.failed || s->note.failed || s->why.failed ? err_nomem(e) : 0;
 }
@@ -283,13 +283,13 @@ int run_source_of_running(struct run_source *s, const struct source_request *q, 
 	return 0;
 }
 
-int run_source_choose_way(struct run_source *s, enum boot_way asked, struct err *e)
+int run_source_choose_protocol(struct run_source *s, enum boot_protocol asked, struct err *e)
 {
 	const struct boot_image *image = &s->image;
-	int ret = way_of_image(image, s->target.name, asked, &s->way, e);
+	int ret = protocol_of_image(image, s->target.name, asked, &s->way, e);
 
 	s->moves = image->kind == BOOT_BZIMAGE &&
-		   (s->way == BOOT_WAY_BZIMAGE || s->way == BOOT_WAY_LINUX32);
+		   (s->way == BOOT_PROTOCOL_BZIMAGE || s->way == BOOT_PROTOCOL_LINUX32);
 	return ret;
 }
 

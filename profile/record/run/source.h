@@ -20,7 +20,7 @@
 #include "vmm/bootdisk/bootdisk.h"
 #include "vmm/bootdisk/image_kind.h"
 #include "vmm/bootdisk/osrel.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 
 /*
  * The request. Names of files are borrowed; NULL: not given. Without image and kernel it is the
@@ -55,7 +55,7 @@ struct run_source {
 	/* The machine: */
 	uint64_t mem_size; /* bytes */
 	unsigned int vcpus;
-	enum boot_way way;	  /* BOOT_WAY_AUTO until run_source_choose_way() */
+	enum boot_protocol way;	  /* BOOT_PROTOCOL_AUTO until run_source_choose_protocol() */
 	bool moves;		  /* the kernel may choose its address */
 	bool placed;		  /* its address is known by slide and pa_slide */
 	uint64_t slide, pa_slide; /* ... these */
@@ -83,7 +83,7 @@ int run_source_of_running(struct run_source *s, const struct source_request *q, 
  * Chooses how the kernel is entered: the requested entry, or one that fits. Returns -EINVAL if the
  * kernel has no such entry.
  */
-int run_source_choose_way(struct run_source *s, enum boot_way asked, struct err *e);
+int run_source_choose_protocol(struct run_source *s, enum boot_protocol asked, struct err *e);
 /*
  * Unpacks the zstd parts of the RAM disk (vmm/image/initrd.h), for which an interpreted kernel
  * needs minutes. Without a RAM disk or such parts it does nothing. Returns 0 or -ENOMEM.

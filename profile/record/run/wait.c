@@ -264,7 +264,7 @@ static void wait_for_end(struct run *r)
 			boot_again(r);
 		if (run_markers_snapshot_due(&r->markers, r->vm))
 			run_snapshot_take(&r->snapshot, &machine);
-		if (now >= run_launched_until(r)) {
+		if (now >= run_launched_deadline_ns(r)) {
 			r->launched.timed_out = true;
 			vm_end(r->vm, VM_END_DURATION);
 			return;

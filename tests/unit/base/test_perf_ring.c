@@ -55,10 +55,10 @@ static void foreign(void **state)
 	const uint64_t ip[] = { KERNEL, KERNEL, 0x1000, 0x2000 };
 
 	(void)state;
-	assert_int_equal(perf_chain_foreign(ip, 4), 3);
-	assert_int_equal(perf_chain_foreign(ip, 2), 2);
-	assert_int_equal(perf_chain_foreign(ip + 2, 2), 1);
-	assert_int_equal(perf_chain_foreign(ip, 0), 0);
+	assert_int_equal(perf_chain_trusted(ip, 4), 3);
+	assert_int_equal(perf_chain_trusted(ip, 2), 2);
+	assert_int_equal(perf_chain_trusted(ip + 2, 2), 1);
+	assert_int_equal(perf_chain_trusted(ip, 0), 0);
 }
 
 /* -- the ring -------------------------------------------------------------------------------- */

@@ -175,13 +175,13 @@ static void programs_are_known_by_their_file(void **state)
 		snprintf(path, sizeof(path), "%s/%s", top, file[i].path);
 		child = run_as(path);
 		snprintf(task, sizeof(task), "/proc/%d", (int)child);
-		assert_int_equal(proc_runs(task, "kvmprof"), file[i].is);
+		assert_int_equal(proc_runs_program(task, "kvmprof"), file[i].is);
 		/* A new release takes its place. */
 		assert_int_equal(unlink(path), 0);
-		assert_int_equal(proc_runs(task, "kvmprof"), file[i].is);
+		assert_int_equal(proc_runs_program(task, "kvmprof"), file[i].is);
 		kill(child, SIGKILL);
 		assert_int_equal(waitpid(child, NULL, 0), child);
-		assert_false(proc_runs(task, "kvmprof"));
+		assert_false(proc_runs_program(task, "kvmprof"));
 	}
 	snprintf(path, sizeof(path), "rm -r %s", top);
 	assert_int_equal(system(path), 0);

@@ -133,7 +133,7 @@ void calls_run(struct callstacks_block *block)
 		callstacks_lose(calls.stacks);
 }
 
-void calls_begin_anew(void)
+void calls_reset(void)
 {
 	if (calls.stacks)
 		callstacks_zero(calls.stacks);
@@ -142,7 +142,7 @@ void calls_begin_anew(void)
 void calls_begin_part(uint32_t part)
 {
 	if (calls.stacks)
-		callstacks_part(calls.stacks, part);
+		callstacks_set_part(calls.stacks, part);
 }
 
 void calls_end(void)

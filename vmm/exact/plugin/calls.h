@@ -42,7 +42,7 @@ struct callstacks_block *calls_block(struct qemu_plugin_tb *tb, size_t i, size_t
  */
 void calls_run(struct callstacks_block *block);
 /* Sets all counts to 0. Does nothing without calls_begin(). */
-void calls_begin_anew(void);
+void calls_reset(void);
 /* Attributes later counts to this part of the run. Does nothing without calls_begin(). */
 void calls_begin_part(uint32_t part);
 /*

@@ -166,7 +166,7 @@ static void stand(uint64_t at, uint64_t ahead, uint64_t pc)
 	pass_token(plugin.answer, true);
 	if (s->anew) {
 		s->anew = 0;
-		calls_begin_anew();
+		calls_reset();
 	}
 	if (s->part != plugin.part) {
 		plugin.part = s->part;

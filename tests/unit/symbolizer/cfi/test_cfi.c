@@ -449,7 +449,7 @@ static void steps(void **state)
 	cfi_set(&g, CFI_RAX, 78);
 	row.rule[CFI_RIP] = (struct cfi_rule){ .how = CFI_SAVED, .value = -8 };
 	row.rule[CFI_RBP] = (struct cfi_rule){ .how = CFI_SAVED, .value = -16 };
-	cfi_row_settle(&row);
+	cfi_row_classify(&row);
 	assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_ON);
 	assert_int_equal(out.r[CFI_RIP], 0x400123);
 	assert_int_equal(out.r[CFI_RSP], 0x1028);
@@ -492,7 +492,7 @@ static void random_row(struct cfi_row *row, struct cfi_regs *g)
 		row->rule[rand() % CFI_REGS].how = (uint8_t)(rand() % (CFI_REGISTER + 1));
 	if (rand() % 16 == 0)
 		row->is_signal = 1;
-	cfi_row_settle(row);
+	cfi_row_classify(row);
 	g->known = 0;
 	for (unsigned int i = 0; i < CFI_REGS; i++)
 		if (rand() % 8)
@@ -517,7 +517,7 @@ static void plain_steps(void **state)
 		if (!cfi_plain_at(&row, &g, &stack, &at))
 			continue;
 		plain++;
-		cfi_plain_take(&at, &mine);
+		cfi_plain_apply(&at, &mine);
 		assert_false(row.is_signal);
 		assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_ON);
 		assert_int_equal(mine.known, out.known);
@@ -542,7 +542,7 @@ static void expressions(void **state)
 	(void)state;
 	memcpy(row.expr, plt, sizeof(plt));
 	row.rule[CFI_RIP] = (struct cfi_rule){ .how = CFI_SAVED, .value = -8 };
-	cfi_row_settle(&row);
+	cfi_row_classify(&row);
 	cfi_set(&g, CFI_RSP, 0x1008);
 	cfi_set(&g, CFI_RIP, 0x401030);
 	assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_ON);

@@ -223,7 +223,7 @@ static int take(unsigned int i, uint64_t space)
 	struct linux_task t;
 
 	assert_int_equal(linux_task_read(&l, &mem, guest_task_va(i), &t), 0);
-	return linux_sleeper_take(&from, &t, space, sample, &found);
+	return linux_sleeper_sample(&from, &t, space, sample, &found);
 }
 
 static uint64_t linux_sleeper_entry(uint32_t off)

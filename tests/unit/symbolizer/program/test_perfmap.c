@@ -81,7 +81,7 @@ static void names(void **state)
 
 static bool in_doubt(const struct perfmap *m, uint64_t addr)
 {
-	return perfmap_in_doubt(m, lookup(m, addr, NULL));
+	return perfmap_is_uncertain(m, lookup(m, addr, NULL));
 }
 
 static void later_hides_earlier(void **state)

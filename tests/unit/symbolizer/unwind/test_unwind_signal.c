@@ -149,7 +149,7 @@ static void run_go(int32_t cfa, uint64_t rip)
 	ends.cfa_reg = CFI_RSP;
 	ends.cfa = cfa;
 	ends.rule[CFI_RIP].how = CFI_UNDEFINED;
-	cfi_row_settle(&ends);
+	cfi_row_classify(&ends);
 	run(&cfi, words, rip, 1);
 }
 

@@ -12,7 +12,7 @@
 #include "vmm/layout.h"
 #include "base/mmu.h"
 #include "base/sample.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 #include "base/limits.h"
 
 #include <errno.h>
@@ -315,7 +315,7 @@ static void make_bzimage(void)
 	buf_init(&bz_file);
 	fixture_bzimage(&bz_file, kernel.data, kernel.len);
 	assert_int_equal(image_parse(&bz, "FILE", bz_file.data, bz_file.len, &err), 0);
-	cfg.way = BOOT_WAY_BZIMAGE;
+	cfg.way = BOOT_PROTOCOL_BZIMAGE;
 }
 
 static void drop_bzimage(void)
@@ -659,7 +659,7 @@ static void multiboot2_information(void **state)
 
 	(void)state;
 	img.mb2_entry = FIX_TEXT_GPA + 0x40;
-	cfg.way = BOOT_WAY_MULTIBOOT2;
+	cfg.way = BOOT_PROTOCOL_MULTIBOOT2;
 	cfg.name = "vmkernel";
 	cfg.initrd = (const uint8_t *)"initrd";
 	cfg.initrd_len = 6;

@@ -160,7 +160,7 @@ static void take_uki(struct bls_entry *b, const char *name, const char *osrel)
 {
 	struct err e = { 0 };
 
-	assert_int_equal(bls_take_uki(b, name, "/EFI/Linux/x.efi",
+	assert_int_equal(bls_from_uki(b, name, "/EFI/Linux/x.efi",
 				      (struct bytes){ osrel, strlen(osrel) }, "quiet", &e),
 			 0);
 	assert_true(b->uki && bls_usable(b));
@@ -204,7 +204,7 @@ static void unified(void **state)
 	assert_true(b.failed);
 	bls_deinit(&b);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		assert_int_equal(bls_take_uki(&b, names[i], "/x", (struct bytes){ "", 0 }, "", &e),
+		assert_int_equal(bls_from_uki(&b, names[i], "/x", (struct bytes){ "", 0 }, "", &e),
 				 -EINVAL);
 }
 

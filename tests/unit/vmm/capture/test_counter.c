@@ -255,18 +255,18 @@ static void strict_periods(void **state)
 	(void)state;
 	/* exactly on time: the kernel goes on by itself */
 	mock.at[0].value = 1000;
-	assert_true(counter_take(&c, &weight, &missed));
+	assert_true(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(weight, 1000);
 	assert_int_equal(missed, 0);
 	assert_int_equal(mock.at[0].periods, 0);
 	/* late, but in the next period: its end is nearer then */
 	mock.at[0].value = 2300;
-	assert_true(counter_take(&c, &weight, &missed));
+	assert_true(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(weight, 1000);
 	assert_int_equal(mock.at[0].period, 700);
 	/* three periods at once */
 	mock.at[0].value = 5100;
-	assert_true(counter_take(&c, &weight, &missed));
+	assert_true(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(weight, 3000);
 	assert_int_equal(missed, 2);
 	assert_int_equal(mock.at[0].period, 900);
@@ -296,7 +296,7 @@ static void jittered_periods(void **state)
 			/* lateness hides places at a period's start: little of it, then */
 			overflow(value, i % 5 || k == 2 ? 0 : i % 97);
 			value = mock.at[0].value;
-			if (!counter_take(&c, &weight, &missed)) {
+			if (!counter_handle_signal(&c, &weight, &missed)) {
 				fail_msg("no period had ended at %llu", (unsigned long long)value);
 				break;
 			}
@@ -328,13 +328,13 @@ static void every_single_one(void **state)
 	assert_int_equal(mock.at[0].attr.sample_period, 1);
 	for (unsigned int i = 1; i < 100; i++) {
 		mock.at[0].value = i;
-		assert_true(counter_take(&c, &weight, &missed));
+		assert_true(counter_handle_signal(&c, &weight, &missed));
 		assert_int_equal(weight, 1);
 		sum += weight;
 	}
 	assert_int_equal(mock.at[0].periods, 0);
 	mock.at[0].value += 10; /* ten in one go */
-	assert_true(counter_take(&c, &weight, &missed));
+	assert_true(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(weight, 10);
 	assert_int_equal(missed, 9);
 	assert_int_equal(sum + weight, mock.at[0].value);
@@ -350,11 +350,11 @@ static void early_signals(void **state)
 	(void)state;
 	/* a timer a little early, or a signal left over: it is asked again, for what is missing */
 	mock.at[0].value = 999000;
-	assert_false(counter_take(&c, &weight, &missed));
+	assert_false(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(mock.at[0].period, 1000);
 	assert_int_equal(weight, 77);
 	mock.at[0].value = 1000000;
-	assert_true(counter_take(&c, &weight, &missed));
+	assert_true(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(weight, 1000000);
 	counter_close(&c);
 }
@@ -370,9 +370,9 @@ static void one_overflow_at_a_time(void **state)
 	assert_int_equal(mock.at[0].limit, 1);
 	for (unsigned int i = 1; i < 10; i++) {
 		mock.at[0].value = i * 1000;
-		assert_true(counter_take(&c, &weight, &missed));
+		assert_true(counter_handle_signal(&c, &weight, &missed));
 		assert_int_equal(mock.at[0].limit, i);
-		counter_go_on(&c);
+		counter_resume(&c);
 		assert_int_equal(mock.at[0].limit, i + 1);
 	}
 	counter_close(&c);
@@ -393,8 +393,8 @@ static void tracepoints_are_stopped_by_hand(void **state)
 		mock.at[0].value = i;
 		counter_signalled(&c);
 		assert_false(mock.at[0].enabled);
-		assert_true(counter_take(&c, &weight, &missed));
-		counter_go_on(&c);
+		assert_true(counter_handle_signal(&c, &weight, &missed));
+		counter_resume(&c);
 	}
 	counter_close(&c);
 	/* the others by the kernel: there is nothing for the handler to do */
@@ -416,13 +416,13 @@ static void kernel_chosen_periods(void **state)
 	what.freq = true;
 	c = opened(&what, 997, true);
 	mock.at[0].value = 123456;
-	assert_true(counter_take(&c, &weight, &missed));
+	assert_true(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(weight, 123456);
 	mock.at[0].value = 200000;
-	assert_true(counter_take(&c, &weight, &missed));
+	assert_true(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(weight, 200000 - 123456);
 	assert_int_equal(missed, 0);
-	assert_false(counter_take(&c, &weight, &missed)); /* nothing was counted since */
+	assert_false(counter_handle_signal(&c, &weight, &missed)); /* nothing was counted since */
 	assert_int_equal(mock.at[0].periods, 0);
 	counter_close(&c);
 }
@@ -439,7 +439,7 @@ static void shared_counters_are_noted(void **state)
 	mock.at[0].value = 1000;
 	mock.at[0].enabled_ns = 900;
 	mock.at[0].running_ns = 300;
-	assert_true(counter_take(&c, &weight, &missed));
+	assert_true(counter_handle_signal(&c, &weight, &missed));
 	assert_int_equal(weight, 1000); /* what was counted, not scaled */
 	counter_note(&c, &st);
 	counter_note(&c, &st);

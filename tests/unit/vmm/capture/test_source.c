@@ -195,7 +195,7 @@ static void disarmed_and_armed_again(void **state)
 	start();
 	atomic_store(&f.vm->control.armed[0], false);
 	atomic_fetch_add(&f.vm->control.changes, 1);
-	source_follow_all(f.v);
+	source_update_all(f.v);
 	assert_int_equal(mock_open_now(), 0);
 	mock.at[0].value = 5000;
 	signalled(POLL_IN, MOCK_FD); /* was under way */
@@ -204,7 +204,7 @@ static void disarmed_and_armed_again(void **state)
 	atomic_store(&f.vm->control.armed[0], true);
 	atomic_store(&f.vm->control.period[0], 70);
 	atomic_fetch_add(&f.vm->control.changes, 1);
-	source_follow_all(f.v);
+	source_update_all(f.v);
 	assert_int_equal(mock_open_now(), 1);
 	assert_int_equal(mock.at[1].attr.sample_period, 70);
 	mock.at[1].value = 70;
@@ -222,7 +222,7 @@ static void period_instead_of_a_rate(void **state)
 	start();
 	assert_true(mock.at[0].attr.freq && mock.at[0].attr.sample_freq == 997);
 	atomic_store(&f.vm->control.period[0], 5000);
-	source_follow_all(f.v);
+	source_update_all(f.v);
 	assert_false(mock.at[1].attr.freq);
 	assert_int_equal(mock.at[1].attr.sample_period, 5000);
 	mock.at[1].value = 5000;
@@ -240,13 +240,13 @@ static void changed_behind_the_deadline(void **state)
 	mock.at[0].value = 3500;
 	atomic_store(&f.vm->control.period[0], 70);
 	atomic_fetch_add(&f.vm->control.changes, 1);
-	source_follow_all(f.v);
+	source_update_all(f.v);
 	assert_int_equal(next()->weight, 3000);
 	no_sample();
 	/* Nothing has passed: nothing is there. */
 	mock.at[1].value = 69;
 	atomic_store(&f.vm->control.armed[0], false);
-	source_follow_all(f.v);
+	source_update_all(f.v);
 	no_sample();
 	assert_int_equal(f.v->stats.samples, 1);
 }
@@ -273,7 +273,7 @@ static void watch_only_without_wall(void **state)
 	start();
 	assert_false(f.v->watch.armed);
 	atomic_store(&f.vm->control.armed[1], false);
-	source_follow_all(f.v);
+	source_update_all(f.v);
 	assert_true(f.v->watch.armed);
 	/* halted with interrupts off: each look brings the end nearer, and is no sample */
 	watch.si_value.sival_int = VM_MAX_EVENTS;
@@ -282,7 +282,7 @@ static void watch_only_without_wall(void **state)
 	no_sample();
 	assert_int_equal(f.v->stats.offline, 0);
 	atomic_store(&f.vm->control.armed[1], true);
-	source_follow_all(f.v);
+	source_update_all(f.v);
 	assert_false(f.v->watch.armed);
 }
 

@@ -218,7 +218,7 @@ static void chains_go_on_in_the_next_part(void **state)
 	sp = interrupt_a_call();
 	run(0x8000, BLOCKEND_FALL, 0);
 	assert_int_equal(insns_of_part(0), 12);
-	callstacks_part(f.c, 3);
+	callstacks_set_part(f.c, 3);
 	/* An interrupt returns into what had called before the part began, and that returns, too. */
 	run(0x8010, BLOCKEND_IRET, 0);
 	assert_string_equal(chain(), "8000 3");

@@ -20,12 +20,12 @@
 static void all_vcpus_must_stand(void **state)
 {
 	(void)state;
-	assert_true(monitor_says_halted("CPU#0\\r\\n" HALTED));
-	assert_true(monitor_says_halted("CPU#0\\r\\n" HALTED "CPU#1\\r\\n" HALTED));
-	assert_false(monitor_says_halted("CPU#0\\r\\n" HALTED "CPU#1\\r\\n" RUNS));
-	assert_false(monitor_says_halted("CPU#0\\r\\n" RUNS "CPU#1\\r\\n" HALTED));
-	assert_false(monitor_says_halted(""));
-	assert_false(monitor_says_halted("HLT="));
+	assert_true(monitor_text_is_halted("CPU#0\\r\\n" HALTED));
+	assert_true(monitor_text_is_halted("CPU#0\\r\\n" HALTED "CPU#1\\r\\n" HALTED));
+	assert_false(monitor_text_is_halted("CPU#0\\r\\n" HALTED "CPU#1\\r\\n" RUNS));
+	assert_false(monitor_text_is_halted("CPU#0\\r\\n" RUNS "CPU#1\\r\\n" HALTED));
+	assert_false(monitor_text_is_halted(""));
+	assert_false(monitor_text_is_halted("HLT="));
 }
 
 static struct monitor m;
@@ -53,15 +53,15 @@ static void shutdown_has_a_reason(void **state)
 
 	(void)state;
 	put(other, "{\"QMP\": {}}\r\n{\"return\": {}}\r\n");
-	assert_true(monitor_take(&m));
+	assert_true(monitor_read(&m));
 	assert_int_equal(m.end, MONITOR_RUNS);
 	/* In pieces, as a stream has it. */
 	put(other, "{\"event\": \"SHUTDOWN\", \"data\": {\"guest\": true, \"reason\": \"guest-sh");
-	assert_true(monitor_take(&m));
+	assert_true(monitor_read(&m));
 	assert_int_equal(m.end, MONITOR_RUNS);
 	put(other, "utdown\"}}\r\n");
 	close(other);
-	assert_false(monitor_take(&m));
+	assert_false(monitor_read(&m));
 	assert_int_equal(m.end, MONITOR_POWEROFF);
 	close(fd);
 }
@@ -75,10 +75,10 @@ static void floods_are_cut(void **state)
 	memset(much, 'x', sizeof(much) - 1);
 	for (unsigned int i = 0; i < 3 * MONITOR_MAX / sizeof(much); i++) {
 		put(other, much);
-		assert_true(monitor_take(&m));
+		assert_true(monitor_read(&m));
 	}
 	put(other, "{\"data\": {\"reason\": \"guest-reset\"}}\r\n");
-	assert_true(monitor_take(&m));
+	assert_true(monitor_read(&m));
 	assert_int_equal(m.end, MONITOR_RESET);
 	close(other);
 	close(fd);
@@ -114,7 +114,7 @@ static void a_flood_is_given_up(void **state)
 		/* A peer that is always ready: what a turn takes is bounded all the same. */
 		while ((n = write(other, words, sizeof(words))) > 0)
 			sent += (size_t)n;
-		open = monitor_take(&m);
+		open = monitor_read(&m);
 		assert_int_equal(open, !m.floods);
 	}
 	assert_int_equal(m.fd, -1);

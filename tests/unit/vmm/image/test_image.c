@@ -2,7 +2,7 @@
 #include "tests/unit/boot_fixture.h"
 
 #include "base/cleanup.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 #include "vmm/image/widen.h"
 
 #include <bzlib.h>
@@ -35,12 +35,12 @@ static void refused(const void *data, size_t len, int code, const char *text)
 	struct boot_image img = { .nseg = 99 };
 	cleanup_free uint8_t *copy = NULL;
 	struct err e;
-	enum boot_way way;
+	enum boot_protocol way;
 	int r = parse(&img, data, len, BOOT_MAX_KERNEL, &e, &copy);
 
 	/* The choice of a way refuses an image that can be parsed, but not loaded or entered. */
 	if (!r) {
-		r = way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e);
+		r = protocol_of_image(&img, "FILE", BOOT_PROTOCOL_AUTO, &way, &e);
 		image_deinit(&img);
 		img.nseg = 99;
 	}
@@ -444,7 +444,7 @@ static void linked_entry(void **state)
 {
 	struct boot_image img;
 	struct err e = { 0 };
-	enum boot_way way;
+	enum boot_protocol way;
 	struct buf b;
 
 	(void)state;
@@ -455,17 +455,17 @@ static void linked_entry(void **state)
 	assert_int_equal(image_parse(&img, "FILE", b.data, b.len, &e), 0);
 	assert_int_equal(img.entry, FIX_TEXT_GPA + 0x40);
 	assert_int_equal(img.elf_entry, 0xffffffff81000040);
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e), 0);
-	assert_int_equal(way, BOOT_WAY_VMLINUX);
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_AUTO, &way, &e), 0);
+	assert_int_equal(way, BOOT_PROTOCOL_VMLINUX);
 	image_deinit(&img);
 	/* Without a segment for the entry there are the other ways. */
 	buf_put64(&b, offsetof(Elf64_Ehdr, e_entry), 0xffffffff90000000);
 	assert_int_equal(image_parse(&img, "FILE", b.data, b.len, &e), 0);
 	assert_int_equal(img.entry, 0);
 	img.pvh_entry = FIX_TEXT_GPA;
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e), 0);
-	assert_int_equal(way, BOOT_WAY_PVH);
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_VMLINUX, &way, &e), -EINVAL);
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_AUTO, &way, &e), 0);
+	assert_int_equal(way, BOOT_PROTOCOL_PVH);
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_VMLINUX, &way, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "FILE can be entered by pvh"));
 	image_deinit(&img);
 	buf_deinit(&b);
@@ -476,7 +476,7 @@ static void linked_high_only(void **state)
 {
 	struct boot_image img;
 	struct err e = { 0 };
-	enum boot_way way;
+	enum boot_protocol way;
 	struct buf b;
 
 	(void)state;
@@ -488,9 +488,9 @@ static void linked_high_only(void **state)
 	assert_int_equal(img.nseg, 2);
 	assert_true(img.is_linux);
 	assert_ptr_equal(img.elf, b.data);
-	for (int i = BOOT_WAY_VMLINUX; i < BOOT_WAY_AUTO; i++)
-		assert_false(way_image_has(&img, (enum boot_way)i));
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e), -EINVAL);
+	for (int i = BOOT_PROTOCOL_VMLINUX; i < BOOT_PROTOCOL_AUTO; i++)
+		assert_false(protocol_image_has(&img, (enum boot_protocol)i));
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_AUTO, &way, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "needs p_paddr"));
 	image_deinit(&img);
 	buf_deinit(&b);

@@ -5,7 +5,7 @@
 #include "symbolizer/core/insn.h"
 #include "vmm/image/image.h"
 #include "vmm/image/multiboot.h"
-#include "vmm/image/way.h"
+#include "vmm/image/protocol.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -37,7 +37,7 @@ static void flat(struct buf *b, uint32_t flags, uint32_t entry)
 static void flat_image(void **state)
 {
 	struct boot_image img;
-	enum boot_way way;
+	enum boot_protocol way;
 	struct err e = { 0 };
 	struct buf b;
 
@@ -52,9 +52,9 @@ static void flat_image(void **state)
 	assert_int_equal(img.seg[0].file_len, 128);
 	assert_int_equal(img.seg[0].mem_len, 0x1000);
 	assert_memory_equal(img.elf + img.seg[0].file_off, b.data, 128);
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e), 0);
-	assert_int_equal(way, BOOT_WAY_MULTIBOOT);
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_PVH, &way, &e), -EINVAL);
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_AUTO, &way, &e), 0);
+	assert_int_equal(way, BOOT_PROTOCOL_MULTIBOOT);
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_PVH, &way, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "FILE can be entered by multiboot"));
 	image_deinit(&img);
 	buf_deinit(&b);
@@ -179,7 +179,7 @@ static void multiboot2_elf(void **state)
 		{ 10, { 0x100000 }, 0, 1, -EINVAL, 0, "damaged multiboot2 header" },
 	};
 	struct boot_image img;
-	enum boot_way way;
+	enum boot_protocol way;
 	struct err e = { 0 };
 	struct buf b;
 
@@ -194,8 +194,9 @@ static void multiboot2_elf(void **state)
 		if (!ret) {
 			assert_int_equal(img.mb2_entry, cases[i].entry);
 			assert_false(img.multiboot);
-			assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e), 0);
-			assert_int_equal(way, BOOT_WAY_MULTIBOOT2);
+			assert_int_equal(
+				protocol_of_image(&img, "FILE", BOOT_PROTOCOL_AUTO, &way, &e), 0);
+			assert_int_equal(way, BOOT_PROTOCOL_MULTIBOOT2);
 			image_deinit(&img);
 		}
 		buf_deinit(&b);
@@ -281,7 +282,7 @@ static void pvh_note(void **state)
 static void linux_goes_first(void **state)
 {
 	struct boot_image img;
-	enum boot_way way;
+	enum boot_protocol way;
 	struct err e = { 0 };
 	struct buf b;
 
@@ -290,20 +291,20 @@ static void linux_goes_first(void **state)
 	fixture_elf(&b);
 	assert_int_equal(image_parse(&img, "FILE", b.data, b.len, &e), 0);
 	img.pvh_entry = FIX_TEXT_GPA;
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e), 0);
-	assert_int_equal(way, BOOT_WAY_VMLINUX);
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_PVH, &way, &e), 0);
-	assert_int_equal(way, BOOT_WAY_PVH);
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_AUTO, &way, &e), 0);
+	assert_int_equal(way, BOOT_PROTOCOL_VMLINUX);
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_PVH, &way, &e), 0);
+	assert_int_equal(way, BOOT_PROTOCOL_PVH);
 	img.is_linux = false;
-	assert_int_equal(way_of_image(&img, "FILE", BOOT_WAY_AUTO, &way, &e), 0);
-	assert_int_equal(way, BOOT_WAY_PVH);
+	assert_int_equal(protocol_of_image(&img, "FILE", BOOT_PROTOCOL_AUTO, &way, &e), 0);
+	assert_int_equal(way, BOOT_PROTOCOL_PVH);
 	image_deinit(&img);
 	buf_deinit(&b);
-	for (unsigned int i = 0; i <= BOOT_WAY_AUTO; i++) {
-		assert_int_equal(way_parse(way_name((enum boot_way)i), &way), 0);
+	for (unsigned int i = 0; i <= BOOT_PROTOCOL_AUTO; i++) {
+		assert_int_equal(protocol_parse(protocol_name((enum boot_protocol)i), &way), 0);
 		assert_int_equal(way, i);
 	}
-	assert_int_equal(way_parse("grub", &way), -EINVAL);
+	assert_int_equal(protocol_parse("grub", &way), -EINVAL);
 }
 
 static void prologues_of_32_bit_code(void **state)

@@ -121,7 +121,7 @@ static const struct mem_refs *look(uint64_t rip, const char *bytes, size_t len, 
 	memcpy(s.insn, bytes, len);
 	s.regs.gpr[GPR_RDI] = rdi;
 	s.regs.gpr[GPR_RSP] = AT_4K + 0x80000;
-	return memprobe_take(probe, &s, &none, NULL, NULL);
+	return memprobe_sample(probe, &s, &none, NULL, NULL);
 }
 
 /* Samples of one ms. */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "profile/compare/gate/gate.h"
-#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/text.h"
 #include "profile/compare/gate/write_json.h"
 #include "tests/unit/stackset_fixture.h"
 
@@ -373,7 +373,7 @@ static void runs_are_independent(void **state)
 	r = evaluate(g);
 	assert_string_equal(r->means, differs);
 	assert_null(r->same);
-	gate_say_design(text, sizeof(text), r);
+	gate_text_design(text, sizeof(text), r);
 	assert_non_null(strstr(text, differs));
 	gate_report_destroy(r);
 	/* A second difference of this kind is reported once. */
@@ -408,7 +408,7 @@ static void say_work(char *text, size_t size, unsigned int n, double base, doubl
 		assert_int_equal(gate_add_run(g, i % 2 ? GATE_HEAD : GATE_BASE, run, &e), 0);
 	}
 	r = evaluate(g);
-	gate_say_work(text, size, r);
+	gate_text_work(text, size, r);
 	buf_init(&b);
 	assert_int_equal(gate_write_text(&b, r, &(struct gate_write_options){ 0 }, &e), 0);
 	assert_memory_equal(b.data, "# ", 2);
@@ -459,7 +459,7 @@ static void noise_is_told(void **state)
 	assert_int_equal(gate_exit_status(r), 3);
 	assert_ptr_equal(r->noise.outcome, &r->outcome[0]);
 	assert_in_range(r->noise.runs, 8, 120);
-	gate_say_noise(text, sizeof(text), r);
+	gate_text_noise(text, sizeof(text), r);
 	assert_memory_equal(text, "runs of one side differ by ", 27);
 	assert_non_null(strstr(text, " and the threshold is 1 %: "));
 	assert_non_null(strstr(text, " runs a side would suffice, and there are 7"));
@@ -469,7 +469,7 @@ static void noise_is_told(void **state)
 	g = gate_of(rules, 10, 0, 0);
 	r = evaluate(g);
 	assert_int_equal(gate_exit_status(r), 0);
-	gate_say_noise(text, sizeof(text), r);
+	gate_text_noise(text, sizeof(text), r);
 	assert_string_equal(text, "");
 	gate_report_destroy(r);
 	gate_destroy(g);

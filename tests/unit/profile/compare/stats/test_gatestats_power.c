@@ -78,29 +78,29 @@ static void test_suffice(void **state)
 	(void)state;
 	/* R: power.t.test(delta = 1, sd = 1, sig.level = 0.1, power = 0.9, alternative = "one.sided"): n = 13.8. */
 	r.alpha = 0.05;
-	n = stats_suffice(&s, &r, 0.9);
+	n = stats_runs_needed(&s, &r, 0.9);
 	assert_int_equal(n, 14);
 	/* With an alpha of 1 % twice the threshold asks for as many. */
 	r.alpha = 0.01;
-	assert_in_range(stats_suffice(&s, &r, 0.9), 14, 15);
+	assert_in_range(stats_runs_needed(&s, &r, 0.9), 14, 15);
 	s.sd = 4;
-	n = stats_suffice(&s, &r, 0.9);
+	n = stats_runs_needed(&s, &r, 0.9);
 	assert_in_range(n, 205, 222);
 	s.sd = 5;
-	assert_int_equal(stats_suffice(&s, &r, 0.9), 0);
+	assert_int_equal(stats_runs_needed(&s, &r, 0.9), 0);
 	/* Hardly any noise: as many as alpha needs. */
 	s.sd = 1e-6;
-	few = stats_suffice(&s, &r, 0.9);
+	few = stats_runs_needed(&s, &r, 0.9);
 	assert_int_equal(few, 5);
 	s.paired = true;
-	assert_in_range(stats_suffice(&s, &r, 0.9), 5, 7);
+	assert_in_range(stats_runs_needed(&s, &r, 0.9), 5, 7);
 	s.paired = false;
 	/* Either direction takes more, less power takes fewer. */
 	s.sd = 2;
-	n = stats_suffice(&s, &r, 0.9);
-	assert_true(stats_suffice(&s, &r, 0.8) < n);
+	n = stats_runs_needed(&s, &r, 0.9);
+	assert_true(stats_runs_needed(&s, &r, 0.8) < n);
 	r.worse = STATS_EITHER;
-	assert_true(stats_suffice(&s, &r, 0.9) > n);
+	assert_true(stats_runs_needed(&s, &r, 0.9) > n);
 }
 
 static int make(struct stats_design *d, unsigned int n, bool pairs)

@@ -109,14 +109,14 @@ static void matches(void **state)
 	/* a prompt: once, though it is looked at again and then becomes a whole line */
 	log_[0] = '\0';
 	feed(&m, "host log", &now);
-	console_marks_quiet(&m, now, found, NULL);
+	console_marks_flush(&m, now, found, NULL);
 	feed(&m, "in: ", &now);
-	console_marks_quiet(&m, now, found, NULL);
-	console_marks_quiet(&m, now, found, NULL);
+	console_marks_flush(&m, now, found, NULL);
+	console_marks_flush(&m, now, found, NULL);
 	assert_string_equal(log_, "stop:login: @61 ");
 	feed(&m, "\n", &now);
 	feed(&m, "login: ", &now);
-	console_marks_quiet(&m, now, found, NULL);
+	console_marks_flush(&m, now, found, NULL);
 	assert_string_equal(log_, "stop:login: @61 stop:login: @69 ");
 	assert_int_equal(m.bytes, now);
 	console_marks_deinit(&m);

@@ -276,7 +276,7 @@ static bool process_code(struct sample *s)
 
 	assert_int_equal(guest_code_update(code, ip[0], GUEST_IP_ELSEWHERE, s->time_ns, NULL), 0);
 	assert_int_equal(guest_code_prove(code, ip, 1, s->time_ns, NULL), 0);
-	return !guest_code_in_doubt(code, ip[0], s->time_ns);
+	return !guest_code_is_uncertain(code, ip[0], s->time_ns);
 }
 
 static const struct chain chains[] = {

@@ -45,7 +45,7 @@ static int setup(void **state)
 	if (guest_code_create(&code, &mem, &sink.sink, NULL))
 		return -1;
 	guest_code_use_modules(code, &module_layout);
-	guest_code_use_made(code, &layout);
+	guest_code_use_dynamic(code, &layout);
 	return 0;
 }
 
@@ -122,12 +122,12 @@ static void comes_and_goes(void **state)
 	gf_expect(&sink, "");
 	expect_regions("b1");
 	assert_int_equal(gf_read_borrowed(&sink), 3 * strlen("bpf_prog_01_b"));
-	assert_int_equal(guest_code_made_stats(code)->seen, 3);
+	assert_int_equal(guest_code_dynamic_stats(code)->seen, 3);
 	/* a list that changes while it is read says nothing of what is gone */
 	lm_put64(&g, head, CODE);
 	see(KERNEL, LONG);
 	expect_regions("b1");
-	assert_int_equal(guest_code_made_stats(code)->failed, 1);
+	assert_int_equal(guest_code_dynamic_stats(code)->failed, 1);
 }
 
 /* A sample where no code is known is a reason to look soon. */
@@ -163,11 +163,11 @@ static void beside_modules(void **state)
 	put_program(p[1], CODE + 0x4800, 0x200, "bpf_prog_02_b");
 	see(KERNEL, LONG);
 	expect_regions("m4 b9");
-	assert_int_equal(guest_code_made_stats(code)->skipped, 0);
+	assert_int_equal(guest_code_dynamic_stats(code)->skipped, 0);
 	/* over another one */
 	put_program(p[2], CODE + 0x4900, 0x200, "bpf_prog_03_c");
 	see(KERNEL, LONG);
-	assert_int_equal(guest_code_made_stats(code)->skipped, 1);
+	assert_int_equal(guest_code_dynamic_stats(code)->skipped, 1);
 	put_program(p[2], CODE + 0x9000, 0x200, "bpf_prog_03_c");
 	see(KERNEL, LONG);
 	gf_set_list(&g, module_layout.modules, GF_M_LIST, NULL, 0);

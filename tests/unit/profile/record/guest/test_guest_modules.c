@@ -293,26 +293,26 @@ static void replaced_between_two_looks(void **state)
 	assert_int_equal(guest_code_update(modules, TEXT, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n");
 	prove(now + 100, now + 105);
-	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 100));
+	assert_false(guest_code_is_uncertain(modules, TEXT + 5, now + 100));
 	/* The last look covers what was taken before it. */
 	reads = g.reads;
 	prove(now + 104, now + 106);
 	assert_int_equal(g.reads, reads);
 	set_list(&b, 1);
 	prove(now + 200, now + 205);
-	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 200));
-	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 106));
-	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 105));
-	assert_false(guest_code_in_doubt(modules, KERNEL, now + 200));
+	assert_true(guest_code_is_uncertain(modules, TEXT + 5, now + 200));
+	assert_true(guest_code_is_uncertain(modules, TEXT + 5, now + 106));
+	assert_false(guest_code_is_uncertain(modules, TEXT + 5, now + 105));
+	assert_false(guest_code_is_uncertain(modules, KERNEL, now + 200));
 	prove(now + 206, now + 207);
-	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 206));
+	assert_false(guest_code_is_uncertain(modules, TEXT + 5, now + 206));
 	/* The other one's names begin where it is certain. */
 	gf_expect(&sink, "module b ffffffffa0000000+1000 2\n");
 	assert_int_equal(sink.last_ns, now + 205);
 	/* It goes, and nothing comes: it may have been gone before the sample. */
 	set_list(NULL, 0);
 	prove(now + 300, now + 305);
-	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 300));
+	assert_true(guest_code_is_uncertain(modules, TEXT + 5, now + 300));
 	assert_int_equal(guest_code_module_stats(modules)->replaced, 2);
 	/* Where nothing was, the first one that is seen came before its sample. */
 	set_list(&a, 1);
@@ -320,7 +320,7 @@ static void replaced_between_two_looks(void **state)
 	assert_int_equal(
 		guest_code_update(modules, TEXT, GUEST_IP_ELSEWHERE, now + 999 + LONG, NULL), 0);
 	assert_int_equal(sink.last_ns, now + 999 + LONG);
-	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + 999 + LONG));
+	assert_false(guest_code_is_uncertain(modules, TEXT + 5, now + 999 + LONG));
 	gf_read_borrowed(&sink);
 }
 
@@ -337,19 +337,19 @@ static void list_cannot_be_read(void **state)
 	lm_put64(&g, layout.modules, KERNEL);
 	prove(now + 100, now + 105);
 	assert_int_equal(guest_code_module_stats(modules)->failed, 1);
-	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 100));
-	assert_false(guest_code_in_doubt(modules, KERNEL, now + 100));
+	assert_true(guest_code_is_uncertain(modules, TEXT + 5, now + 100));
+	assert_false(guest_code_is_uncertain(modules, KERNEL, now + 100));
 	reads = g.reads;
 	prove(now + 200, now + 205);
 	assert_int_equal(g.reads, reads);
-	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 200));
+	assert_true(guest_code_is_uncertain(modules, TEXT + 5, now + 200));
 	/* Later modules may have been there since the last complete read. */
 	set_list(&b, 1);
 	prove(now + LONG, now + LONG + 5);
-	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + 50));
-	assert_true(guest_code_in_doubt(modules, TEXT + 5, now + LONG));
+	assert_true(guest_code_is_uncertain(modules, TEXT + 5, now + 50));
+	assert_true(guest_code_is_uncertain(modules, TEXT + 5, now + LONG));
 	prove(now + LONG + 10, now + LONG + 15);
-	assert_false(guest_code_in_doubt(modules, TEXT + 5, now + LONG + 10));
+	assert_false(guest_code_is_uncertain(modules, TEXT + 5, now + LONG + 10));
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n"
 			 "module b ffffffffa0000000+1000 2\n");
 	gf_read_borrowed(&sink);

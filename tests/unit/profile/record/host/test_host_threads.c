@@ -230,13 +230,13 @@ static void named_again(void **state)
 		const uint64_t begin = thread_ns();
 
 		if (i == 2)
-			host_threads_name_again(t);
+			host_threads_repeat_names(t);
 		while (thread_ns() - begin < WORK / 4)
 			;
 		assert_int_equal(host_threads_take(t, on_sample, NULL), 0);
 		assert_int_equal(renamed_as[7], i < 2 ? 1 : 2);
 	}
-	host_threads_name_again(NULL);
+	host_threads_repeat_names(NULL);
 }
 
 static void errors(void **state)

@@ -231,7 +231,7 @@ static void command_line_goes_first(void **state)
 	assert_int_equal(o.mem_size, 512u << 20);
 	assert_int_equal(o.vcpus, 2);
 	buf_init(&b);
-	run_definition_left(&d, "> ", 60, &b);
+	run_definition_unused(&d, "> ", 60, &b);
 	for (char *line = strtok((char *)b.data, "\n"); line; line = strtok(NULL, "\n")) {
 		assert_true(!strncmp(line, "> ", 2));
 		assert_in_range(strlen(line), 3, 61);

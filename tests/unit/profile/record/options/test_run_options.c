@@ -103,7 +103,7 @@ static void defaults(void **state)
 	assert_true(o.duration_s == 0);
 	assert_int_equal(o.mem_size, 256 * MIB);
 	assert_int_equal(o.vcpus, 1);
-	assert_int_equal(o.boot, BOOT_WAY_AUTO);
+	assert_int_equal(o.boot, BOOT_PROTOCOL_AUTO);
 	assert_int_equal(o.stack_size, 16384);
 	assert_true(o.jitter && o.tune && o.buildid_cache);
 	assert_false(o.single_file || o.quiet || o.json);
@@ -223,9 +223,9 @@ static void every_option(void **state)
 	assert_false(o.buildid_cache);
 
 	assert_int_equal(PARSE("--boot", "bzimage", "bzImage"), -1);
-	assert_int_equal(o.boot, BOOT_WAY_BZIMAGE);
+	assert_int_equal(o.boot, BOOT_PROTOCOL_BZIMAGE);
 	assert_int_equal(PARSE("--boot=bzimage", "--boot=vmlinux"), -1);
-	assert_int_equal(o.boot, BOOT_WAY_VMLINUX);
+	assert_int_equal(o.boot, BOOT_PROTOCOL_VMLINUX);
 
 	assert_int_equal(PARSE("-m", "32M", "-F", "100", "-o", "y", "-q"), -1);
 	assert_int_equal(o.mem_size, 32 * MIB);
@@ -534,7 +534,7 @@ static void beside_a_snapshot(void **state)
 
 		for (size_t k = 0; k < ARRAY_SIZE(machine); k++)
 			is_machine |= !strcmp(name, machine[k]);
-		if (is_machine == run_options_snapshot_takes(name))
+		if (is_machine == run_options_snapshot_accepts(name))
 			fail_msg("does --%s go with --snapshot?", name);
 		refused += is_machine;
 	}

@@ -495,7 +495,7 @@ static void goes_on_with_a_message(void **state)
 		for (size_t i = 0; i < cut; i++)
 			exec_console_put(&a, (uint8_t)text[i]);
 		buf_init(&held);
-		exec_console_held(&a, &held);
+		exec_console_pending(&a, &held);
 		for (const char *s = (const char *)held.data; *s; s++)
 			exec_console_put(&b, (uint8_t)*s);
 		buf_deinit(&held);

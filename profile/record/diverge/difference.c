@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/record/diverge/part.h"
+#include "profile/record/diverge/difference.h"
 
 #include "vmm/exact/blockend.h"
 
@@ -14,7 +14,7 @@
 #define WALK_ACCESSES 64u
 
 /* A walk through the instructions, or the accesses, of one side. */
-struct part_walk {
+struct difference_walk {
 	struct trace_reader *in;
 	struct trace_record block; /* insns 0: none yet */
 	unsigned int at;	   /* index of the next instruction in it */
@@ -27,7 +27,7 @@ struct part_walk {
 };
 
 /* Returns 1, 0 at the end, or -EINVAL. */
-static int walk_block(struct part_walk *w, struct err *e)
+static int walk_block(struct difference_walk *w, struct err *e)
 {
 	struct trace_record r;
 	int ret;
@@ -48,24 +48,24 @@ static int walk_block(struct part_walk *w, struct err *e)
 	return ret;
 }
 
-static struct part_insn walk_insn_at(const struct trace_record *b, unsigned int i, size_t off)
+static struct difference_insn walk_insn_at(const struct trace_record *b, unsigned int i, size_t off)
 {
-	struct part_insn insn = { .number = b->block.before + i + 1,
-				  .pc = b->block.pc + off,
-				  .len = b->length[i] };
+	struct difference_insn insn = { .number = b->block.before + i + 1,
+					.pc = b->block.pc + off,
+					.len = b->length[i] };
 
-	if (insn.len > PART_INSN_MAX)
-		insn.len = PART_INSN_MAX;
+	if (insn.len > DIFFERENCE_INSN_MAX)
+		insn.len = DIFFERENCE_INSN_MAX;
 	memcpy(insn.code, b->code + off, insn.len);
 	return insn;
 }
 
 /* Sets number 0 at the end. */
-static int walk_insn(struct part_walk *w, struct part_insn *out, struct err *e)
+static int walk_insn(struct difference_walk *w, struct difference_insn *out, struct err *e)
 {
 	int ret = 1;
 
-	*out = (struct part_insn){ 0 };
+	*out = (struct difference_insn){ 0 };
 	if (!w->over && w->at == w->block.block.insns)
 		ret = walk_block(w, e);
 	if (w->over || ret <= 0)
@@ -78,7 +78,7 @@ static int walk_insn(struct part_walk *w, struct part_insn *out, struct err *e)
 /* -- control ---------------------------------------------------------------------------------- */
 
 /* Returns whether it is a JMP, which never continues with the next instruction. */
-static bool part_always_jumps(const struct part_insn *insn)
+static bool difference_always_jumps(const struct difference_insn *insn)
 {
 	unsigned int i = 0;
 
@@ -89,7 +89,7 @@ static bool part_always_jumps(const struct part_insn *insn)
 }
 
 /* Returns whether control can get from an instruction to pc, judged by the instruction. */
-static bool part_leads_to(const struct part_insn *from, uint64_t pc)
+static bool difference_leads_to(const struct difference_insn *from, uint64_t pc)
 {
 	const struct blockend b = blockend_of(from->code, from->len);
 	uint64_t end = from->pc + from->len;
@@ -98,7 +98,7 @@ static bool part_leads_to(const struct part_insn *from, uint64_t pc)
 	case BLOCKEND_FALL:
 		return pc == end;
 	case BLOCKEND_JUMP:
-		if (pc == end && !part_always_jumps(from))
+		if (pc == end && !difference_always_jumps(from))
 			return true;
 		return !b.has_target || pc == end + (uint64_t)b.target;
 	case BLOCKEND_CALL:
@@ -112,7 +112,7 @@ static bool part_leads_to(const struct part_insn *from, uint64_t pc)
  * Judges an instruction that may lead anywhere: whether an interrupt frame was pushed, and
  * interrupts are off.
  */
-static bool part_was_pushed(const struct part_flow *f, unsigned int side)
+static bool difference_was_pushed(const struct difference_flow *f, unsigned int side)
 {
 	const struct exact_regs *r = f->regs;
 
@@ -121,42 +121,42 @@ static bool part_was_pushed(const struct part_flow *f, unsigned int side)
 	       (r[!side].rflags & EFLAGS_IF);
 }
 
-static void part_judge(struct part_flow *f)
+static void difference_judge(struct difference_flow *f)
 {
 	bool odd[2];
 
 	if (!f->next[0].number || !f->next[1].number) {
-		f->how = PART_END;
+		f->how = DIFFERENCE_END;
 		f->side = f->next[0].number ? 1 : 0;
 		return;
 	}
 	if (f->next[0].pc == f->next[1].pc) {
-		f->how = PART_CODE;
+		f->how = DIFFERENCE_CODE;
 		return;
 	}
-	f->how = PART_JUMP;
+	f->how = DIFFERENCE_JUMP;
 	for (unsigned int i = 0; i < 2; i++)
-		odd[i] = f->last.number && !part_leads_to(&f->last, f->next[i].pc);
+		odd[i] = f->last.number && !difference_leads_to(&f->last, f->next[i].pc);
 	if (!odd[0] && !odd[1])
 		for (unsigned int i = 0; i < 2; i++)
-			odd[i] = part_was_pushed(f, i);
+			odd[i] = difference_was_pushed(f, i);
 	if (odd[0] || odd[1]) {
-		f->how = PART_INTERRUPT;
+		f->how = DIFFERENCE_INTERRUPT;
 		f->side = odd[0] ? 0 : 1;
 	}
 }
 
-static bool part_same_insn(const struct part_insn *a, const struct part_insn *b)
+static bool difference_same_insn(const struct difference_insn *a, const struct difference_insn *b)
 {
 	return a->pc == b->pc && a->len == b->len && !memcmp(a->code, b->code, a->len);
 }
 
-int part_find_flow(struct part_flow *out, struct trace_reader side[2], struct err *e)
+int difference_find_flow(struct difference_flow *out, struct trace_reader side[2], struct err *e)
 {
-	struct part_walk w[2] = { { .in = &side[0] }, { .in = &side[1] } };
+	struct difference_walk w[2] = { { .in = &side[0] }, { .in = &side[1] } };
 	int ret = 0;
 
-	*out = (struct part_flow){ 0 };
+	*out = (struct difference_flow){ 0 };
 	while (!ret) {
 		for (unsigned int i = 0; i < 2 && !ret; i++)
 			ret = walk_insn(&w[i], &out->next[i], e);
@@ -167,7 +167,7 @@ int part_find_flow(struct part_flow *out, struct trace_reader side[2], struct er
 				ret = walk_insn(&w[i], &out->next[i], e);
 		if (ret || (!out->next[0].number && !out->next[1].number))
 			return ret;
-		if (!part_same_insn(&out->next[0], &out->next[1]))
+		if (!difference_same_insn(&out->next[0], &out->next[1]))
 			break;
 		out->last = out->next[0];
 	}
@@ -178,14 +178,14 @@ int part_find_flow(struct part_flow *out, struct trace_reader side[2], struct er
 		out->regs_at[i] = w[i].block.block.before + 1;
 	}
 	out->found = true;
-	part_judge(out);
+	difference_judge(out);
 	return 0;
 }
 
 /* -- values ----------------------------------------------------------------------------------- */
 
 /* Returns the instruction that begins `off` bytes into the block. */
-static struct part_insn part_insn_of(const struct trace_record *b, unsigned int off)
+static struct difference_insn difference_insn_of(const struct trace_record *b, unsigned int off)
 {
 	size_t at = 0;
 
@@ -198,8 +198,8 @@ static struct part_insn part_insn_of(const struct trace_record *b, unsigned int 
 }
 
 /* Returns the next access before instruction `end`; kind 0: there is none. */
-static int walk_access(struct part_walk *w, uint64_t end, struct trace_access *out,
-		       struct part_insn *insn, struct err *e)
+static int walk_access(struct difference_walk *w, uint64_t end, struct trace_access *out,
+		       struct difference_insn *insn, struct err *e)
 {
 	struct trace_record r;
 	int ret;
@@ -212,27 +212,27 @@ static int walk_access(struct part_walk *w, uint64_t end, struct trace_access *o
 				return 0;
 		} else if (w->block.block.insns) {
 			*out = r.access;
-			*insn = part_insn_of(&w->block, r.access.off);
+			*insn = difference_insn_of(&w->block, r.access.off);
 			return 0;
 		}
 	}
 	return ret;
 }
 
-static bool part_same_access(const struct trace_access *a, const struct trace_access *b)
+static bool difference_same_access(const struct trace_access *a, const struct trace_access *b)
 {
 	return a->kind == b->kind && a->size == b->size && a->va == b->va && a->value == b->value &&
 	       a->high == b->high;
 }
 
-int part_find_value(struct part_value *out, struct trace_reader side[2], uint64_t end,
-		    struct err *e)
+int difference_find_value(struct difference_value *out, struct trace_reader side[2], uint64_t end,
+			  struct err *e)
 {
-	struct part_walk w[2] = { { .in = &side[0] }, { .in = &side[1] } };
-	struct part_insn insn[2];
+	struct difference_walk w[2] = { { .in = &side[0] }, { .in = &side[1] } };
+	struct difference_insn insn[2];
 	int ret;
 
-	*out = (struct part_value){ 0 };
+	*out = (struct difference_value){ 0 };
 	do {
 		ret = walk_access(&w[0], end, &out->access[0], &insn[0], e);
 		if (ret)
@@ -240,7 +240,7 @@ int part_find_value(struct part_value *out, struct trace_reader side[2], uint64_
 		ret = walk_access(&w[1], end, &out->access[1], &insn[1], e);
 		if (ret || !out->access[0].kind || !out->access[1].kind)
 			return ret;
-	} while (part_same_access(&out->access[0], &out->access[1]));
+	} while (difference_same_access(&out->access[0], &out->access[1]));
 	/* Accesses of different instructions are not comparable: control has diverged before. */
 	out->found = insn[0].number == insn[1].number && insn[0].pc == insn[1].pc;
 	out->insn = insn[0];
@@ -249,7 +249,7 @@ int part_find_value(struct part_value *out, struct trace_reader side[2], uint64_
 
 /* -- registers -------------------------------------------------------------------------------- */
 
-int part_skip(struct trace_reader *r, uint64_t from, struct err *e)
+int difference_skip(struct trace_reader *r, uint64_t from, struct err *e)
 {
 	struct trace_record rec;
 	struct trace_reader ahead = *r;
@@ -264,25 +264,26 @@ int part_skip(struct trace_reader *r, uint64_t from, struct err *e)
 }
 
 /* Finds the first different value in the previous blocks of both sides. */
-static void part_find_cause(struct part_regs *out, const struct part_walk w[2])
+static void difference_find_cause(struct difference_regs *out, const struct difference_walk w[2])
 {
 	for (unsigned int i = 0; i < w[0].naccess && i < w[1].naccess; i++) {
-		if (part_same_access(&w[0].access[i], &w[1].access[i]))
+		if (difference_same_access(&w[0].access[i], &w[1].access[i]))
 			continue;
 		out->access[0] = w[0].access[i];
 		out->access[1] = w[1].access[i];
-		out->insn = part_insn_of(&w[0].done, w[0].access[i].off);
+		out->insn = difference_insn_of(&w[0].done, w[0].access[i].off);
 		return;
 	}
 }
 
-int part_find_regs(struct part_regs *out, struct trace_reader side[2], uint64_t end, struct err *e)
+int difference_find_regs(struct difference_regs *out, struct trace_reader side[2], uint64_t end,
+			 struct err *e)
 {
-	struct part_walk w[2] = { { .in = &side[0] }, { .in = &side[1] } };
+	struct difference_walk w[2] = { { .in = &side[0] }, { .in = &side[1] } };
 	bool any = false;
 	int ret = 0;
 
-	*out = (struct part_regs){ 0 };
+	*out = (struct difference_regs){ 0 };
 	for (;;) {
 		const struct trace_block *a = &w[0].block.block, *b = &w[1].block.block;
 		unsigned int behind = a->before > b->before;
@@ -307,6 +308,6 @@ int part_find_regs(struct part_regs *out, struct trace_reader side[2], uint64_t 
 	out->before = !any;
 	out->number = w[0].block.block.before + 1;
 	if (any)
-		part_find_cause(out, w);
+		difference_find_cause(out, w);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/record/diverge/part.h"
+#include "profile/record/diverge/difference.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,17 +60,17 @@ static int begin(void **state)
 	return 0;
 }
 
-static void find_flow(struct part_flow *f)
+static void find_flow(struct difference_flow *f)
 {
 	struct trace_reader r[2] = { BOTH };
 	struct err e = { 0 };
 
-	assert_int_equal(part_find_flow(f, r, &e), 0);
+	assert_int_equal(difference_find_flow(f, r, &e), 0);
 }
 
 static void same_runs_do_not_part(void **state)
 {
-	struct part_flow f;
+	struct difference_flow f;
 
 	(void)state;
 	find_flow(&f);
@@ -85,7 +85,7 @@ static void cuts_do_not_matter(void **state)
 	};
 	struct trace_block two = one;
 	const uint8_t first[8] = { 2, LOAD }, second[8] = { 2, JNE };
-	struct part_flow f;
+	struct difference_flow f;
 
 	(void)state;
 	block(0, 12, 0x1000, jne, &(struct exact_regs){ 0 });
@@ -101,14 +101,14 @@ static void cuts_do_not_matter(void **state)
 
 static void a_jump_leads_elsewhere(void **state)
 {
-	struct part_flow f;
+	struct difference_flow f;
 
 	(void)state;
 	block(0, 12, 0x1000, jne, &(struct exact_regs){ 0 });
 	block(1, 12, 0x1004, jne, &(struct exact_regs){ 0 });
 	find_flow(&f);
 	assert_true(f.found);
-	assert_int_equal(f.how, PART_JUMP);
+	assert_int_equal(f.how, DIFFERENCE_JUMP);
 	assert_int_equal(f.last.number, 12);
 	assert_int_equal(f.last.pc, 0x1002);
 	assert_int_equal(f.next[0].number, 13);
@@ -117,13 +117,13 @@ static void a_jump_leads_elsewhere(void **state)
 
 static void code_is_another(void **state)
 {
-	struct part_flow f;
+	struct difference_flow f;
 
 	(void)state;
 	block(0, 12, 0x1000, jne, &(struct exact_regs){ 0 });
 	block(1, 12, 0x1000, other, &(struct exact_regs){ 0 });
 	find_flow(&f);
-	assert_int_equal(f.how, PART_CODE);
+	assert_int_equal(f.how, DIFFERENCE_CODE);
 	assert_int_equal(f.next[0].number, 14);
 	assert_memory_equal(f.next[1].code, other, 2);
 }
@@ -131,13 +131,13 @@ static void code_is_another(void **state)
 /* Where the jump can't lead. */
 static void an_interrupt_comes(void **state)
 {
-	struct part_flow f;
+	struct difference_flow f;
 
 	(void)state;
 	block(0, 12, 0x1004, jne, &(struct exact_regs){ 0 });
 	block(1, 12, 0x9000, jne, &(struct exact_regs){ 0 });
 	find_flow(&f);
-	assert_int_equal(f.how, PART_INTERRUPT);
+	assert_int_equal(f.how, DIFFERENCE_INTERRUPT);
 	assert_int_equal(f.side, 1);
 }
 
@@ -146,7 +146,7 @@ static void an_interrupt_comes_behind_a_return(void **state)
 {
 	static const uint8_t nop_ret[2] = { 0x90, RET };
 	struct exact_regs off = { .rflags = 2 }, on = { .rflags = 0x202 };
-	struct part_flow f;
+	struct difference_flow f;
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -163,26 +163,26 @@ static void an_interrupt_comes_behind_a_return(void **state)
 	block(0, 13, 0x9000, nop_ret, &off);
 	block(1, 13, 0x2000, nop_ret, &on);
 	find_flow(&f);
-	assert_int_equal(f.how, PART_INTERRUPT);
+	assert_int_equal(f.how, DIFFERENCE_INTERRUPT);
 	assert_int_equal(f.side, 0);
 }
 
 static void one_side_ends(void **state)
 {
-	struct part_flow f;
+	struct difference_flow f;
 
 	(void)state;
 	block(1, 12, 0x1000, jne, &(struct exact_regs){ 0 });
 	find_flow(&f);
-	assert_int_equal(f.how, PART_END);
+	assert_int_equal(f.how, DIFFERENCE_END);
 	assert_int_equal(f.side, 0);
 }
 
 static void a_value_and_what_it_changes(void **state)
 {
 	struct trace_reader r[2] = { { 0 } };
-	struct part_value v;
-	struct part_regs g;
+	struct difference_value v;
+	struct difference_regs g;
 	struct err e = { 0 };
 
 	(void)state;
@@ -197,16 +197,16 @@ static void a_value_and_what_it_changes(void **state)
 	}
 	for (unsigned int i = 0; i < 2; i++)
 		r[i] = (struct trace_reader){ .data = file[i], .len = len[i] };
-	assert_int_equal(part_find_value(&v, r, UINT64_MAX, &e), 0);
+	assert_int_equal(difference_find_value(&v, r, UINT64_MAX, &e), 0);
 	assert_true(v.found);
 	assert_int_equal(v.insn.number, 13);
 	assert_int_equal(v.access[0].va, 0x2008);
 	assert_int_equal(v.access[1].value, 9);
 	r[0].at = r[1].at = 0;
-	assert_int_equal(part_find_value(&v, r, 13, &e), 0);
+	assert_int_equal(difference_find_value(&v, r, 13, &e), 0);
 	assert_false(v.found);
 	r[0].at = r[1].at = 0;
-	assert_int_equal(part_find_regs(&g, r, UINT64_MAX, &e), 0);
+	assert_int_equal(difference_find_regs(&g, r, UINT64_MAX, &e), 0);
 	assert_true(g.found && !g.before);
 	assert_int_equal(g.number, 15);
 	assert_int_equal(g.insn.number, 13);
@@ -215,7 +215,7 @@ static void a_value_and_what_it_changes(void **state)
 
 static void damage_is_told(void **state)
 {
-	struct part_flow f;
+	struct difference_flow f;
 	struct err e = { 0 };
 
 	(void)state;
@@ -223,7 +223,7 @@ static void damage_is_told(void **state)
 		struct trace_reader r[2] = { BOTH };
 
 		r[0].len = cut;
-		assert_int_equal(part_find_flow(&f, r, &e), -EINVAL);
+		assert_int_equal(difference_find_flow(&f, r, &e), -EINVAL);
 		assert_non_null(strstr(e.text, "damaged"));
 	}
 }

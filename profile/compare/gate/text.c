@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/text.h"
 
 #include "base/cleanup.h"
 
@@ -62,13 +62,13 @@ static void say_number(char *out, size_t size, enum gate_rule_dimension d, doubl
 	}
 }
 
-void gate_say_value(char *out, size_t size, enum gate_rule_dimension d, double v)
+void gate_text_value(char *out, size_t size, enum gate_rule_dimension d, double v)
 {
 	say_number(out, size, d, v, false);
 }
 
-void gate_say_effect(char *out, size_t size, const struct stats_rule *stats,
-		     enum gate_rule_dimension d, double effect, enum gate_effect_is what)
+void gate_text_effect(char *out, size_t size, const struct stats_rule *stats,
+		      enum gate_rule_dimension d, double effect, enum gate_effect_is what)
 {
 	const bool plain = what == GATE_EFFECT_IS_SIZE;
 
@@ -110,20 +110,21 @@ static void say_exact_change(char *out, size_t size, const struct stats_result *
 		snprintf(out, size, x->diff != 0 ? "%+.0f" : "0", x->diff);
 }
 
-void gate_say_cells(struct gate_cells *out, const struct gate_rule *r, const struct gate_finding *f)
+void gate_text_cells(struct gate_cells *out, const struct gate_rule *r,
+		     const struct gate_finding *f)
 {
 	enum gate_rule_dimension d = gate_rule_dimension(r);
 
 	*out = (struct gate_cells){ 0 };
 	if (!f->value)
 		return;
-	gate_say_value(out->base, sizeof(out->base), d, f->result.base);
-	gate_say_value(out->head, sizeof(out->head), d, f->result.head);
+	gate_text_value(out->base, sizeof(out->base), d, f->result.base);
+	gate_text_value(out->head, sizeof(out->head), d, f->result.head);
 	if (gate_rule_is_exact(r))
 		say_exact_change(out->change, sizeof(out->change), &f->result);
 	else
-		gate_say_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect,
-				GATE_EFFECT_IS_CHANGE);
+		gate_text_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect,
+				 GATE_EFFECT_IS_CHANGE);
 	say_interval(out->interval, sizeof(out->interval), f, d);
 	if (isnan(f->result.p_fail))
 		out->p[0] = '\0';
@@ -134,8 +135,8 @@ void gate_say_cells(struct gate_cells *out, const struct gate_rule *r, const str
 	if (f->seen < 0)
 		return;
 	if (isfinite(f->seen))
-		gate_say_effect(out->seen, sizeof(out->seen), &f->stats, d, f->seen,
-				GATE_EFFECT_IS_SIZE);
+		gate_text_effect(out->seen, sizeof(out->seen), &f->stats, d, f->seen,
+				 GATE_EFFECT_IS_SIZE);
 	else
 		snprintf(out->seen, sizeof(out->seen), "none");
 }
@@ -145,10 +146,10 @@ static void say_amount(char *out, size_t size, const struct gate_rule *r,
 {
 	const struct stats_rule unit = { .unit = a->unit };
 
-	gate_say_effect(out, size, &unit, gate_rule_dimension(r), a->value, GATE_EFFECT_IS_SIZE);
+	gate_text_effect(out, size, &unit, gate_rule_dimension(r), a->value, GATE_EFFECT_IS_SIZE);
 }
 
-void gate_say_threshold(char *out, size_t size, const struct gate_rule *r)
+void gate_text_threshold(char *out, size_t size, const struct gate_rule *r)
 {
 	static const char *const way[] = {
 		[STATS_HIGHER] = "more",
@@ -190,7 +191,7 @@ static unsigned int say_count(const struct gate_report *r, enum gate_status s)
 	return n;
 }
 
-void gate_say_verdict(char *out, size_t size, const struct gate_report *r)
+void gate_text_verdict(char *out, size_t size, const struct gate_report *r)
 {
 	static const char *const word[] = {
 		[GATE_OK] = "PASS",
@@ -219,7 +220,7 @@ void gate_say_verdict(char *out, size_t size, const struct gate_report *r)
 
 #define WORK_ALPHA 0.05 /* with a larger p, the runs do not tell which side does less */
 
-void gate_say_work(char *out, size_t size, const struct gate_report *r)
+void gate_text_work(char *out, size_t size, const struct gate_report *r)
 {
 	const struct stats_shift *x = &r->work.shift;
 	const bool counted = r->work.known && !gate_run_at(r->gate, GATE_BASE, 0)->weight_is_ns;
@@ -229,8 +230,8 @@ void gate_say_work(char *out, size_t size, const struct gate_report *r)
 	out[0] = '\0';
 	if (!r->work.known)
 		return;
-	gate_say_value(base, sizeof(base), counted ? GATE_RULE_COUNT : GATE_RULE_NS, x->base);
-	gate_say_value(head, sizeof(head), counted ? GATE_RULE_COUNT : GATE_RULE_NS, x->head);
+	gate_text_value(base, sizeof(base), counted ? GATE_RULE_COUNT : GATE_RULE_NS, x->base);
+	gate_text_value(head, sizeof(head), counted ? GATE_RULE_COUNT : GATE_RULE_NS, x->head);
 	if (r->work.exact && !(fabs(x->diff) > 0))
 		snprintf(out, size, "head does as much work as base from /init on (%s", base);
 	else if (r->work.exact || (x->tested && x->p <= WORK_ALPHA))
@@ -306,7 +307,7 @@ static void say_guests(char *out, size_t size, const struct gate_report *r)
 		say_add(out, size, "; guest: %.60s", name[GATE_BASE]);
 }
 
-void gate_say_means(char *out, size_t size, const struct gate_report *r)
+void gate_text_means(char *out, size_t size, const struct gate_report *r)
 {
 	out[0] = '\0';
 	if (*r->means)
@@ -320,7 +321,7 @@ void gate_say_means(char *out, size_t size, const struct gate_report *r)
 			*r->means ? "; " : "", r->same);
 }
 
-void gate_say_design(char *out, size_t size, const struct gate_report *r)
+void gate_text_design(char *out, size_t size, const struct gate_report *r)
 {
 	const char *base = gate_panic(r->gate, GATE_BASE), *head = gate_panic(r->gate, GATE_HEAD);
 
@@ -333,24 +334,24 @@ void gate_say_design(char *out, size_t size, const struct gate_report *r)
 	say_guests(out, size, r);
 	if (*r->means || r->same) {
 		say_add(out, size, "; WARNING: ");
-		gate_say_means(out + strlen(out), size - strlen(out), r);
+		gate_text_means(out + strlen(out), size - strlen(out), r);
 	}
 }
 
-void gate_say_relation(char *out, size_t size, const struct gate_report *r,
-		       const struct gate_relation *x)
+void gate_text_relation(char *out, size_t size, const struct gate_report *r,
+			const struct gate_relation *x)
 {
 	enum gate_rule_dimension d = r->exact ? GATE_RULE_COUNT : GATE_RULE_PART;
 	char base[GATE_CELL], head[GATE_CELL], text[LINEAGE_TEXT];
 
-	gate_say_value(base, sizeof(base), d, x->base);
-	gate_say_value(head, sizeof(head), d, x->head);
+	gate_text_value(base, sizeof(base), d, x->base);
+	gate_text_value(head, sizeof(head), d, x->head);
 	out[0] = '\0';
-	say_add(out, size, "%s", lineage_say(text, x->kind, x->function, x->other));
+	say_add(out, size, "%s", lineage_text(text, x->kind, x->function, x->other));
 	say_add(out, size, "%s -> %s", base, head);
 }
 
-void gate_say_function(char *out, size_t size, const struct gate_finding *f)
+void gate_text_function(char *out, size_t size, const struct gate_finding *f)
 {
 	const char *slash = strrchr(f->dso, '/');
 
@@ -368,9 +369,9 @@ static void say_finding(char *out, size_t size, const struct gate_rule *r,
 	struct gate_cells c;
 	char name[256];
 
-	gate_say_cells(&c, r, f);
+	gate_text_cells(&c, r, f);
 	if (f->name) {
-		gate_say_function(name, sizeof(name), f);
+		gate_text_function(name, sizeof(name), f);
 		say_add(out, size, "%s ", name);
 	}
 	say_add(out, size, "%s -> %s, %s", c.base, c.head, c.change);
@@ -401,7 +402,7 @@ static void say_family(char *out, size_t size, const struct gate_outcome *o)
 		say_add(out, size, "; and %zu more", o->nworse - shown);
 }
 
-void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o)
+void gate_text_outcome(char *out, size_t size, const struct gate_outcome *o)
 {
 	char threshold[160];
 
@@ -416,11 +417,11 @@ void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o)
 		snprintf(out, size, "%s", o->why);
 		return;
 	}
-	gate_say_threshold(threshold, sizeof(threshold), o->rule);
+	gate_text_threshold(threshold, sizeof(threshold), o->rule);
 	say_add(out, size, "; threshold: %s", threshold);
 }
 
-void gate_say_noise(char *out, size_t size, const struct gate_report *r)
+void gate_text_noise(char *out, size_t size, const struct gate_report *r)
 {
 	const struct gate_noise *n = &r->noise;
 	char spread[GATE_CELL], threshold[GATE_CELL], name[256] = "";
@@ -437,11 +438,11 @@ void gate_say_noise(char *out, size_t size, const struct gate_report *r)
 		sd /= n->finding->spread.base;
 	else if (n->finding->stats.unit == STATS_POINTS)
 		sd *= 100;
-	gate_say_effect(spread, sizeof(spread), &n->finding->stats, d, sd, GATE_EFFECT_IS_SIZE);
-	gate_say_effect(threshold, sizeof(threshold), &n->finding->stats, d,
-			n->finding->stats.min_effect, GATE_EFFECT_IS_SIZE);
+	gate_text_effect(spread, sizeof(spread), &n->finding->stats, d, sd, GATE_EFFECT_IS_SIZE);
+	gate_text_effect(threshold, sizeof(threshold), &n->finding->stats, d,
+			 n->finding->stats.min_effect, GATE_EFFECT_IS_SIZE);
 	if (n->finding->name)
-		gate_say_function(name, sizeof(name), n->finding);
+		gate_text_function(name, sizeof(name), n->finding);
 	snprintf(out, size,
 		 "runs of one side differ by %s (%s%s%s) and the threshold is %s: ", spread,
 		 n->outcome->rule->name, *name ? ", " : "", name, threshold);
@@ -472,8 +473,8 @@ static const struct gate_finding *blindest(const struct gate_outcome *o)
 	return worst;
 }
 
-void gate_say_power(char *out, size_t size, const struct gate_report *r,
-		    const struct gate_outcome *o)
+void gate_text_power(char *out, size_t size, const struct gate_report *r,
+		     const struct gate_outcome *o)
 {
 	const struct gate_finding *f = blindest(o);
 	struct gate_cells c;
@@ -482,7 +483,7 @@ void gate_say_power(char *out, size_t size, const struct gate_report *r,
 	out[0] = '\0';
 	if (!f || r->exact)
 		return;
-	gate_say_cells(&c, o->rule, f);
+	gate_text_cells(&c, o->rule, f);
 	if (r->nbase == r->nhead)
 		snprintf(runs, sizeof(runs), "%u run%s a side", r->nbase, plural(r->nbase));
 	else
@@ -494,13 +495,13 @@ void gate_say_power(char *out, size_t size, const struct gate_report *r,
 	snprintf(out, size, "with these %s a change of %s would be seen %g %% of the time", runs,
 		 c.seen, 100 * o->rule->power);
 	if (f->name) {
-		gate_say_function(name, sizeof(name), f);
+		gate_text_function(name, sizeof(name), f);
 		say_add(out, size, " in any of %zu function%s (least surely in %s)", o->nfindings,
 			o->nfindings == 1 ? "" : "s", name);
 	}
 }
 
-void gate_say_notes(char *out, size_t size, const struct gate_finding *f)
+void gate_text_notes(char *out, size_t size, const struct gate_finding *f)
 {
 	static const struct {
 		unsigned int flag;
