@@ -38,6 +38,15 @@ _kvmprof_domains()
 	"$1" list --domains --json 2>/dev/null | grep -o '"name":"[^" ]*"' | cut -d'"' -f4
 }
 
+# PIDs or names of the machines under KVM.
+_kvmprof_machines()
+{
+	case "$2" in
+	pid) "$1" list --machines --json 2>/dev/null | grep -o '"pid":[0-9]*' | cut -d: -f2 ;;
+	name) "$1" list --machines --json 2>/dev/null | grep -o '"name":"[^" ]*"' | cut -d'"' -f4 ;;
+	esac
+}
+
 # What the help calls the value of the option $3 of the command $2.
 _kvmprof_placeholder()
 {
@@ -75,9 +84,9 @@ _kvmprof_values()
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M"|"annotate --disassembler-style") echo att intel ;;
 	"attach --technique") echo auto bpf ptrace ;;
-	"attach --domain"|"ps --domain") _kvmprof_domains "$1" ;;
-	"attach --name"|"ps --name") "$1" list --machines --json 2>/dev/null | grep -o '"name":"[^" ]*"' | cut -d'"' -f4 ;;
-	"attach --pid"|"ps --pid") "$1" list --machines --json 2>/dev/null | grep -o '"pid":[0-9]*' | cut -d: -f2 ;;
+	"attach --domain"|"ps --domain"|"top --domain") _kvmprof_domains "$1" ;;
+	"attach --name"|"ps --name"|"top --name") _kvmprof_machines "$1" name ;;
+	"attach --pid"|"ps --pid"|"top --pid") _kvmprof_machines "$1" pid ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Of this host are FILE, PATH, DIR and the like; of other values nothing is known.
 	"push --path"|"run --cwd"|"report --phase") : ;;
@@ -145,13 +154,15 @@ _kvmprof()
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		return
 	fi
-	if [[ $command == @(attach|ps) && $prev != -* ]] && words=$(_kvmprof_domains "$program") && [[ $words ]]; then
+	if [[ $command == @(attach|ps|top) && $prev != -* ]]; then
+		words="$(_kvmprof_machines "$program" pid) $(_kvmprof_domains "$program")"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
-		return
+		# top takes an image, too.
+		[[ $command == top || ! ${words// /} ]] || return
 	fi
 	compopt -o filenames 2>/dev/null
 	local IFS=$'\n'
-	COMPREPLY=($(compgen -f -- "$cur"))
+	COMPREPLY+=($(compgen -f -- "$cur"))
 }
 
 complete -F _kvmprof kvmprof

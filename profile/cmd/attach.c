@@ -100,6 +100,7 @@ static const struct option_row rows[] = {
 	AS_RUN("off-cpu-period", NULL),
 	OPTION_HEADING("\n"),
 	AS_RUN("output", "profile (default perf.data); -: to standard output"),
+	AS_RUN("no-output", "no profile: for --control and --ps-at-end"),
 	AS_RUN("single-file", NULL),
 	AS_RUN("buildid-dir", NULL),
 	AS_RUN("no-buildid-cache", NULL),

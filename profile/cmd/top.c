@@ -42,7 +42,7 @@ struct top_guest {
 #define END_MS 20000
 #define END_ASKED_MS 1000
 #define END_NAP_NS 5000000
-#define STARTS_WITH 6 /* arguments of our own in front */
+#define STARTS_WITH 10 /* arguments of our own in front, at most */
 
 /* In the child. Nothing but system calls from here on. */
 static void become_run(const struct top_guest *g, char **argv)
@@ -60,12 +60,41 @@ static void become_run(const struct top_guest *g, char **argv)
 	_exit(127);
 }
 
-/* args: options of `run` and the image, argc of them. */
-static int top_guest_start(struct top_guest *g, int argc, char **args, struct err *e)
+/* Stores the arguments of our own: of `run`, or of `attach` to a machine. Returns how many there are. */
+static size_t top_own_words(char **out, const struct attach_request *machine, char *socket)
+{
+	static char program[] = "kvmprof", run[] = "run", attach[] = "attach", quiet[] = "--quiet",
+		    none[] = "--no-output", control[] = "--control", connect[] = "--connect";
+	static char *const ways[] = {
+		[ATTACH_PID] = "--pid", [ATTACH_DOMAIN] = "--domain", [ATTACH_NAME] = "--name"
+	};
+	const bool attaches = machine->what;
+	size_t n = 0;
+
+	out[n++] = program;
+	out[n++] = attaches ? attach : run;
+	if (!attaches)
+		out[n++] = quiet;
+	out[n++] = none;
+	out[n++] = control;
+	out[n++] = socket;
+	if (machine->uri) {
+		out[n++] = connect;
+		out[n++] = (char *)(uintptr_t)machine->uri;
+	}
+	if (!attaches)
+		return n;
+	if (machine->way != ATTACH_GUESS)
+		out[n++] = ways[machine->way];
+	out[n++] = (char *)(uintptr_t)machine->what;
+	return n;
+}
+
+/* args: options of `run` and the image, or of `attach`, argc of them. */
+static int top_guest_start(struct top_guest *g, const struct attach_request *machine, int argc,
+			   char **args, struct err *e)
 {
 	cleanup_free char **argv = calloc((size_t)argc + STARTS_WITH + 1, sizeof(*argv));
-	char *own[STARTS_WITH] = { "kvmprof",	  "run",       "--quiet",
-				   "--no-output", "--control", g->socket };
 	const char *tmp = getenv("TMPDIR");
 
 	if (!argv)
@@ -85,8 +114,7 @@ static int top_guest_start(struct top_guest *g, int argc, char **args, struct er
 	(void)signals_remove(g->socket);
 	(void)signals_remove(g->log);
 	(void)signals_remove(g->dir);
-	memcpy(argv, own, sizeof(own));
-	memcpy(argv + STARTS_WITH, args, (size_t)argc * sizeof(*args));
+	memcpy(argv + top_own_words(argv, machine, g->socket), args, (size_t)argc * sizeof(*args));
 	g->pid = fork();
 	if (g->pid == 0)
 		become_run(g, argv);
@@ -182,6 +210,7 @@ struct top_options {
 
 struct top_top {
 	struct top_options opt;
+	struct attach_request machine; /* what NULL: a run of its own */
 	struct top_guest guest;
 	struct control_client *client;
 	struct top_model *model;
@@ -214,6 +243,11 @@ static const char *const orders[] = { "children", "self", NULL };
 static const struct option_row rows[] = {
 	{ "control", 0, "PATH", "the socket of a running `kvmprof run --control PATH`",
 	  OPTION_TEXT_OF(opt.control, "a path") },
+	OPTION_AS("connect", NULL, cmd_attach_rows, machine),
+	OPTION_AS("pid", "of this process's guest", cmd_attach_rows, machine),
+	OPTION_AS("domain", "of this domain's", cmd_attach_rows, machine),
+	OPTION_AS("name", "of the machine that its VMM's command line calls so", cmd_attach_rows,
+		  machine),
 	{ "delay", 'd', "SECONDS", "between updates (default 1)",
 	  OPTION_SECONDS(opt.delay_s, 0.05, 3600, "0.05 to 3600 seconds") },
 	{ "iterations", 'n', "N", "end after N updates",
@@ -233,12 +267,16 @@ static const struct option_row rows[] = {
 
 static const struct option_set set = {
 	.usage = "Usage: kvmprof top [OPTIONS] [--] [IMAGE or options of `kvmprof run`]\n"
+		 "       kvmprof top [OPTIONS] PID|DOMAIN [options of `kvmprof attach`]\n"
 		 "       kvmprof top [OPTIONS] --control PATH\n"
 		 "\n"
 		 "The hottest functions of a guest while it runs: of one that is started here as\n"
-		 "`kvmprof run` would (the demo guest without IMAGE), or of a run that listens on "
-		 "a\n"
-		 "control socket. Counts fade: what is shown is the last ten updates or so. No "
+		 "`kvmprof run` would (the demo guest without IMAGE), of a machine that another "
+		 "VMM\n"
+		 "runs, as `kvmprof attach` would, or of a run that listens on a control socket. "
+		 "What is\n"
+		 "no file is a PID or a domain. Counts fade: what is shown is the last ten updates "
+		 "or so. No "
 		 "profile\n"
 		 "is written, unless -o PATH stands among the options of the run.\n"
 		 "\n",
@@ -250,22 +288,40 @@ static const struct option_set set = {
 		 "f or space: freeze; c: stop and go on collecting; h: help; q: quit\n",
 	.rows = rows,
 	.column = 26,
-	.hint = "options of `kvmprof run` follow --: kvmprof top --",
+	.hint = "options of `kvmprof run` and `attach` follow --: kvmprof top --",
 	.order = OPTION_FIRST, /* what stands behind IMAGE is for the run */
 };
+
+/* An image is a file, and its path often has a slash. Anything else is the name of a machine. */
+static bool is_machine(const char *word)
+{
+	return *word && *word != '-' && !strchr(word, '/') && access(word, F_OK) != 0;
+}
 
 /* -1 to go on, else the exit status. */
 static int top_parse(struct top_top *t, int argc, char **argv)
 {
+	struct err e = { 0 };
 	int status;
 
 	t->opt.delay_s = 1;
 	status = cmd_options(&set, t, argc, argv);
 	if (status >= 0)
 		return status;
-	if (t->opt.control && optind < argc)
+	if (t->opt.control && (optind < argc || t->machine.what || t->machine.uri))
 		return cmd_wrong_usage(argv, "--control watches a run that is there; unexpected",
-				       argv[optind]);
+				       optind < argc	 ? argv[optind]
+				       : t->machine.what ? t->machine.what
+							 : t->machine.uri);
+	/* Behind -- stands what is for the run. */
+	if (!t->machine.what && optind < argc && strcmp(argv[optind - 1], "--") != 0 &&
+	    is_machine(argv[optind]))
+		return cmd_attach_set(&t->machine, ATTACH_GUESS, argv[optind++], &e)
+			       ? cmd_wrong(argv, e.text)
+			       : -1;
+	if (t->machine.uri && !t->machine.what)
+		return cmd_wrong_usage(argv, "--connect is for a domain; which one?",
+				       t->machine.uri);
 	return -1;
 }
 
@@ -625,7 +681,7 @@ static int top_watch(struct top_top *t, int argc, char **argv, struct err *e)
 	if (t->opt.control) {
 		ret = control_client_open(&t->client, t->opt.control, e);
 	} else {
-		ret = top_guest_start(&t->guest, argc - optind, argv + optind, e);
+		ret = top_guest_start(&t->guest, &t->machine, argc - optind, argv + optind, e);
 		if (ret)
 			return ret;
 		ret = top_guest_connect(&t->guest, &t->client, e);
