@@ -2,6 +2,8 @@
 #include "profile/record/guest/guest.h"
 
 #include "base/clock.h"
+#include "base/gmem.h"
+#include "base/gmem_remote.h"
 #include "profile/record/guest/private.h"
 #include "symbolizer/unwind/orc.h"
 
@@ -12,6 +14,8 @@
 
 /* The tid of a vCPU's samples in such a guest. */
 #define GUEST_TID(vcpu) (GUEST_PID + (vcpu))
+/* Samples wait so long for the tasks of a kernel without types. */
+#define AWAIT_NS UINT64_C(3000000000)
 /* How often exited tasks are searched for. */
 #define SWEEP_NS 1000000000u
 
@@ -112,6 +116,8 @@ void guest_destroy(struct guest *g)
 	guest_jit_destroy(g->jit);
 	guest_dsos_destroy(g->dsos);
 	guest_tasks_destroy(g->tasks);
+	guest_task_index_destroy(g->index);
+	free(g->named_sample);
 	if (g->have_finder)
 		userfile_finder_deinit(&g->finder);
 	symtab_destroy(g->boot_symbols);
@@ -165,6 +171,22 @@ static int search(struct guest *g, const struct sample *s, struct err *e)
 	if (guest_search_maps(&g->search, l, &g->reader, g->target->symbols, s))
 		return guest_create_maps(g, e);
 	return 0;
+}
+
+bool guest_awaits_tasks(struct guest *g, const struct sample *s, int *ret, struct err *e)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+
+	*ret = 0;
+	if (!g->tasks || !g->opt.runs || g->later || (l->have_task && l->have_mm) ||
+	    !l->have_current)
+		return false;
+	if (!g->awaited_ns)
+		g->awaited_ns = s->time_ns;
+	if (s->time_ns > g->awaited_ns + AWAIT_NS)
+		return false;
+	*ret = search(g, s, e);
+	return !*ret && !(l->have_task && l->have_mm);
 }
 
 /* Sees the sample without a task: the capture read its task by the layout of the kernel before. */
@@ -294,6 +316,62 @@ static int see_maps(struct guest *g, const struct sample *s, struct guest_owner 
 	return ret;
 }
 
+static bool index_walk(void *ctx, uint64_t va, uint64_t *gpa)
+{
+	const struct guest *g = ctx;
+
+	return guest_memory_walk(&g->memory, va, gpa);
+}
+
+static void index_forget(void *ctx)
+{
+	struct guest *g = ctx;
+
+	guest_memory_renew(&g->memory);
+	if (g->host.memory->remote)
+		gmem_remote_invalidate(g->host.memory->remote);
+}
+
+static bool have_index(struct guest *g)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+
+	if (!g->index)
+		g->index = guest_task_index_create(&(struct guest_task_index_parts){
+			.layout = &l->task,
+			.mm = &l->mm,
+			.have_mm = &l->have_mm,
+			.memory = &g->reader,
+			.stack_size = target_stack_size(g->target),
+			.walk = index_walk,
+			.forget = index_forget,
+			.ctx = g,
+		});
+	if (!g->named_sample)
+		g->named_sample = malloc(sizeof(*g->named_sample) + SAMPLE_MAX_STACK);
+	return g->index && g->named_sample;
+}
+
+/*
+ * Returns the sample, or a copy of it with its task, if the guest ran before it was known where its tasks
+ * are. The copy is valid until the next call.
+ */
+static const struct sample *with_task(struct guest *g, const struct sample *s)
+{
+	struct sample_task task;
+
+	if (s->task.state == SAMPLE_TASK_FOUND || !g->opt.runs || g->later || !g->tasks ||
+	    !g->target->linux_facts.have_task || s->mode == SAMPLE_IDLE ||
+	    s->stack_len > SAMPLE_MAX_STACK || !have_index(g))
+		return s;
+	if (!guest_task_index_find(g->index, s, g->host.now_ns(g->host.ctx), &task))
+		return s;
+	memcpy(g->named_sample, s, sample_size(s));
+	g->named_sample->task = task;
+	g->named_late++;
+	return g->named_sample;
+}
+
 static int guest_frames(struct guest *g, const struct sample *s, struct stack *stack,
 			struct profile_sample *out, struct err *e)
 {
@@ -311,6 +389,7 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		.stack = stack,
 		.exit_ns = s->reason == SAMPLE_EXIT ? s->exit_ns : 0,
 	};
+	s = with_task(g, s);
 	ret = see_task(g, s, out, &task, e);
 	if (frame_nested(s, stack))
 		return ret;
@@ -510,6 +589,7 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 	out->moves = g->opt.moves && !g->target->live;
 	out->have_tasks = l->have_task && g->tasks;
 	out->found_late = g->found_late;
+	out->named_late = g->named_late;
 	out->unknown_before = g->unknown_before;
 	out->have_maps = g->maps != NULL;
 	out->have_modules = g->code && l->have_modules;

@@ -69,6 +69,7 @@ struct guest_stats {
 	/* tasks were found in memory at run time, because the kernel has no types */
 	bool found_late;
 	uint64_t unknown_before; /* samples of unknown tasks until then */
+	uint64_t named_late;	 /* samples whose task was found in a later list of all tasks */
 	bool have_maps, have_modules;
 	/* the reason why not; "" if they are available */
 	char no_tasks[200], no_maps[200], no_modules[200];
@@ -91,6 +92,12 @@ void guest_destroy(struct guest *g);
  * with *ret 0, if more samples are needed.
  */
 bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct err *e);
+/*
+ * Returns whether the sample is to wait, because the tasks and mappings of a kernel without types
+ * are searched for: earlier samples can be named when they are found. Returns false when that takes too long. To be
+ * called for each sample after guest_is_ready() has returned true. *ret is 0 or an error as above.
+ */
+bool guest_awaits_tasks(struct guest *g, const struct sample *s, int *ret, struct err *e);
 /*
  * Returns whether the kernel was found only after it could not be read at first. The samples of
  * kernel code that waited for it may then be of the kernel before.

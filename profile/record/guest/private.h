@@ -11,6 +11,7 @@
 #include "profile/record/guest/epoch.h"
 #include "profile/record/guest/guest.h"
 #include "profile/record/guest/guest_begin.h"
+#include "profile/record/guest/task_index.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,6 +61,12 @@ struct guest {
 	struct userfile_finder finder;
 	bool have_finder;
 	struct guest_tasks *tasks; /* NULL: tasks cannot be told apart */
+	/* Finds the tasks of samples that lack theirs; NULL: not created yet, or not possible. */
+	struct guest_task_index *index;
+	/* Owned: a copy of such a sample, with its task; NULL: there was none. */
+	struct sample *named_sample;
+	uint64_t awaited_ns; /* time of the first sample that waits for tasks; 0: none does */
+	uint64_t named_late; /* samples whose task was found so */
 	struct guest_dsos *dsos;
 	struct guest_jit *jit;
 	struct jit_source jit_source;

@@ -525,6 +525,10 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 			return;
 		ret = guest_give_up(p->guest, &p->err);
 	}
+	pipeline_fail(p, ret);
+	if (guest_awaits_tasks(p->guest, s, &ret, &p->err) &&
+	    (s->reason == SAMPLE_LOOK || pipeline_hold(p, s)))
+		return;
 	if (!atomic_load(&p->named_ns))
 		atomic_store(&p->named_ns, vm_now_ns(p->vm));
 	pipeline_fail(p, ret);
@@ -825,6 +829,7 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	if (own)
 		p->opt = *own;
 	sample_queue_init(&p->held);
+	p->held.programs = opt->runs;
 	epochs_init(&p->epochs);
 	p->stats.kernels = 1;
 	p->dropped_seen = calloc(vm_vcpus_most(p->vm), sizeof(*p->dropped_seen));

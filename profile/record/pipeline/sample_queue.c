@@ -61,6 +61,7 @@ static struct sample sample_queue_low_sample(const struct sample_queue_low *h)
 void sample_queue_init(struct sample_queue *h)
 {
 	buf_init(&h->bytes);
+	h->programs = false;
 }
 
 void sample_queue_deinit(struct sample_queue *h)
@@ -71,7 +72,8 @@ void sample_queue_deinit(struct sample_queue *h)
 bool sample_queue_add(struct sample_queue *h, const struct sample *s)
 {
 	static const uint8_t zeros[8];
-	struct sample_queue_head head = { .low = !(s->regs.rip >> 63) };
+	const bool whole = h->programs && h->bytes.len < SAMPLE_QUEUE_PROGRAMS;
+	struct sample_queue_head head = { .low = !(s->regs.rip >> 63) && !whole };
 	struct sample_queue_low low;
 	size_t before = h->bytes.len;
 

@@ -13,10 +13,12 @@
 
 #include <stdbool.h>
 
-/* The most bytes that one queue stores. */
+/* The most bytes that one queue stores, and those from which on it stores programs in the short form. */
 #define SAMPLE_QUEUE_MAX (128u << 20)
+#define SAMPLE_QUEUE_PROGRAMS (32u << 20)
 
 struct sample_queue {
+	bool programs; /* samples of programs are stored whole, too; false after sample_queue_init() */
 	/* records, each at a multiple of 8; the layout is private to sample_queue.c */
 	struct buf bytes;
 };
@@ -28,7 +30,8 @@ void sample_queue_deinit(struct sample_queue *h);
 /*
  * Stores a copy of *s. Returns false if the queue has SAMPLE_QUEUE_MAX bytes or memory is
  * exhausted; the queue is then unchanged. A sample outside of the kernel's half of the address
- * space is stored without its stack, its code bytes and most of its registers.
+ * space is stored without its stack, its code bytes and most of its registers, unless h->programs is set
+ * and the queue has less than SAMPLE_QUEUE_PROGRAMS bytes.
  */
 bool sample_queue_add(struct sample_queue *h, const struct sample *s);
 /*

@@ -72,6 +72,10 @@ static void write_kernel(const struct facts_out *o, const struct guest_stats *g)
 	      VAR("nameless", g->dyncode.without_symbols + g->dyncode.skipped),
 	      NUM("tasks", g->tasks.seen), NUM("tasks_ended", g->tasks.exits),
 	      NUM("samples_of_unknown_tasks", g->tasks.unreadable),
+	      NUM("samples_named_late", g->named_late,
+		  "{samples_named_late} samples from before tasks were known have theirs from a "
+		  "later "
+		  "list of all tasks"),
 	      NUM("samples_before_tasks", g->tasks.not_yet), STR("no_tasks_because", g->no_tasks),
 	      LINE(g->have_tasks && !g->found_late, TASKS),
 	      LINE(g->have_tasks && g->found_late,
