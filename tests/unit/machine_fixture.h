@@ -48,6 +48,11 @@ unsigned int vm_vcpus(const struct vm *vm)
 	return vm->vcpus;
 }
 
+unsigned int vm_vcpus_most(const struct vm *vm)
+{
+	return vm->vcpus;
+}
+
 struct ring *vm_ring(struct vm *vm, unsigned int vcpu)
 {
 	return &vm->ring[vcpu];
