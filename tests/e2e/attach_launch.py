@@ -82,7 +82,7 @@ def first_sample(out):
 
 
 def shape(name, argv):
-    at = Attach("--json", "--duration", "1", "--", *argv)
+    at = Attach("--json", "-F", "99", "--duration", "1", "--", *argv)
     out, err = at.end()
     if not check(at.process.returncode == 0, "%s: status %s: %s" % (name, at.process.returncode, err)):
         return
@@ -91,10 +91,15 @@ def shape(name, argv):
     parts = [start[x] for x in ("vmm_ns", "kvm_ns", "held_ns", "guest_ns")]
     period = facts["events"][0]["period"]
     late = first_sample(at.out) - facts["first_entry_ns"]
-    say("%s: VMM %.1f ms, KVM set-up %.1f ms, held %.1f ms; first sample after %.2f ms, period %.2f ms; %d samples"
-        % (name, *(x / 1e6 for x in parts[:3]), late / 1e6, period / 1e6, facts["samples"]))
+    waited = [start[x] for x in ("first_sample_waited_ns", "first_sample_own_waited_ns")]
+    say("%s: VMM %.1f ms, KVM set-up %.1f ms, held %.1f ms; first sample after %.2f ms, in which the vCPU waited %.2f ms and "
+        "kvmprof %.2f ms for a processor, period %.2f ms; %d samples"
+        % (name, *(x / 1e6 for x in parts[:3]), late / 1e6, *(x / 1e6 for x in waited), period / 1e6, facts["samples"]))
     check(abs(sum(parts) - start["elapsed_ns"]) <= start["elapsed_ns"] / 100, "%s: parts %s" % (name, start))
     check(0 <= late, "%s: a sample before the first KVM_RUN" % name)
+    # Its deadline is in the first period. A tenth is for the stop.
+    check(late - sum(waited) <= 1.1 * period, "%s: first sample after %.2f ms, of which %s ns were waits for a processor" % (
+        name, late / 1e6, waited))
     check(facts["samples"] > 0 and facts["attach"]["memory_from"] == "kvm", "%s: %s" % (name, facts["attach"]))
     check("demo: start" in err, "%s: the console does not pass through: %s" % (name, err))
     check(not vmms(), "%s: the VMM was not ended" % name)

@@ -29,7 +29,7 @@ struct attach_facts {
 	uint64_t reads;	    /* system calls that read guest memory while vCPUs were held */
 	uint64_t absent;    /* samples that lack something as its page is not in memory */
 	uint64_t brought;   /* bytes of guest memory that came into memory for our reads */
-	uint64_t from_file; /* bytes that were read from the file of absent guest memory */
+	uint64_t from_file; /* bytes of absent pages that were read from their file */
 	uint64_t absent_names; /* reads for names that ended at such a page */
 	unsigned int machines; /* further ones that the process has made */
 	bool bpf;	       /* BPF is used, to the end */
@@ -46,6 +46,8 @@ struct attach_facts {
 	uint64_t compared; /* registers held against KVM's, none of which differed */
 	/* A VMM that was followed from its start: CLOCK_MONOTONIC; 0: it was not. */
 	uint64_t exec_ns, vm_ns, run_ns, go_ns; /* execve(2), a machine, a KVM_RUN, samples begin */
+	/* The first sample, and how long its vCPU's thread and the tracer had waited for a processor since go_ns. */
+	uint64_t first_ns, first_waited_ns, first_own_waited_ns;
 	/* Through a gdbstub (pid 0): the machine stood as a whole. */
 	char where[256];
 	bool virtual_only;	      /* memory of the address space in use only */

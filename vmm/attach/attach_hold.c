@@ -436,8 +436,16 @@ static int take_followed(struct attach *a, struct err *e)
 
 void attach_release_followed(struct attach *a)
 {
-	for (unsigned int i = 0; a->cfg.follows && i < a->ntracees; i++)
+	if (!a->cfg.follows)
+		return;
+	a->own_delay_at_go = attach_look_own_delay();
+	for (unsigned int i = 0; i < a->ntracees; i++) {
+		struct attach_look_times t = { .delay = 0 };
+
+		(void)attach_look_times(a, i, &t);
+		a->delay_at_go[i] = t.delay;
 		tracer_release(&a->tracee[i]);
+	}
 }
 
 void attach_publish_memory(struct attach *a)

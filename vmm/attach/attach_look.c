@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/attach_look.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/count.h"
 #include "vmm/attach/attach_sample.h"
@@ -87,6 +88,16 @@ bool attach_look_times(const struct attach *a, unsigned int i, struct attach_loo
 	return true;
 }
 
+uint64_t attach_look_own_delay(void)
+{
+	cleanup_close int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	uint64_t delay = 0;
+	char text[96];
+
+	(void)sscanf(read_proc(fd, text, sizeof(text)), "%*u %" SCNu64, &delay);
+	return delay;
+}
+
 /* Returns how often the thread got a processor, or UINT64_MAX if that is not known. */
 static uint64_t runs_of(const struct attach *a, unsigned int i)
 {
@@ -167,7 +178,8 @@ static void look_take(struct attach *a, unsigned int i, const struct attach_regs
 
 	attach_begin_sample(a, i, &cause);
 	a->facts.by_look++;
-	capture_sample_of(v, &view, &cause);
+	if (capture_sample_of(v, &view, &cause))
+		attach_note_first(a, i, cause.now);
 	attach_end_reads(a);
 }
 

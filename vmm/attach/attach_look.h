@@ -78,6 +78,9 @@ struct attach_look_times {
 /* Reads the times of vCPU i's thread. Returns false, and does not write *out, if they cannot be read. */
 bool attach_look_times(const struct attach *a, unsigned int i, struct attach_look_times *out);
 
+/* Returns how long the calling thread has waited for a processor, in ns; 0 if that cannot be read. */
+uint64_t attach_look_own_delay(void);
+
 /* Notes what was seen at a deadline. attach_look_sample() does so itself. */
 void attach_look_note(struct attach *a, unsigned int i, enum attach_seen seen);
 

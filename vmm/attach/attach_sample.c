@@ -78,6 +78,19 @@ void attach_begin_sample(struct attach *a, unsigned int i, struct capture_cause 
 	note_choice(a, i, cause->missed, false);
 }
 
+void attach_note_first(struct attach *a, unsigned int i, uint64_t now)
+{
+	struct attach_facts *f = &a->facts;
+	struct attach_look_times t = { .delay = a->delay_at_go[i] };
+
+	if (f->first_ns || !a->cfg.follows)
+		return;
+	(void)attach_look_times(a, i, &t);
+	f->first_ns = now;
+	f->first_waited_ns = t.delay - a->delay_at_go[i];
+	f->first_own_waited_ns = attach_look_own_delay() - a->own_delay_at_go;
+}
+
 void attach_begin_reads(struct attach *a, unsigned int i)
 {
 	a->absent_before = a->capture.absent;
@@ -114,7 +127,8 @@ static void capture_stopped(struct attach *a, unsigned int i, enum tracer_place 
 		return;
 	}
 	view = capture_view_of_run(a->page[i], &a->capture_mem);
-	capture_sample_of(v, &view, cause);
+	if (capture_sample_of(v, &view, cause))
+		attach_note_first(a, i, cause->now);
 }
 
 /* The thread has stopped: take the sample that is due, and let the thread go on. */
@@ -205,6 +219,7 @@ static bool peek_sample(struct attach *a, unsigned int i)
 		return false;
 	note_cause(v, &cause, late);
 	note_choice(a, i, cause.missed, true);
+	attach_note_first(a, i, cause.now);
 	a->trigger[i] = t;
 	a->facts.by_bpf++;
 	a->look[i].away_ns = 0;

@@ -17,6 +17,9 @@ void attach_end_reads(struct attach *a);
 /* Leaves vCPU i's deadline as it is, and looks again a period later. */
 void attach_postpone_look(struct attach *a, unsigned int i);
 
+/* Notes a sample of vCPU i that was taken at `now`, if it is the first one of a VMM that was followed. */
+void attach_note_first(struct attach *a, unsigned int i, uint64_t now);
+
 /* Stands by until vm_start(), and takes samples until vm->stop, or until all threads are gone. */
 void attach_sample(struct attach *a);
 

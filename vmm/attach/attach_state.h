@@ -99,6 +99,8 @@ struct attach {
 	/* How much longer it is left alone: powers of two. */
 	unsigned int too_soon[ATTACH_MAX_VCPUS];
 	struct attach_look look[ATTACH_MAX_VCPUS];
+	/* Delays for a processor when samples began, of each vCPU's thread and of the tracer (ns). */
+	uint64_t delay_at_go[ATTACH_MAX_VCPUS], own_delay_at_go;
 	unsigned int nlooks;			 /* whose files are open */
 	enum attach_seen seen[ATTACH_MAX_VCPUS]; /* before the thread was asked to stop */
 	/* attach_host.h, by vCPU, and how many are open; NULL: another event is sampled */

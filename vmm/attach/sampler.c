@@ -72,9 +72,7 @@ static void sampler_restart(struct sampler *s, unsigned int i, uint64_t period, 
 	t->period_ns = period;
 	t->jitter = s->vm->cfg.event[0].jitter;
 	t->rng = t->rng ? t->rng : (clock_mono_ns() * 0x9e3779b97f4a7c15ull + i) | 1;
-	t->start_ns = time;
-	t->period_no = 0;
-	trigger_advance(t, time);
+	trigger_begin(t, time);
 	if (s->armed && s->driver->restarted)
 		s->driver->restarted(s->ctx, i, time);
 }

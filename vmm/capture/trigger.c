@@ -88,11 +88,16 @@ static void trigger_arm(struct trigger *t)
 	(void)timer_settime(t->timer, TIMER_ABSTIME, &its, NULL);
 }
 
-void trigger_start(struct trigger *t, uint64_t now_ns)
+void trigger_begin(struct trigger *t, uint64_t now_ns)
 {
 	t->start_ns = now_ns;
 	t->period_no = 0;
 	t->deadline_ns = deadline_in(t, 0);
+}
+
+void trigger_start(struct trigger *t, uint64_t now_ns)
+{
+	trigger_begin(t, now_ns);
 	trigger_arm(t);
 }
 

@@ -48,6 +48,8 @@ void trigger_init_count(struct trigger *t, const struct trigger_rule *rule);
 /* Deletes the timer, if there is one. May be called repeatedly. */
 void trigger_deinit(struct trigger *t);
 
+/* Sets the first deadline without a timer; the first period begins at now_ns, and the deadline lies in it. */
+void trigger_begin(struct trigger *t, uint64_t now_ns);
 /* Arms the first deadline; the first period begins at now_ns on the timer's clock. */
 void trigger_start(struct trigger *t, uint64_t now_ns);
 

@@ -61,7 +61,10 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 		   "not wait for it"),
 	      NUM("brought_into_memory_bytes", f->brought),
 	      NUM("read_from_memory_file_bytes", f->from_file),
-	      LINE(f->brought || f->from_file,
+	      LINE(!f->from_file,
+		   "{brought_into_memory_bytes:1/1048576} MiB of the guest came into "
+		   "memory because attach read them"),
+	      LINE(f->from_file != 0,
 		   "{brought_into_memory_bytes:1/1048576} MiB of the guest came into memory "
 		   "because "
 		   "attach read them; {read_from_memory_file_bytes:1/1048576} MiB were read from "
@@ -107,6 +110,9 @@ static void write_start(const struct facts_out *o, const struct attach_facts *f,
 	FACTS_OBJECT(o, "start", NUM("vmm_ns", f->vm_ns - began),
 		     NUM("kvm_ns", f->run_ns - f->vm_ns), NUM("held_ns", f->go_ns - f->run_ns),
 		     NUM("guest_ns", end - f->go_ns), NUM("elapsed_ns", end - began),
+		     NUM_IF(f->first_ns, "first_sample_ns", f->first_ns - f->go_ns),
+		     NUM("first_sample_waited_ns", f->first_waited_ns),
+		     NUM("first_sample_own_waited_ns", f->first_own_waited_ns),
 		     LINE(true,
 			  "from the start: VMM {vmm_ns:1/1e6} ms, KVM set-up {kvm_ns:1/1e6} ms, "
 			  "held by kvmprof in front of its first KVM_RUN for {held_ns:1/1e6} ms, "

@@ -384,6 +384,20 @@ static void cpu_time_stands_still(void **state)
 	signal(SIGUSR1, SIG_DFL);
 }
 
+/* A sampler without a timer takes its first sample in the first period, too. */
+static void begins_in_the_first_period(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed < 200; seed++) {
+		struct trigger t = { .period_ns = PERIOD, .jitter = true, .rng = seed };
+
+		trigger_begin(&t, 5000);
+		assert_true(t.deadline_ns >= 5000 && t.deadline_ns < 5000 + PERIOD);
+		assert_int_equal(trigger_advance(&t, t.deadline_ns), 0);
+		assert_true(t.deadline_ns >= 5000 + PERIOD && t.deadline_ns < 5000 + 2 * PERIOD);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +414,7 @@ int main(void)
 		cmocka_unit_test(bad_signal_is_an_error),
 		cmocka_unit_test(deadlines_of_counts),
 		cmocka_unit_test(cpu_time_stands_still),
+		cmocka_unit_test(begins_in_the_first_period),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
