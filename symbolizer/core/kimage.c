@@ -235,6 +235,8 @@ int kimage_read(const struct kimage *k, uint64_t va, void *dst, size_t len)
 
 	if (!p || avail < len)
 		return -EFAULT;
+	if (k->need)
+		k->need(k->need_ctx, va, len);
 	memcpy(dst, p, len);
 	return 0;
 }

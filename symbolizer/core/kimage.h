@@ -44,6 +44,9 @@ struct kimage {
 	char banner[256];	   /* "Linux version ..." up to the newline, or "" */
 	bool has_orc;		   /* it has a section .orc_unwind */
 	bool has_symtab;	   /* it has a non-empty .symtab */
+	/* Called before kimage_read() reads; NULL: all bytes are there. */
+	void (*need)(void *ctx, uint64_t va, size_t len);
+	void *need_ctx;
 };
 
 /*

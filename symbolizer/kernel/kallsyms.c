@@ -33,6 +33,7 @@ struct kallsyms_extent {
 	uint64_t text, start, end; /* text: 0 if unknown */
 	const struct kallsyms_range *range;
 	unsigned int nrange;
+	const struct kallsyms_source *source;
 };
 
 static const char *encoding_name(enum kallsyms_encoding c)
@@ -173,6 +174,8 @@ static int kallsyms_build(const struct hypothesis *h, struct symtab **out, struc
 
 static bool banner_at(const struct kallsyms_extent *x, uint64_t va)
 {
+	char there[sizeof(banner)];
+
 	for (unsigned int i = 0; i < x->nrange; i++) {
 		const struct kallsyms_range *r = &x->range[i];
 
@@ -180,7 +183,8 @@ static bool banner_at(const struct kallsyms_extent *x, uint64_t va)
 		    r->len - (size_t)(va - r->va) >= sizeof(banner) - 1)
 			return !memcmp(r->bytes + (va - r->va), banner, sizeof(banner) - 1);
 	}
-	return false;
+	return x->source->read && x->source->read(x->source->ctx, va, there, sizeof(banner) - 1) &&
+	       !memcmp(there, banner, sizeof(banner) - 1);
 }
 
 /*
@@ -307,15 +311,24 @@ static int read_symbols(const struct kallsyms_tables *t, const struct kallsyms_e
 		       t->count, reasons);
 }
 
-static struct kallsyms_extent extent_of(const struct kallsyms_range *range, unsigned int nrange,
-					uint64_t text, uint64_t end)
+static struct kallsyms_extent extent_of(const struct kallsyms_source *source)
 {
-	struct kallsyms_extent x = {
-		.text = text, .start = text, .end = end, .range = range, .nrange = nrange
-	};
+	const struct kallsyms_range *range = source->range;
+	const unsigned int nrange = source->nrange;
+	struct kallsyms_extent x = { .text = source->text,
+				     .start = source->text,
+				     .end = source->end,
+				     .range = range,
+				     .nrange = nrange,
+				     .source = source };
 
-	if (text || end)
+	if (source->text || source->end)
 		return x;
+	if (source->image_end) {
+		x.start = source->image_start;
+		x.end = source->image_end;
+		return x;
+	}
 	x.start = UINT64_MAX;
 	for (unsigned int i = 0; i < nrange; i++) {
 		uint64_t stop;
@@ -335,8 +348,7 @@ static struct kallsyms_extent extent_of(const struct kallsyms_range *range, unsi
 int kallsyms_decode(const struct kallsyms_source *source, struct symtab **out,
 		    struct kallsyms_info *info, struct err *e)
 {
-	struct kallsyms_extent x =
-		extent_of(source->range, source->nrange, source->text, source->end);
+	struct kallsyms_extent x = extent_of(source);
 	const char *name = source->name;
 	struct kallsyms_tables found[MAX_FOUND];
 	struct kallsyms_search search;
@@ -395,6 +407,8 @@ int kallsyms_from_image(const struct kimage *k, const char *name, struct symtab 
 				.len = (size_t)(s->file_len - skip),
 			};
 	}
-	return kallsyms_decode(&(struct kallsyms_source){ range, n, k->text, k->end, name }, out,
-			       info, e);
+	return kallsyms_decode(
+		&(struct kallsyms_source){
+			.range = range, .nrange = n, .text = k->text, .end = k->end, .name = name },
+		out, info, e);
 }

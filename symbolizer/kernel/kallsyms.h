@@ -87,7 +87,7 @@ struct kallsyms_info {
 };
 
 /*
- * The input of a search. text and end: the known extent of the kernel. If they are 0, the ranges'
+ * The input of a search. text and end: the known extent of the kernel. If they are 0, that of the image or else the ranges'
  * extent is used instead, and linux_banner must be found at its symbol's address.
  */
 struct kallsyms_source {
@@ -95,6 +95,11 @@ struct kallsyms_source {
 	unsigned int nrange;
 	uint64_t text, end;
 	const char *name; /* for messages */
+	/* Where addresses may lie of which the ranges are only a part; 0: not given. */
+	uint64_t image_start, image_end;
+	/* Reads bytes that are in no range. Returns false if it cannot. NULL: nothing else is read. */
+	bool (*read)(void *ctx, uint64_t va, void *dst, size_t len);
+	void *ctx;
 };
 
 /*

@@ -1,103 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/kernel/livekernel.h"
 
-#include "base/cleanup.h"
 #include "symbolizer/core/elf64.h"
+#include "symbolizer/kernel/live_copy.h"
+#include "symbolizer/kernel/live_find.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE UINT64_C(4096)
-#define HUGE_PAGE (UINT64_C(2) << 20)
 static const char banner_prefix[] = "Linux version ";
-
-/* A copy of the kernel's memory from va on; unmapped pages are zeros. */
-struct copy {
-	uint64_t va;
-	uint8_t *bytes;
-	size_t len;
-};
-
-/* -- what is mapped ------------------------------------------------------------- */
-
-static bool is_mapped(const struct memory *m, uint64_t page)
-{
-	uint8_t b;
-
-	return memory_read(m, MEMORY_KERNEL, page, &b, 1);
-}
-
-/* Returns the lowest mapped page that is connected to `inside`, at least `limit`. */
-static uint64_t find_start(const struct memory *m, uint64_t inside, uint64_t limit)
-{
-	uint64_t found = inside;
-
-	for (uint64_t at = inside; at > limit && found - at < LIVEKERNEL_MAX_GAP;) {
-		at -= PAGE;
-		if (is_mapped(m, at))
-			found = at;
-	}
-	return found;
-}
-
-static uint64_t find_end(const struct memory *m, uint64_t inside, uint64_t limit)
-{
-	uint64_t found = inside + PAGE;
-
-	for (uint64_t at = found; at < limit && at - found < LIVEKERNEL_MAX_GAP; at += PAGE)
-		if (is_mapped(m, at))
-			found = at + PAGE;
-	return found;
-}
-
-static int find_extent(const struct memory *m, uint64_t inside, struct copy *c, struct err *e)
-{
-	uint64_t page = inside & ~(PAGE - 1), low = LIVEKERNEL_LOW, high = LIVEKERNEL_HIGH;
-
-	if (inside < LIVEKERNEL_LOW || inside >= LIVEKERNEL_HIGH)
-		return err_set(e, EINVAL,
-			       "0x%llx is no address of a Linux kernel's image, which lies between "
-			       "0x%llx and 0x%llx",
-			       (unsigned long long)inside, (unsigned long long)LIVEKERNEL_LOW,
-			       (unsigned long long)LIVEKERNEL_HIGH);
-	if (!is_mapped(m, page))
-		return err_set(e, EFAULT, "nothing is mapped at 0x%llx in the guest's kernel",
-			       (unsigned long long)inside);
-	if (page - low > LIVEKERNEL_MAX_BELOW)
-		low = page - LIVEKERNEL_MAX_BELOW;
-	if (high - page > LIVEKERNEL_MAX_ABOVE)
-		high = page + LIVEKERNEL_MAX_ABOVE;
-	c->va = find_start(m, page, low);
-	c->len = (size_t)(find_end(m, page, high) - c->va);
-	return 0;
-}
-
-/* Copies the memory; a read ends at the first missing page. */
-static int copy_memory(const struct memory *m, struct copy *c, struct err *e)
-{
-	size_t at = 0;
-
-	c->bytes = calloc(1, c->len);
-	if (!c->bytes)
-		return err_set(e, ENOMEM, "no memory for a copy of the guest's kernel (%zu MiB)",
-			       c->len >> 20);
-	while (at < c->len) {
-		size_t want = (size_t)(HUGE_PAGE - ((c->va + at) & (HUGE_PAGE - 1))), got;
-
-		if (want > c->len - at)
-			want = c->len - at;
-		got = m->read(m->ctx, MEMORY_KERNEL, c->va + at, c->bytes + at, want);
-		if (got > want)
-			got = 0;
-		at += got;
-		/* A part of the page may be returned; continue at the next page. */
-		if (got < want)
-			at = (size_t)(((c->va + at) | (PAGE - 1)) + 1 - c->va);
-	}
-	return 0;
-}
 
 /* -- what its symbols locate ------------------------------------------------------ */
 
@@ -113,8 +26,8 @@ static uint64_t address_of(const struct livekernel *l, const char *name)
  * missing; -EBADMSG if they are not a range inside the kernel, or the range has more than max
  * bytes.
  */
-static int range_of(const struct livekernel *l, const struct copy *c, const char *name,
-		    uint64_t max, struct cursor *out, struct err *e)
+static int range_of(const struct livekernel *l, struct live_copy *c, const char *name, uint64_t max,
+		    struct cursor *out, struct err *e)
 {
 	char first[32], last[32];
 	uint64_t from, to;
@@ -131,11 +44,17 @@ static int range_of(const struct livekernel *l, const struct copy *c, const char
 			       "the running kernel's %s and %s (0x%llx, 0x%llx) enclose no part of "
 			       "it",
 			       first, last, (unsigned long long)from, (unsigned long long)to);
+	live_copy_need(c, from, to - from, true);
 	cursor_init(out, c->bytes + (from - c->va), (size_t)(to - from));
 	return 0;
 }
 
-static void read_orc(struct livekernel *l, const struct copy *c, const struct kimage *k)
+static void need_code(void *ctx, uint64_t va, size_t len)
+{
+	live_copy_need(ctx, va, len, false);
+}
+
+static void read_orc(struct livekernel *l, struct live_copy *c, struct kimage *k)
 {
 	struct cursor ips, entries;
 	struct orc_tables t = { .text_start = l->text, .text_end = l->text_end, .code = k };
@@ -155,11 +74,17 @@ static void read_orc(struct livekernel *l, const struct copy *c, const struct ki
 			ips.len, entries.len);
 		return;
 	}
-	if (orc_build(&l->orc, &t, &l->orc_note) == 0)
-		l->irq_stack_ptr = orc_irq_stack_ptr(l->orc, k, &l->irq_stack_percpu);
+	/* The code of the first entries shows the format, so that no other code has to be read. */
+	live_copy_want(c, l->text, LIVEKERNEL_TEXT, LIVEKERNEL_TEXT);
+	if (orc_build(&l->orc, &t, &l->orc_note))
+		return;
+	k->need = need_code;
+	k->need_ctx = c;
+	l->irq_stack_ptr = orc_irq_stack_ptr(l->orc, k, &l->irq_stack_percpu);
+	k->need = NULL;
 }
 
-static void read_btf(struct livekernel *l, const struct copy *c)
+static void read_btf(struct livekernel *l, struct live_copy *c)
 {
 	struct cursor btf;
 
@@ -201,11 +126,12 @@ static bool take_banner(struct livekernel *l, const uint8_t *p, size_t left)
  * Finds the banner. Without CONFIG_KALLSYMS_ALL it has no symbol; then the first text of its form
  * is used.
  */
-static void read_banner(struct livekernel *l, const struct copy *c)
+static void read_banner(struct livekernel *l, struct live_copy *c)
 {
 	uint64_t at = address_of(l, "linux_banner");
 	const uint8_t *p = c->bytes, *end = p + c->len;
 
+	live_copy_need(c, at, sizeof(l->banner), false);
 	if (at >= c->va && at - c->va < c->len &&
 	    take_banner(l, p + (at - c->va), c->len - (size_t)(at - c->va)))
 		return;
@@ -216,7 +142,7 @@ static void read_banner(struct livekernel *l, const struct copy *c)
 	err_set(&l->banner_note, ENOENT, "the running kernel's version text was not found");
 }
 
-static void read_build_id(struct livekernel *l, const struct copy *c)
+static void read_build_id(struct livekernel *l, struct live_copy *c)
 {
 	struct elf64 f = { .name = "the running kernel" };
 	struct cursor notes;
@@ -250,13 +176,17 @@ static void find_text(struct livekernel *l)
  * Reads the names. They are proven by linux_banner; if only functions have names, by the start of
  * the mapping, which is the address of _text.
  */
-static int read_names(struct livekernel *l, const struct copy *c, struct err *e)
+static int read_names(struct livekernel *l, struct live_copy *c, uint64_t inside, struct err *e)
 {
-	struct kallsyms_range r = { .va = c->va, .bytes = c->bytes, .len = c->len };
+	const struct kallsyms_range r = { .va = c->va, .bytes = c->bytes, .len = c->len };
 	struct kallsyms_source from = { .range = &r, .nrange = 1, .name = "the running kernel" };
 	struct err first = { 0 };
-	int ret = kallsyms_decode(&from, &l->symbols, &l->kallsyms, &first);
+	int ret;
 
+	if (live_find(c, inside, &l->symbols, &l->kallsyms))
+		return 0;
+	live_copy_need(c, c->va, c->len, true);
+	ret = kallsyms_decode(&from, &l->symbols, &l->kallsyms, &first);
 	from.text = l->start;
 	from.end = l->end;
 	if (ret == -EBADMSG)
@@ -264,7 +194,7 @@ static int read_names(struct livekernel *l, const struct copy *c, struct err *e)
 	return ret ? err_set(e, -ret, "%s", first.text) : 0;
 }
 
-static int read_tables(struct livekernel *l, const struct copy *c, struct err *e)
+static int read_tables(struct livekernel *l, struct live_copy *c, uint64_t inside, struct err *e)
 {
 	struct kimage k = { .elf = c->bytes,
 			    .elf_len = c->len,
@@ -273,7 +203,7 @@ static int read_tables(struct livekernel *l, const struct copy *c, struct err *e
 				       .mem_len = c->len,
 				       .flags = PF_R | PF_W | PF_X } },
 			    .nseg = 1 };
-	int ret = read_names(l, c, e);
+	int ret = read_names(l, c, inside, e);
 
 	if (ret)
 		return ret;
@@ -283,6 +213,8 @@ static int read_tables(struct livekernel *l, const struct copy *c, struct err *e
 	k.end = l->image_end;
 	read_orc(l, c, &k);
 	k.has_orc = l->orc;
+	if (!l->orc)
+		live_copy_want(c, l->text, l->text_end - l->text, LIVEKERNEL_TEXT);
 	l->frame_pointers = kimage_keeps_frame_pointers(&k, l->symbols);
 	read_btf(l, c);
 	read_banner(l, c);
@@ -290,31 +222,104 @@ static int read_tables(struct livekernel *l, const struct copy *c, struct err *e
 	return 0;
 }
 
-static int read_kernel(struct livekernel *l, struct copy *c, const struct memory *m,
-		       uint64_t inside, struct err *e)
+/* Moves what was read from a stored copy to where this guest's kernel runs. */
+static int move_all(struct livekernel *l, uint64_t slide, struct err *e)
 {
-	int ret = find_extent(m, inside, c, e);
+	struct symtab *moved = NULL;
+	int ret;
 
-	if (ret)
+	if (!slide)
+		return 0;
+	ret = symtab_slide(l->symbols, l->text, l->image_end, slide, &moved, e);
+	if (!ret && l->orc)
+		ret = orc_slide(l->orc, slide, e);
+	if (ret) {
+		symtab_destroy(moved);
 		return ret;
-	ret = copy_memory(m, c, e);
-	if (ret)
-		return ret;
-	l->start = c->va;
-	l->end = c->va + c->len;
-	return read_tables(l, c, e);
+	}
+	symtab_destroy(l->symbols);
+	l->symbols = moved;
+	l->irq_stack_ptr = kimage_run_address(l->text, l->image_end, slide, l->irq_stack_ptr);
+	l->start += slide;
+	l->end += slide;
+	l->text += slide;
+	l->text_end += slide;
+	l->image_end += slide;
+	return 0;
 }
 
-int livekernel_read(struct livekernel **out, const struct memory *m, uint64_t inside, struct err *e)
+static int read_copy(struct livekernel *l, struct live_copy *c, uint64_t inside, struct err *e)
+{
+	l->start = c->va;
+	l->end = c->va + c->len;
+	return read_tables(l, c, inside, e);
+}
+
+/* Returns whether a stored copy is of this guest's kernel. Then *c is that copy. */
+static bool find_stored(struct live_copy *c, const struct live_guest *g, uint64_t inside,
+			uint64_t *slide)
+{
+	bool found = false;
+
+	for (unsigned int n = 0; !found && g->load; n++) {
+		size_t len = 0;
+		uint8_t *bytes = g->load(g->ctx, inside, n, &len);
+
+		if (!bytes)
+			break;
+		found = live_copy_load(c, g, inside, bytes, len, slide);
+		free(bytes);
+	}
+	return found;
+}
+
+static void store(const struct livekernel *l, const struct live_copy *c, uint64_t inside)
+{
+	const struct symbol *first = symtab_find(l->symbols, "__start_notes");
+	const struct symbol *last = symtab_find(l->symbols, "__stop_notes");
+	struct live_copy_mark mark = { .inside = inside };
+	uint8_t *bytes;
+	size_t len;
+
+	if (!c->guest->store || !l->build_id_len || !first || !last || last->addr <= first->addr)
+		return;
+	mark.notes = first->addr;
+	mark.notes_len = last->addr - first->addr;
+	bytes = live_copy_store(c, &mark, &len);
+	if (bytes)
+		c->guest->store(c->guest->ctx, l->build_id, l->build_id_len, bytes, len);
+	free(bytes);
+}
+
+static int read_kernel(struct livekernel *l, struct live_copy *c, const struct live_guest *g,
+		       uint64_t inside, struct err *e)
+{
+	uint64_t slide;
+	int ret;
+
+	l->stored = find_stored(c, g, inside, &slide);
+	if (l->stored) {
+		ret = read_copy(l, c, inside - slide, e);
+		return ret ? ret : move_all(l, slide, e);
+	}
+	ret = live_copy_open(c, g, inside, e);
+	ret = ret ? ret : read_copy(l, c, inside, e);
+	if (!ret)
+		store(l, c, inside);
+	return ret;
+}
+
+int livekernel_read(struct livekernel **out, const struct live_guest *g, uint64_t inside,
+		    struct err *e)
 {
 	struct livekernel *l = calloc(1, sizeof(*l));
-	struct copy c = { 0 };
+	struct live_copy c = { 0 };
 	int ret;
 
 	if (!l)
 		return err_set(e, ENOMEM, "no memory for the guest kernel's tables");
-	ret = read_kernel(l, &c, m, inside, e);
-	free(c.bytes);
+	ret = read_kernel(l, &c, g, inside, e);
+	live_copy_close(&c);
 	if (ret) {
 		livekernel_destroy(l);
 		return ret;

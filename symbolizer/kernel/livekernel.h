@@ -2,9 +2,9 @@
 /*
  * livekernel: reads the tables of a running Linux kernel from its memory alone.
  *
- * It is for a guest without a given image. One address inside the kernel is enough: the memory
- * mapped around it is copied, kallsyms is found in the copy by its content
- * (symbolizer/kernel/kallsyms.h), and its symbols give the addresses of everything else:
+ * It is for a guest without a given image. One address inside the kernel is enough: in the memory
+ * mapped around it kallsyms is found by its content (live_find.h; if that fails all of it is read), and its symbols give the addresses of
+ * everything else:
  *
  *	ORC		__start_orc_unwind_ip, __start_orc_unwind and their ends
  *	BTF		__start_BTF to __stop_BTF
@@ -15,6 +15,9 @@
  * (arch/x86/kernel/vmlinux.lds.S) leaves gaps of up to 2 MiB around read-only data, which may be
  * unmapped after boot, as may be init code and data (free_kernel_image_pages() in
  * arch/x86/mm/init.c); below _text and after _end nothing is mapped (cleanup_highmap()).
+ *
+ * Of anything else a few pages are read at most: LIVEKERNEL_TEXT bytes of code, which show the format of the ORC table. A kernel that was
+ * stored before (live_guest.load) is identified by its notes, and nothing else of it is read.
  *
  * Reading takes some 0.1 s for a typical kernel, and temporarily memory for a copy of it. The guest
  * may run meanwhile: these tables do not change after boot. The result does not refer to the guest;
@@ -44,8 +47,12 @@
 #define LIVEKERNEL_MAX_GAP (UINT64_C(16) << 20)
 #define LIVEKERNEL_MAX_BTF (UINT64_C(64) << 20)
 #define LIVEKERNEL_MAX_NOTES UINT64_C(65536)
+#define LIVEKERNEL_TEXT (UINT64_C(256) << 10)
+
+struct live_guest;
 
 struct livekernel {
+	bool stored;		 /* it was known: the tables are from a stored copy */
 	uint64_t start, end;	 /* the mapped range that was found, whole pages */
 	uint64_t text, text_end; /* _text (or _stext), and the end of init code */
 	uint64_t image_end;	 /* _end, or `end` if that is unknown */
@@ -74,9 +81,9 @@ struct livekernel {
  * a sampled rip). Returns 0; -EINVAL if it is not between LIVEKERNEL_LOW and _HIGH; -EFAULT if
  * nothing is mapped there; -ENOENT if no kallsyms is around it; -EBADMSG if kallsyms contradicts
  * itself; or -ENOMEM; with *e set. The caller frees *out with livekernel_destroy(), which accepts
- * NULL. Called by the thread that may use m.
+ * NULL. Called by the thread that may use the guest's memory.
  */
-int livekernel_read(struct livekernel **out, const struct memory *m, uint64_t inside,
+int livekernel_read(struct livekernel **out, const struct live_guest *g, uint64_t inside,
 		    struct err *e);
 void livekernel_destroy(struct livekernel *l);
 

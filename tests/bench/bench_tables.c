@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "symbolizer/types/btf.h"
 #include "symbolizer/kernel/kallsyms.h"
+#include "symbolizer/kernel/live_copy.h"
 #include "symbolizer/kernel/livekernel.h"
 #include "symbolizer/unwind/orc.h"
 #include "vmm/image/image.h"
@@ -99,7 +100,7 @@ static int bench_live(const char *path, const char *name, const struct boot_imag
 {
 	double ms[ROUNDS];
 	struct kimage k;
-	struct memory m = { read_segment, &k };
+	const struct live_guest m = { .memory = { read_segment, &k } };
 	int ret = kimage_parse(&k, path, image->elf, image->elf_len, e);
 
 	for (unsigned int r = 0; ret == 0 && r < ROUNDS; r++) {

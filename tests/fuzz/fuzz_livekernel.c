@@ -8,6 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
+#include "symbolizer/kernel/live_copy.h"
 #include "symbolizer/kernel/livekernel.h"
 #include "tests/unit/kallsyms_fixture.h"
 
@@ -97,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kf_extra extra[NAMES];
 	struct livekernel *l = NULL;
 	struct fake f = { 0 };
-	struct memory m = { fake_read, &f };
+	const struct live_guest m = { .memory = { fake_read, &f } };
 	struct err e = { 0 };
 	struct kf_shape s;
 	struct kf_places p;

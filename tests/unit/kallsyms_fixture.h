@@ -250,8 +250,11 @@ static inline int kf_decode(const struct kf_shape *s, const struct buf *b, struc
 {
 	struct kallsyms_range r = { .va = KF_TEXT + s->slide, .bytes = b->data, .len = b->len };
 
-	return kallsyms_decode(&(struct kallsyms_source){ &r, 1, KF_TEXT + s->slide,
-							  KF_TEXT + s->slide + b->len, s->name },
+	return kallsyms_decode(&(struct kallsyms_source){ .range = &r,
+							  .nrange = 1,
+							  .text = KF_TEXT + s->slide,
+							  .end = KF_TEXT + s->slide + b->len,
+							  .name = s->name },
 			       t, info, e);
 }
 

@@ -118,7 +118,7 @@ static int read_backing(struct attach_reader *r, uint64_t host, void *dst, size_
 	/* The guest may have written to the page meanwhile. */
 	if (ret || resident_bytes(&r->resident, host, 1))
 		return -ENOENT;
-	atomic_fetch_add(&r->from_file, len);
+	atomic_fetch_add(&r->from_file, backing_note(&r->backing, f, from.offset) ? PAGE : 0);
 	return 0;
 }
 

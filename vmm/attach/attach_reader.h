@@ -45,7 +45,7 @@ struct attach_reader {
 	uint8_t bytes[4096]; /* one page is asked for at most */
 	size_t others; /* bytes that came into memory for reads of other things than the kernel's tables */
 	atomic_ulong brought;	/* bytes of absent pages that were read, and so are in memory now */
-	atomic_ulong from_file; /* bytes that were read from the file of their memory */
+	atomic_ulong from_file; /* bytes of pages that were read from the file of their memory */
 	atomic_ulong absent;	/* reads that ended at a page that is not in memory */
 };
 

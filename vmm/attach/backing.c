@@ -12,12 +12,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PAGE 4096u
+
 int backing_of(const struct backing *b, const struct resident_file *f)
 {
 	for (unsigned int i = 0; f && i < b->n; i++)
 		if (b->file[i].inode == f->inode)
 			return b->file[i].fd;
 	return -1;
+}
+
+bool backing_note(struct backing *b, const struct resident_file *f, uint64_t offset)
+{
+	const uint64_t page = offset / PAGE;
+
+	for (unsigned int i = 0; i < b->n; i++) {
+		uint8_t *seen = b->file[i].seen;
+		bool is_new;
+
+		if (b->file[i].inode != f->inode)
+			continue;
+		if (!seen || page >= b->file[i].pages)
+			return true;
+		is_new = !(seen[page / 8] >> page % 8 & 1);
+		seen[page / 8] |= (uint8_t)(1u << page % 8);
+		return is_new;
+	}
+	return true;
 }
 
 /*
@@ -40,6 +61,8 @@ static void take_file(struct backing *b, pid_t pid, int fd, const char *path,
 		    st.st_ino != f->inode || (fcntl(copy, F_GETFL) & O_ACCMODE) == O_WRONLY)
 			continue;
 		b->file[b->n].inode = f->inode;
+		b->file[b->n].pages = (uint64_t)st.st_size / PAGE;
+		b->file[b->n].seen = calloc(1, b->file[b->n].pages / 8 + 1);
 		b->file[b->n++].fd = copy;
 		copy = -1;
 	}
@@ -68,7 +91,9 @@ void backing_open(struct backing *b, pid_t pid, const struct resident *r)
 
 void backing_close(struct backing *b)
 {
-	for (unsigned int i = 0; i < b->n; i++)
+	for (unsigned int i = 0; i < b->n; i++) {
 		close(b->file[i].fd);
+		free(b->file[i].seen);
+	}
 	b->n = 0;
 }

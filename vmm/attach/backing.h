@@ -18,6 +18,9 @@ struct backing {
 	struct {
 		unsigned long inode;
 		int fd;
+		uint8_t *
+			seen; /* owned; a bit for each of its pages that was read; NULL: no memory */
+		uint64_t pages;
 	} file[RESIDENT_FILES];
 	unsigned int n;
 };
@@ -27,5 +30,7 @@ void backing_open(struct backing *b, pid_t pid, const struct resident *r);
 void backing_close(struct backing *b);
 /* Returns the descriptor of a file that can be read, or -1. */
 int backing_of(const struct backing *b, const struct resident_file *f);
+/* Notes that the page at this offset of the file was read. Returns whether it was not before. */
+bool backing_note(struct backing *b, const struct resident_file *f, uint64_t offset);
 
 #endif

@@ -43,6 +43,11 @@ struct guest_options {
 	/* slide and pa_slide are known already, and are used as in target_move() */
 	bool placed;
 	uint64_t slide, pa_slide;
+	/*
+	 * Kernels that were read before are known by the build-id cache kernel_dir (NULL: perf's), and new ones are added to it. Borrowed.
+	 */
+	bool known_kernels, adds_kernels;
+	const char *kernel_dir;
 	struct userfile_options files;
 	bool host_frames; /* there are samples of the event host */
 	/* names of host functions for them; borrowed; NULL: none */

@@ -4,7 +4,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/gmem_remote.h"
+#include "base/mmu.h"
+#include "profile/record/guest/known.h"
 #include "profile/record/guest/private.h"
+#include "symbolizer/kernel/live_copy.h"
 #include "symbolizer/kernel/livekernel.h"
 #include "symbolizer/linux/file_find.h"
 #include "symbolizer/linux/module_find.h"
@@ -430,6 +433,57 @@ static uint64_t read_end_ns(const struct guest *g, const struct sample *s)
 	return now > s->time_ns ? now : s->time_ns;
 }
 
+static bool find_page(void *ctx, uint64_t va, struct live_page *out)
+{
+	const struct guest *g = ctx;
+	struct mmu_page page;
+
+	if (mmu_walk(g->memory.mem, &g->memory.root, va, &page) < 0)
+		return false;
+	*out = (struct live_page){ .end = (va | (page.size - 1)) + 1,
+				   .write = page.write,
+				   .exec = page.exec };
+	return true;
+}
+
+static void reads_tables(void *ctx, bool tables)
+{
+	const struct guest *g = ctx;
+
+	if (g->memory.mem->remote)
+		g->memory.mem->remote->tables = tables;
+}
+
+static uint8_t *load_known(void *ctx, uint64_t inside, unsigned int n, size_t *len)
+{
+	const struct guest *g = ctx;
+
+	return guest_known_load(g->opt.kernel_dir, inside, n, len);
+}
+
+static void store_known(void *ctx, const uint8_t *build_id, size_t id_len, const uint8_t *bytes,
+			size_t len)
+{
+	const struct guest *g = ctx;
+
+	guest_known_store(g->opt.kernel_dir, build_id, id_len, bytes, len);
+}
+
+/* handler: `inside` is the page-fault handler, which is at the same place in all guests of this kernel. */
+static int read_kernel(struct guest *g, uint64_t inside, bool handler, struct livekernel **out,
+		       struct err *e)
+{
+	struct live_guest from = {
+		.memory = g->reader, .page = find_page, .reads_tables = reads_tables, .ctx = g
+	};
+
+	if (handler && g->opt.known_kernels) {
+		from.load = load_known;
+		from.store = g->opt.adds_kernels ? store_known : NULL;
+	}
+	return livekernel_read(out, &from, inside, e);
+}
+
 /*
  * Reads the kernel without its image: when its entry points are set its tables are all there.
  * Returns false if that failed and is to be tried again.
@@ -439,14 +493,9 @@ static bool read_live(struct guest *g, const struct sample *s, uint64_t inside, 
 {
 	struct livekernel *l = NULL;
 	struct err why = { 0 };
-	struct gmem_remote *remote = g->memory.mem->remote;
-	int read;
+	const bool handler = inside && inside == guest_fault_handler(g, s);
+	int read = read_kernel(g, inside, handler, &l, &why);
 
-	if (remote)
-		remote->tables = true;
-	read = livekernel_read(&l, &g->reader, inside, &why);
-	if (remote)
-		remote->tables = false;
 	if (read == -ENOMEM) {
 		*ret = err_nomem(e);
 		return true;

@@ -453,11 +453,25 @@ static void take_types(struct target *t, const struct livekernel *l)
 	btf_destroy(btf);
 }
 
+/*
+ * Returns whether the kernel has freed its init text: system_state is 2 or more then (include/linux/kernel.h: SYSTEM_FREEING_INITMEM, or before
+ * Linux 5.16 SYSTEM_RUNNING).
+ */
+static bool has_freed_init(const struct target *t, const struct memory *m)
+{
+	const uint64_t at = address_of(t, "system_state");
+	uint32_t state = 0;
+
+	return at && memory_u32(m, at, &state) && state >= 2 && state < 16;
+}
+
 static void take_init_text(struct target *t, const struct memory *m)
 {
 	cleanup_free uint8_t *copy = NULL;
 	uint64_t len;
 
+	if (has_freed_init(t, m))
+		return;
 	t->init_start = address_of(t, "_sinittext");
 	t->init_end = address_of(t, "_einittext");
 	len = t->init_end - t->init_start;
@@ -472,7 +486,8 @@ static void take_init_text(struct target *t, const struct memory *m)
 void target_adopt_live(struct target *t, struct livekernel *l, const struct memory *m)
 {
 	t->symbols = take_ptr(l->symbols);
-	t->symbol_source = "the kernel's own kallsyms, in guest memory";
+	t->symbol_source = l->stored ? "the kernel's own kallsyms, as an earlier attach read it"
+				     : "the kernel's own kallsyms, in guest memory";
 	t->orc = take_ptr(l->orc);
 	t->orc_note = l->orc_note;
 	t->frame_pointers = l->frame_pointers;

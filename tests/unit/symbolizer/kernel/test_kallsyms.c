@@ -86,8 +86,10 @@ static void slid_memory(void **state)
 		r[2] = (struct kallsyms_range){ .va = KF_TEXT + s.slide + 0x100000,
 						.bytes = low,
 						.len = 64 };
-		ret = kallsyms_decode(&(struct kallsyms_source){ r, 3, 0, 0, s.name }, &t, NULL,
-				      &e);
+		ret = kallsyms_decode(
+			&(struct kallsyms_source){
+				.range = r, .nrange = 3, .text = 0, .end = 0, .name = s.name },
+			&t, NULL, &e);
 		if (s.text_only) {
 			/* Then there is nothing that proves the addresses. */
 			assert_int_equal(ret, -EBADMSG);
@@ -217,16 +219,22 @@ static void foreign_text(void **state)
 		buf_init(&b);
 		kf_build(s, &b, &p);
 		r = (struct kallsyms_range){ .va = KF_TEXT, .bytes = b.data, .len = b.len };
-		assert_int_equal(kallsyms_decode(&(struct kallsyms_source){ &r, 1, KF_TEXT - 0x1000,
-									    KF_TEXT + b.len,
-									    s->name },
-						 &t, NULL, &e),
-				 -EBADMSG);
+		assert_int_equal(
+			kallsyms_decode(&(struct kallsyms_source){ .range = &r,
+								   .nrange = 1,
+								   .text = KF_TEXT - 0x1000,
+								   .end = KF_TEXT + b.len,
+								   .name = s->name },
+					&t, NULL, &e),
+			-EBADMSG);
 		assert_non_null(strstr(e.text, "puts _text at"));
 		/* Somewhere else altogether. */
 		assert_int_equal(
-			kallsyms_decode(&(struct kallsyms_source){ &r, 1, KF_TEXT + 0x1000000,
-								   KF_TEXT + 0x2000000, s->name },
+			kallsyms_decode(&(struct kallsyms_source){ .range = &r,
+								   .nrange = 1,
+								   .text = KF_TEXT + 0x1000000,
+								   .end = KF_TEXT + 0x2000000,
+								   .name = s->name },
 					&t, NULL, NULL),
 			-EBADMSG);
 		assert_null(t);
@@ -263,8 +271,11 @@ static void cut_short(void **state)
 			assert_non_null(copy);
 			memcpy(copy, b.data, len);
 			r.bytes = copy;
-			ret = kallsyms_decode(&(struct kallsyms_source){ &r, 1, KF_TEXT,
-									 KF_TEXT + all, s->name },
+			ret = kallsyms_decode(&(struct kallsyms_source){ .range = &r,
+									 .nrange = 1,
+									 .text = KF_TEXT,
+									 .end = KF_TEXT + all,
+									 .name = s->name },
 					      &t, NULL, NULL);
 			if (len < needed)
 				assert_true(ret == -ENOENT || ret == -EBADMSG);

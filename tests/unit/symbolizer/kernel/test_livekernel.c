@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernels laid out as in a guest's memory, with KASLR, and what is found of them from one address. */
+#include "symbolizer/kernel/live_copy.h"
 #include "symbolizer/kernel/livekernel.h"
 
 #include "base/file.h"
@@ -82,10 +83,10 @@ static void fake_map(struct fake *f, uint64_t va, size_t len, bool yes)
 
 static int read_fake(struct fake *f, uint64_t inside, struct livekernel **l, struct err *e)
 {
-	struct memory m = { fake_read, f };
+	const struct live_guest g = { .memory = { fake_read, f } };
 
 	*l = NULL;
-	return livekernel_read(l, &m, inside, e);
+	return livekernel_read(l, &g, inside, e);
 }
 
 /* -- a kernel of a few kilobytes ------------------------------------------------- */

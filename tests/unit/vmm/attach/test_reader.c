@@ -58,11 +58,12 @@ static void absent_pages_of_a_file_stay_absent(void **state)
 	assert_memory_equal(bytes, "file", 4);
 	assert_int_equal(resident_bytes(&r->resident, (uint64_t)(uintptr_t)p + 100 * PAGE, 1), 0);
 	assert_int_equal(atomic_load(&r->brought), 0);
-	assert_int_equal(atomic_load(&r->from_file), 4);
+	assert_int_equal(atomic_load(&r->from_file), PAGE);
+	assert_int_equal(fetch(p + 100 * PAGE, 4), 0);
 	/* What the process has written is in no file. */
 	assert_int_equal(fetch(p + 200 * PAGE, 4), 0);
 	assert_memory_equal(bytes, "here", 4);
-	assert_int_equal(atomic_load(&r->from_file), 4);
+	assert_int_equal(atomic_load(&r->from_file), PAGE);
 	attach_reader_destroy(r);
 	munmap(p, SIZE);
 }
