@@ -8,7 +8,7 @@
  * A history has one rule, a time with a threshold of 2 %. `worse` are histories in which a step for the worse is reported;
  * with a true step, `near` are those that have one at most three entries away from it. --series prints the histories
  * instead, a line each (scenario, first entry of the change, -1 without one or -2 for several, values), for bench_history.py. --changes reads series, a
- * line of values each, and prints where their levels change. WORDS: only the histories that are called so.
+ * line of values each, and prints where their levels change at once: a drift has no such place. WORDS: only the histories that are called so.
  */
 #include "profile/compare/gate/series.h"
 #include "tests/gate_sim.h"
@@ -199,8 +199,9 @@ static int print_changes(void)
 			n++;
 		}
 		ret = stats_changes(v, n, &opt, c, &found, &e);
-		for (size_t i = 0; i < found; i++)
-			printf("%s%zu", i ? ";" : "", c[i].at);
+		for (size_t i = 0, n_at = 0; i < found; i++)
+			if (!c[i].gradual)
+				printf("%s%zu", n_at++ ? ";" : "", c[i].at);
 		printf("%s\n", e.text);
 	}
 	free(line);

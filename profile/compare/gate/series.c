@@ -134,6 +134,7 @@ static int each_step(const struct gate_line *l,
 				 (l->rule->worse == STATS_LOWER ? now.value < from.value
 								: now.value > from.value),
 			.crept = crept,
+			.gradual = c->gradual,
 			.from = l->entry[from.at],
 		};
 

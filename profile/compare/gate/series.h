@@ -30,9 +30,10 @@ struct gate_step {
 	size_t entry;		       /* the first one of the new level */
 	double before, after, p;
 	bool worse;
-	bool crept;  /* the sum of several changes, each smaller than the threshold */
-	size_t from; /* crept: the first entry of the level `before` */
-	bool fresh;  /* not detectable GATE_SERIES_LOOKS entries ago */
+	bool crept;   /* the sum of several changes, each smaller than the threshold */
+	size_t from;  /* crept: the first entry of the level `before` */
+	bool gradual; /* the level drifts: `entry` is merely within the change */
+	bool fresh;   /* not detectable GATE_SERIES_LOOKS entries ago */
 	const struct gate_acceptance *accepted; /* NULL: not accepted */
 	/* The function whose step caused this change, because shares add up to one; NULL: none. */
 	const char *because;

@@ -48,6 +48,8 @@ static void text_step(struct buf *out, const struct gate_series *s, const struct
 		buf_printf(out,
 			   "%9s  by several changes, each below the threshold, since %s (%s)\n", "",
 			   s->history->entry[x->from]->label, s->history->entry[x->from]->time);
+	if (x->gradual)
+		buf_printf(out, "%9s  gradually: a drift has no entry of its own\n", "");
 	if (x->because)
 		buf_printf(out, "%9s  because %s %s\n", "", x->because,
 			   x->after < x->before ? "grew" : "shrank");
@@ -114,7 +116,7 @@ int gate_series_write_json(struct buf *out, const struct gate_series *s, const c
 		json_put(&w, "entry", x->entry, "before", json_short(10, x->before), "after",
 			 json_short(10, x->after), "p", json_short(10, x->p));
 		json_put(&w, "crept", x->crept, "crept_since",
-			 x->crept ? h->entry[x->from]->label : NULL);
+			 x->crept ? h->entry[x->from]->label : NULL, "gradual", x->gradual);
 		if (x->because)
 			json_str(&w, "because", x->because);
 		if (x->accepted)
@@ -385,6 +387,8 @@ static void write_row(struct buf *out, const struct gate_series *s, const struct
 		xml_quote(out, s->history->entry[x->from]->label, NAME_MAX);
 		buf_printf(out, "</small>");
 	}
+	if (x->gradual)
+		buf_printf(out, "<br><small>gradually: a drift has no entry of its own</small>");
 	if (x->because) {
 		buf_printf(out, "<br><small>because ");
 		xml_quote(out, x->because, NAME_MAX);

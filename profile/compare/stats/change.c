@@ -3,6 +3,7 @@
 
 #include "profile/compare/stats/permute.h"
 #include "profile/compare/stats/power.h"
+#include "profile/compare/stats/wander.h"
 
 #include "base/cleanup.h"
 
@@ -21,18 +22,24 @@
 #define SMALLEST 16u
 #define SMALLEST_SHUFFLES 100000u
 
+/* Where two segments meet. */
+struct change_cut {
+	size_t at;
+	struct stats_change found;
+	bool is_level; /* it changes the level, and not the spread alone */
+	bool drifts;   /* a straight line explains what it splits better than levels do */
+};
+
 /* Work on one series, with room for shuffles of it. */
 struct change_search {
 	struct stats_change_options o;
 	const double *v;
 	size_t n;
 	double *shuffled, *unit;
-	double *level; /* as unit, before dependence was taken out */
-	double phi;
-	bool is_level[STATS_CHANGES_MAX + 2]; /* for each of cut[]: whether it changes the level */
-	uint64_t state;
-	size_t cut[STATS_CHANGES_MAX + 2];		  /* 0, changes in order, n */
-	struct stats_change found[STATS_CHANGES_MAX + 2]; /* found[i] belongs to cut[i] */
+	double *room;		    /* for wander_test() */
+	uint64_t state, simulation; /* of random numbers */
+	struct change_cut
+		cut[STATS_CHANGES_MAX + 2]; /* the first value, changes in order, the end */
 	size_t ncuts;
 	double step; /* difference of two values that are 1 apart in unit[] */
 };
@@ -106,17 +113,37 @@ static double split_p(struct change_search *s, size_t from, size_t n, double ene
 	return (double)as_large / all;
 }
 
-static void insert_cut(struct change_search *s, size_t segment, const struct change_split *best,
-		       double p)
+/* Returns p of a change of level, and of one of spread, against dependence alone as what explains a segment. */
+static struct wander_p wander_p(struct change_search *s, size_t from, size_t n)
 {
-	memmove(s->cut + segment + 2, s->cut + segment + 1,
-		(s->ncuts - segment - 1) * sizeof(*s->cut));
-	memmove(s->found + segment + 2, s->found + segment + 1,
-		(s->ncuts - segment - 1) * sizeof(*s->found));
-	s->cut[segment + 1] = best->at;
-	s->found[segment + 1] =
-		(struct stats_change){ .at = best->at, .p = p, .energy = best->energy * s->step };
-	s->ncuts++;
+	const struct wander_options o = { .least = STATS_CHANGE_SEGMENT,
+					  .alpha = s->o.alpha,
+					  .simulated = s->o.shuffles,
+					  .resolution = 0.5 };
+
+	if (!s->o.dependent)
+		return (struct wander_p){ 0 };
+	return wander_test(s->unit + from, n, &o, &s->simulation, s->room);
+}
+
+/*
+ * Judges a split of segment k that is a change if values are independent. Returns whether it is one although they depend on
+ * each other. Sets *cut but for its place.
+ */
+static bool is_change(struct change_search *s, size_t k, struct change_cut *cut)
+{
+	const struct wander_p w = wander_p(s, s->cut[k].at, s->cut[k + 1].at - s->cut[k].at);
+	const double p = fmin(w.level, w.spread);
+
+	*cut = (struct change_cut){ .is_level = w.level <= s->o.alpha };
+	cut->drifts = w.drifts && cut->is_level;
+	if (p <= s->o.alpha) {
+		cut->found.p = p;
+		return true;
+	}
+	/* Each piece of a drift may be explained by itself, unlike the whole. */
+	cut->is_level = cut->drifts = s->cut[k].drifts || s->cut[k + 1].drifts;
+	return cut->drifts;
 }
 
 static void split_all(struct change_search *s)
@@ -125,27 +152,31 @@ static void split_all(struct change_search *s)
 
 	/* Segments before k have no change; a split one is looked at again, from its left part on. */
 	while (k + 1 < s->ncuts && s->ncuts < STATS_CHANGES_MAX + 2) {
-		const size_t from = s->cut[k], n = s->cut[k + 1] - from;
+		const size_t from = s->cut[k].at, n = s->cut[k + 1].at - from;
 		struct change_split best = { 0 };
+		struct change_cut cut;
 		double p = 1;
 
 		if (n >= 2 * STATS_CHANGE_SEGMENT)
 			best = best_split(s->unit + from, n, STATS_CHANGE_SEGMENT);
 		if (best.at && best.energy > 0)
 			p = split_p(s, from, n, best.energy);
-		if (p > s->o.alpha) {
+		if (p > s->o.alpha || !is_change(s, k, &cut)) {
 			k++;
 			continue;
 		}
-		best.at += from;
-		insert_cut(s, k, &best, p);
+		cut.at = cut.found.at = from + best.at;
+		cut.found.p = fmax(cut.found.p, p);
+		cut.found.energy = best.energy * s->step;
+		memmove(s->cut + k + 2, s->cut + k + 1, (s->ncuts - k - 1) * sizeof(*s->cut));
+		s->cut[k + 1] = cut;
+		s->ncuts++;
 	}
 }
 
 static void remove_cut(struct change_search *s, size_t k)
 {
 	memmove(s->cut + k, s->cut + k + 1, (s->ncuts - k - 1) * sizeof(*s->cut));
-	memmove(s->found + k, s->found + k + 1, (s->ncuts - k - 1) * sizeof(*s->found));
 	s->ncuts--;
 }
 
@@ -172,151 +203,44 @@ static double level_p(const double *x, size_t m, const double *y, size_t k)
 	return 2 * (1 - stats_t_cdf(fabs(a - b) / sqrt(var), df));
 }
 
-/*
- * Whitens a segment into out: each value less what the one before says of it. The first one has none before it that is
- * of this level.
- */
-static void whiten_segment(const struct change_search *s, size_t k, double *out)
+/* Returns the sum of squares about the mean, or about a straight line. */
+static double squares(const double *x, size_t n, bool line)
 {
-	const double *x = s->level + s->cut[k];
+	const double mean = stats_mean(x, n), mid = (double)(n - 1) / 2;
+	double xx = 0, tx = 0, tt = 0;
 
-	out[0] = x[0];
-	for (size_t i = 1; i < s->cut[k + 1] - s->cut[k]; i++)
-		out[i] = (x[i] - s->phi * x[i - 1]) / (1 - s->phi);
-}
+	for (size_t i = 0; i < n; i++) {
+		double t = (double)i - mid;
 
-#define NEAR 10u /* values, by which dependence may have moved a change */
-
-/* Returns the sum of squares that an AR(1) about two levels leaves in n values, the second of which begins at `at`. */
-static double left_over(const struct change_search *s, const double *x, size_t n, size_t at)
-{
-	const double a = stats_mean(x, at), b = stats_mean(x + at, n - at);
-	double sum = 0;
-
-	for (size_t i = 1; i < n; i++) {
-		double e = x[i] - (i < at ? a : b) - s->phi * (x[i - 1] - (i <= at ? a : b));
-
-		sum += e * e;
+		xx += (x[i] - mean) * (x[i] - mean);
+		tx += t * (x[i] - mean);
+		tt += t * t;
 	}
-	return sum;
+	return line ? xx - tx * tx / tt : xx;
 }
 
-/* Returns whether the parts on both sides of `at` have about the same spread: least squares place no other change. */
-static bool is_of_one_spread(const double *x, size_t n, size_t at)
+/* Returns whether one straight line fits the two segments that meet at a cut better than two levels do. */
+static bool is_gradual(const struct change_search *s, size_t k)
 {
-	const double a = stats_variance(x, at), b = stats_variance(x + at, n - at);
+	const double *x = s->unit + s->cut[k - 1].at;
+	const size_t m = s->cut[k].at - s->cut[k - 1].at, n = s->cut[k + 1].at - s->cut[k - 1].at;
 
-	return a <= SPREAD_RATIO * b && b <= SPREAD_RATIO * a;
-}
-
-/* Moves each change of level to where the model of dependent values fits best. */
-static void place_changes(struct change_search *s)
-{
-	for (size_t k = 1; k + 1 < s->ncuts; k++) {
-		const size_t from = s->cut[k - 1], n = s->cut[k + 1] - from;
-		const size_t at = s->cut[k] - from, least = STATS_CHANGE_SEGMENT;
-		size_t first = at > NEAR + least ? at - NEAR : least;
-		size_t last = at + NEAR + least < n ? at + NEAR : n - least, best = at;
-		double most = left_over(s, s->level + from, n, at);
-
-		if (!is_of_one_spread(s->level + from, n, at))
-			continue;
-		for (size_t i = first; i <= last; i++) {
-			double sum = left_over(s, s->level + from, n, i);
-
-			if (sum < most) {
-				most = sum;
-				best = i;
-			}
-		}
-		s->cut[k] = s->found[k].at = from + best;
-	}
+	return squares(x, n, true) < squares(x, m, false) + squares(x + m, n - m, false);
 }
 
 /* Distinguishes changes of level from those of spread or shape only, each by the two segments that meet there. */
 static void judge_levels(struct change_search *s)
 {
-	double *x = s->shuffled;
-
 	for (size_t k = 1; k + 1 < s->ncuts; k++) {
-		const size_t m = s->cut[k] - s->cut[k - 1], n = s->cut[k + 1] - s->cut[k];
+		struct change_cut *cut = &s->cut[k];
+		const size_t m = cut->at - cut[-1].at, n = cut[1].at - cut->at;
 
-		whiten_segment(s, k - 1, x);
-		whiten_segment(s, k, x + m);
-		s->is_level[k] = level_p(x, m, x + m, n) <= s->o.alpha;
+		cut->found.gradual = cut->drifts || is_gradual(s, k);
+		if (!cut->is_level)
+			cut->is_level = wander_p(s, cut[-1].at, m + n).level <= s->o.alpha;
+		cut->is_level &=
+			level_p(s->unit + cut[-1].at, m, s->unit + cut->at, n) <= s->o.alpha;
 	}
-}
-
-/* -- dependence -------------------------------------------------------------------------------- */
-
-/*
- * The part of squares that is left out, the largest ones, which steps and outliers have: at least a tenth, of few values
- * as much as LEFT_OUT values, but not more than LEFT_OUT_MOST.
- */
-#define LEFT_OUT_LEAST 0.1
-#define LEFT_OUT_MOST 0.4
-#define LEFT_OUT 5.0
-#define DEPENDENCE_MOST 0.9
-/* Few values tell little of it; more than this would hide each step in them. */
-#define FEW 20u
-#define DEPENDENCE_OF_FEW 0.5
-
-/* Returns a mean square of the differences of values `lag` apart about their median, without the largest ones. */
-static double differences(const double *v, size_t n, size_t lag, double *d)
-{
-	const double left_out = fmin(fmax(LEFT_OUT / (double)n, LEFT_OUT_LEAST), LEFT_OUT_MOST);
-	const size_t m = n - lag, kept = (size_t)ceil((1 - left_out) * (double)m);
-	double median, sum = 0;
-
-	for (size_t i = 0; i < m; i++)
-		d[i] = v[i + lag] - v[i];
-	qsort(d, m, sizeof(*d), stats_compare_doubles);
-	median = stats_quantile_sorted(d, (unsigned int)m, 0.5);
-	for (size_t i = 0; i < m; i++)
-		d[i] = (d[i] - median) * (d[i] - median);
-	qsort(d, m, sizeof(*d), stats_compare_doubles);
-	for (size_t i = 0; i < kept; i++)
-		sum += d[i];
-	return sum / (double)kept;
-}
-
-/*
- * Returns how much a value depends on the one before, as phi of an AR(1), 0 to DEPENDENCE_MOST. Differences have the
- * variances 2 s^2 (1 - phi^lag), so those of lag 2 are 1 + phi times those of lag 1; steps are in few differences, and a
- * straight drift is in their median.
- */
-static double dependence(const double *v, size_t n, double *room)
-{
-	double one, two, phi, error;
-
-	if (n < 2 * STATS_CHANGE_SEGMENT)
-		return 0;
-	one = differences(v, n, 1, room);
-	two = differences(v, n, 2, room);
-	if (!(one > 0))
-		return 0;
-	phi = fmin(two / one - 1, DEPENDENCE_MOST);
-	error = sqrt((1 - phi * phi) / (double)n);
-	/* The estimate is off by about `error`; a dependence that is there is not to be underestimated. */
-	if (phi > error)
-		phi += error;
-	return fmin(fmax(phi, 0), n < FEW ? DEPENDENCE_OF_FEW : DEPENDENCE_MOST);
-}
-
-/*
- * Takes from each value what the one before says of it: levels stay, and what is left is independent. The first value
- * of a new level would be beyond it by phi / (1 - phi) of the step, so values stay within the range that they had.
- */
-static void make_independent(double *v, size_t n, double phi)
-{
-	double least = HUGE_VAL, most = -HUGE_VAL;
-
-	for (size_t i = 0; i < n; i++) {
-		least = fmin(least, v[i]);
-		most = fmax(most, v[i]);
-	}
-	for (size_t i = n; i-- > 1;)
-		v[i] = fmin(fmax((v[i] - phi * v[i - 1]) / (1 - phi), least), most);
 }
 
 /* Fills in the means left and right of each cut, and removes the smallest step while it is below min_effect. */
@@ -327,11 +251,12 @@ static void drop_small(struct change_search *s)
 		size_t which = 0;
 
 		for (size_t k = 1; k + 1 < s->ncuts; k++) {
-			struct stats_change *c = &s->found[k];
+			struct stats_change *c = &s->cut[k].found;
 			double step;
 
-			c->before = stats_mean(s->v + s->cut[k - 1], s->cut[k] - s->cut[k - 1]);
-			c->after = stats_mean(s->v + s->cut[k], s->cut[k + 1] - s->cut[k]);
+			c->before = stats_mean(s->v + s->cut[k - 1].at,
+					       s->cut[k].at - s->cut[k - 1].at);
+			c->after = stats_mean(s->v + s->cut[k].at, s->cut[k + 1].at - s->cut[k].at);
 			step = c->before != 0 ? fabs(c->after - c->before) / fabs(c->before)
 					      : HUGE_VAL;
 			if (step < least) {
@@ -374,7 +299,7 @@ static int change_check(const struct change_search *s, struct err *e)
 int stats_changes(const double *v, size_t nvalues, const struct stats_change_options *opt,
 		  struct stats_change out[STATS_CHANGES_MAX], size_t *n, struct err *e)
 {
-	cleanup_free double *values = calloc(3 * nvalues + 1, sizeof(*values));
+	cleanup_free double *values = calloc(4 * nvalues + 1, sizeof(*values));
 	struct change_search s = { .o = *opt, .v = v, .n = nvalues, .ncuts = 2 };
 	double centre, scale = 0;
 	int ret;
@@ -382,6 +307,7 @@ int stats_changes(const double *v, size_t nvalues, const struct stats_change_opt
 	s.o.alpha = opt->alpha == 0 ? STATS_CHANGE_ALPHA : opt->alpha;
 	s.o.shuffles = opt->shuffles ? opt->shuffles : STATS_CHANGE_SHUFFLES;
 	s.state = opt->seed ? opt->seed : STATS_SEED;
+	s.simulation = s.state;
 	ret = change_check(&s, e);
 	if (ret)
 		return ret;
@@ -389,8 +315,8 @@ int stats_changes(const double *v, size_t nvalues, const struct stats_change_opt
 		return err_set(e, ENOMEM, "out of memory for a history of %zu values", nvalues);
 	s.unit = values;
 	s.shuffled = values + nvalues;
-	s.level = values + 2 * nvalues;
-	s.cut[1] = nvalues;
+	s.room = values + 2 * nvalues;
+	s.cut[1].at = nvalues;
 	/*
 	 * Values that differ by rounding only become equal; steps of large values keep their
 	 * digits.
@@ -401,20 +327,14 @@ int stats_changes(const double *v, size_t nvalues, const struct stats_change_opt
 	s.step = scale / DIGITS;
 	for (size_t i = 0; i < nvalues && scale > 0; i++)
 		s.unit[i] = rint((v[i] - centre) / scale * DIGITS);
-	memcpy(s.level, s.unit, nvalues * sizeof(*s.level));
-	if (s.o.dependent)
-		s.phi = dependence(s.unit, nvalues, s.shuffled);
-	make_independent(s.unit, nvalues, s.phi);
 	split_all(&s);
-	if (s.phi > 0)
-		place_changes(&s);
 	drop_small(&s);
 	if (s.o.levels)
 		judge_levels(&s);
 	*n = 0;
 	for (size_t k = 1; k + 1 < s.ncuts; k++)
-		if (!s.o.levels || s.is_level[k])
-			out[(*n)++] = s.found[k];
+		if (!s.o.levels || s.cut[k].is_level)
+			out[(*n)++] = s.cut[k].found;
 	return 0;
 }
 

@@ -35,7 +35,11 @@ struct stats_change_options {
 	 * still those of the segments that meet at the change.
 	 */
 	bool levels;
-	bool dependent; /* values may depend on the one before, as an AR(1) does */
+	/*
+	 * Values may depend on the one before, as an AR(1) or a random walk does: a change is what such dependence does not
+	 * explain (wander.h).
+	 */
+	bool dependent;
 };
 
 struct stats_change {
@@ -44,6 +48,8 @@ struct stats_change {
 	double before, after;
 	double p;      /* p-value of its own test */
 	double energy; /* the scaled statistic, in the unit of the values */
+	/* With `levels`: a straight line fits better than levels, and `at` is merely within the change. */
+	bool gradual;
 };
 
 /*

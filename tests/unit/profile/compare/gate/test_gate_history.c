@@ -583,6 +583,7 @@ static void what_creeps_is_found(void **state)
 			crept |= s->step[i].crept;
 			assert_true(s->step[i].worse && s->step[i].from < s->step[i].entry);
 			assert_true(s->step[i].after > 1.02 * s->step[i].before);
+			assert_int_equal(s->step[i].gradual, how == 1);
 		}
 		assert_int_equal(crept, how < 3);
 		assert_true(s->line[0].nchanges >= (how == 3 ? 1 : 2));

@@ -148,30 +148,59 @@ static void test_noise_hides_nothing(void **state)
 	assert_int_equal(changes(v, 100, &of_levels, c), 0);
 }
 
-/* Each value has 0.8 of the one before: without the option most such series have changes. */
+/* Each value has a part of the one before: without the option most such series have changes. */
 static void test_dependent_values(void **state)
 {
 	const struct stats_change_options plain = { 0 };
+	const double phis[] = { 0.8, 0.95 };
 	struct stats_change c[STATS_CHANGES_MAX];
-	unsigned int found = 0, alarms = 0, steps = 0;
-	double v[100], last = 0;
+	double v[100];
 	uint64_t random = 11;
 
 	(void)state;
-	for (unsigned int round = 0; round < 40; round++) {
-		for (unsigned int i = 0; i < 100; i++) {
-			last = 0.8 * last + 0.6 * noise(&random);
-			v[i] = 100 + last;
+	for (unsigned int k = 0; k < 2; k++) {
+		unsigned int found = 0, alarms = 0, steps = 0;
+		double last = noise(&random);
+
+		for (unsigned int round = 0; round < 20; round++) {
+			for (unsigned int i = 0; i < 100; i++) {
+				last = phis[k] * last +
+				       sqrt(1 - phis[k] * phis[k]) * noise(&random);
+				v[i] = 100 + last;
+			}
+			alarms += changes(v, 100, &plain, c) > 0;
+			found += changes(v, 100, &of_levels, c) > 0;
+			for (unsigned int i = 60; i < 100; i++)
+				v[i] += 12;
+			steps += changes(v, 100, &of_levels, c) > 0 && c[0].at >= 58 &&
+				 c[0].at <= 62;
 		}
-		alarms += changes(v, 100, &plain, c) > 0;
-		found += changes(v, 100, &of_levels, c) > 0;
-		for (unsigned int i = 60; i < 100; i++)
-			v[i] += 12;
-		steps += changes(v, 100, &of_levels, c) > 0 && c[0].at >= 58 && c[0].at <= 62;
+		assert_true(alarms > 12);
+		assert_true(found <= 1);
+		assert_true(steps >= 18);
 	}
-	assert_true(alarms > 25);
-	assert_true(found <= 5);
-	assert_true(steps >= 36);
+}
+
+/* A drift has no place where it happened, unlike a step. */
+static void test_gradual(void **state)
+{
+	struct stats_change c[STATS_CHANGES_MAX];
+	double v[60];
+	uint64_t random = 17;
+	size_t n;
+
+	(void)state;
+	for (unsigned int i = 0; i < 60; i++)
+		v[i] = 100 + noise(&random) / 5 + i / 10.0;
+	n = changes(v, 60, &of_levels, c);
+	assert_true(n >= 1);
+	for (size_t i = 0; i < n; i++)
+		assert_true(c[i].gradual && c[i].after > c[i].before);
+	for (unsigned int i = 0; i < 60; i++)
+		v[i] = 100 + noise(&random) / 5 + (i >= 40 ? 3 : 0);
+	assert_int_equal(changes(v, 60, &of_levels, c), 1);
+	assert_int_equal(c[0].at, 40);
+	assert_false(c[0].gradual);
 }
 
 /* The option costs little where values are independent. */
@@ -247,9 +276,13 @@ static void test_changes_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_changes),		 cmocka_unit_test(test_noise_hides_nothing),
-		cmocka_unit_test(test_dependent_values), cmocka_unit_test(test_independent_values),
-		cmocka_unit_test(test_least_p),		 cmocka_unit_test(test_changes_refused),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_noise_hides_nothing),
+		cmocka_unit_test(test_dependent_values),
+		cmocka_unit_test(test_gradual),
+		cmocka_unit_test(test_independent_values),
+		cmocka_unit_test(test_least_p),
+		cmocka_unit_test(test_changes_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
