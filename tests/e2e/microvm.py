@@ -23,7 +23,7 @@ class MicroVM:
     """append: the guest's command line; name: the machine's, as Firecracker has it; options: of microvmm, without the dashes."""
 
     def __init__(self, append="seconds=600", vmm="cloud-hypervisor", console="microvm.console", name=None, **options):
-        argv = ["./microvmm", "--kernel", DEMO, "--append", append, "--names", vmm, "--filter", vmm]
+        argv = ["./microvmm", *([] if "restore" in options else ["--kernel", DEMO]), "--append", append, "--names", vmm, "--filter", vmm]
         for option, value in options.items():
             argv += ["--" + option.replace("_", "-"), str(value)]
         argv += ["--id", name] if name else []

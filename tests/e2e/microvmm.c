@@ -5,7 +5,7 @@
  *     microvmm --kernel ELF [--append TEXT] [--memory anon|memfd|uffd|FILE] [--mib N] [--vcpus N]
  *              [--names firecracker|cloud-hypervisor] [--filter none|firecracker|cloud-hypervisor]
  *              [--dups N] [--reboot-ms N] [--id NAME] [--others N] [--remake 1] [--once 1]
- *              [--plug-ms N]
+ *              [--plug-ms N] [--restore DIR]
  *
  * It boots the ELF file by its PVH entry. vCPU threads have the names that the two VMMs give them, and their kind
  * of seccomp filter: that of Cloud Hypervisor allows nanosleep but not restart_syscall, so that a sleep which the kernel
@@ -13,11 +13,15 @@
  * main thread has loaded the guest anew, as Cloud Hypervisor does. Further vCPUs have boot registers and are never started. N other machines of the process are halted. With --remake a reboot makes another
  * machine with another thread, as in Cloud Hypervisor. With --once it ends the process, as in Firecracker, and no commands are read.
  *
+ * "save DIR" writes a snapshot into the directory: the memory, and the state of the machine with its first vCPU. --restore
+ * makes a machine of it that goes on there, in the way of Firecracker and Cloud Hypervisor: a new process whose memory is a
+ * private mapping of the file, or is served page by page (--memory uffd).
+ *
  * After N ms of --plug-ms another vCPU is made, which spins in ring 0, as by a hotplug.
  *
  * Commands come one a line on stdin, and each is answered by one line on stdout: "stats" by JSON, others by "ok".
  *
- *     pause nanosleep|poll|futex|epoll, resume, drop, slow US, dead, alive, plug, unplug, stats, quit
+ *     pause nanosleep|poll|futex|epoll, resume, drop, slow US, dead, alive, plug, unplug, save DIR, stats, quit
  *
  * "plug" makes another vCPU, and "unplug" ends the thread of the last one. KVM does not remove a vCPU,
  * so that the descriptor is used again by the next "plug", as QEMU does it.
@@ -88,7 +92,7 @@ static struct kvm_lapic_state first_lapic;
 static struct kvm_pit_state2 first_pit;
 
 static _Atomic uint32_t pausing; /* enum pause; also the futex */
-static atomic_bool rebooting;
+static atomic_bool rebooting, saving;
 static atomic_ulong reboots, runs, kicked, interrupted[PAUSES];
 static __thread struct vcpu *own;
 
@@ -167,6 +171,12 @@ static void stay_paused(struct vcpu *v)
 
 	if (how == RUNS)
 		return;
+	/* An instruction that reads a port is complete after the next KVM_RUN only. */
+	if (atomic_load(&saving)) {
+		v->run->immediate_exit = 1;
+		(void)ioctl(v->fd, KVM_RUN, 0);
+		v->run->immediate_exit = 0;
+	}
 	atomic_store(&v->paused, true);
 	while ((how = (enum pause)atomic_load(&pausing)) != RUNS)
 		wait_once(v, how);
@@ -299,6 +309,8 @@ static void set_first_state(void)
 	NEED(!ioctl(vcpu[0].fd, KVM_GET_LAPIC, &first_lapic), "KVM_GET_LAPIC");
 }
 
+static void restore(const char *directory);
+
 static void make_vcpu(unsigned int i, int size)
 {
 	static struct {
@@ -347,6 +359,8 @@ static void make_machine(void)
 		NEED(!ioctl(vcpu[i].fd, KVM_SET_SREGS, &first_sregs), "KVM_SET_SREGS");
 		NEED(!ioctl(vcpu[i].fd, KVM_SET_REGS, &first_regs), "KVM_SET_REGS");
 	}
+	if (config.restore)
+		restore(config.restore);
 	for (unsigned int i = 0; i < nvcpus; i++)
 		NEED(!pthread_create(&vcpu[i].thread, NULL, vcpu_main, &vcpu[i]), "vCPU thread");
 }
@@ -367,6 +381,83 @@ static void resume_all(void)
 	for (unsigned int i = 0; i < nvcpus; i++)
 		while (atomic_load(&vcpu[i].paused))
 			usleep(1000);
+}
+
+/* MSRs of a snapshot: TSC, STAR, LSTAR, CSTAR, SYSCALL_MASK, KERNEL_GS_BASE (SDM vol. 4, 2.1). */
+static const uint32_t saved_msrs[] = { 0x10,	   0xc0000081, 0xc0000082,
+				       0xc0000083, 0xc0000084, 0xc0000102 };
+#define SAVED_MSRS (sizeof(saved_msrs) / sizeof(saved_msrs[0]))
+
+struct snapshot {
+	struct kvm_regs regs;
+	struct kvm_sregs sregs;
+	struct kvm_xsave xsave;
+	struct kvm_lapic_state lapic;
+	struct kvm_vcpu_events events;
+	struct kvm_mp_state mp;
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry[SAVED_MSRS];
+	} msrs;
+	struct kvm_irqchip chip[3];
+	struct kvm_pit_state2 pit;
+};
+
+/* Opens the file of the state. */
+static int open_state(const char *directory, int flags)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/state", directory);
+	fd = open(path, flags | O_CLOEXEC, 0600);
+	NEED(fd >= 0, path);
+	return fd;
+}
+
+static void save(const char *directory)
+{
+	const int file = open_state(directory, O_WRONLY | O_CREAT | O_TRUNC), fd = vcpu[0].fd;
+	static struct snapshot s;
+
+	atomic_store(&saving, true);
+	pause_all(NANOSLEEP);
+	s.msrs.head.nmsrs = SAVED_MSRS;
+	for (unsigned int i = 0; i < SAVED_MSRS; i++)
+		s.msrs.entry[i].index = saved_msrs[i];
+	NEED(!ioctl(fd, KVM_GET_REGS, &s.regs) && !ioctl(fd, KVM_GET_SREGS, &s.sregs) &&
+		     !ioctl(fd, KVM_GET_XSAVE, &s.xsave) && !ioctl(fd, KVM_GET_LAPIC, &s.lapic) &&
+		     !ioctl(fd, KVM_GET_VCPU_EVENTS, &s.events) &&
+		     !ioctl(fd, KVM_GET_MP_STATE, &s.mp) &&
+		     ioctl(fd, KVM_GET_MSRS, &s.msrs) == (int)SAVED_MSRS &&
+		     !ioctl(vm, KVM_GET_PIT2, &s.pit),
+	     "state of the vCPU");
+	for (unsigned int i = 0; i < 3; i++) {
+		s.chip[i].chip_id = i;
+		NEED(!ioctl(vm, KVM_GET_IRQCHIP, &s.chip[i]), "KVM_GET_IRQCHIP");
+	}
+	NEED(write(file, &s, sizeof(s)) == sizeof(s), "state");
+	close(file);
+	memory_save(directory);
+	atomic_store(&saving, false);
+	resume_all();
+}
+
+static void restore(const char *directory)
+{
+	const int file = open_state(directory, O_RDONLY), fd = vcpu[0].fd;
+	static struct snapshot s;
+
+	NEED(read(file, &s, sizeof(s)) == sizeof(s), "state");
+	close(file);
+	for (unsigned int i = 0; i < 3; i++)
+		NEED(!ioctl(vm, KVM_SET_IRQCHIP, &s.chip[i]), "KVM_SET_IRQCHIP");
+	NEED(!ioctl(vm, KVM_SET_PIT2, &s.pit) && !ioctl(fd, KVM_SET_MP_STATE, &s.mp) &&
+		     !ioctl(fd, KVM_SET_SREGS, &s.sregs) && !ioctl(fd, KVM_SET_REGS, &s.regs) &&
+		     !ioctl(fd, KVM_SET_XSAVE, &s.xsave) && !ioctl(fd, KVM_SET_LAPIC, &s.lapic) &&
+		     ioctl(fd, KVM_SET_MSRS, &s.msrs) == (int)SAVED_MSRS &&
+		     !ioctl(fd, KVM_SET_VCPU_EVENTS, &s.events),
+	     "state of the vCPU");
 }
 
 /* Where the code of further vCPUs is, behind the command line, and where the demo guest maps it. */
@@ -523,6 +614,8 @@ static void obey(char *line)
 		resume_all();
 	else if (!strcmp(line, "drop"))
 		drop_all();
+	else if (!strncmp(line, "save ", 5))
+		save(line + 5);
 	else if (!strcmp(line, "plug"))
 		plug();
 	else if (!strcmp(line, "unplug"))
@@ -591,7 +684,8 @@ static void read_options(char **v)
 			       { "--others", NULL, &others },
 			       { "--remake", NULL, &remake },
 			       { "--once", NULL, &once },
-			       { "--plug-ms", NULL, &plug_ms } };
+			       { "--plug-ms", NULL, &plug_ms },
+			       { "--restore", &config.restore, NULL } };
 
 		for (unsigned int i = 0; i < sizeof(option) / sizeof(option[0]); i++)
 			if (strcmp(v[0], option[i].name))
@@ -601,7 +695,8 @@ static void read_options(char **v)
 			else
 				*option[i].number = (unsigned int)atoi(v[1]);
 	}
-	if (!config.kernel || !nvcpus || nvcpus > MAX_VCPUS || strlen(config.append) >= 4096) {
+	if ((!config.kernel && !config.restore) || !nvcpus || nvcpus > MAX_VCPUS ||
+	    strlen(config.append) >= 4096) {
 		fprintf(stderr, "usage: microvmm --kernel ELF [OPTION VALUE]...\n");
 		exit(2);
 	}

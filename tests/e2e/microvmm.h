@@ -28,6 +28,11 @@
 struct memory_config {
 	const char *kernel, *append;
 	const char *kind; /* anon, memfd, uffd, or the path of a file, with a slash */
+	/*
+	 * Directory of a snapshot, or NULL. Its memory is then a private mapping of the
+	 * snapshot's file, or is served from that (uffd), and nothing is loaded.
+	 */
+	const char *restore;
 	unsigned int mib;
 };
 
@@ -49,6 +54,8 @@ struct memory {
  * module.
  */
 struct memory *memory_make(const struct memory_config *cfg);
+/* Writes the memory to a file in the directory. The vCPUs must not run. Exits with a message on failure. */
+void memory_save(const char *directory);
 /* Loads the kernel again. The vCPUs must not run. */
 void memory_reload(void);
 /*

@@ -177,16 +177,44 @@ static void protect_copy(int protection)
 	NEED(!mprotect(copy, bytes(), protection), "mprotect");
 }
 
+/* Opens the memory of the snapshot. */
+static int open_snapshot(void)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/memory", config->restore);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	NEED(fd >= 0, path);
+	return fd;
+}
+
+void memory_save(const char *directory)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/memory", directory);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	NEED(fd >= 0, path);
+	for (uint64_t i = 0; i < bytes() / PAGE; i++)
+		NEED(pwrite(fd, guest.ram + i * PAGE, PAGE, (off_t)(i * PAGE)) == (ssize_t)PAGE,
+		     path);
+	close(fd);
+}
+
 static void make_served_memory(void)
 {
+	const int snapshot = config->restore ? open_snapshot() : -1;
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_THREAD_ID };
 	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	pthread_t server;
 
 	copy = mmap(NULL, bytes(), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		    MAP_PRIVATE | (snapshot < 0 ? MAP_ANONYMOUS : 0) | MAP_NORESERVE, snapshot, 0);
 	NEED(copy != MAP_FAILED, "memory");
-	load(copy);
+	if (snapshot < 0)
+		load(copy);
 	protect_copy(PROT_READ);
 	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	NEED(uffd >= 0 && !ioctl(uffd, UFFDIO_API, &api), "userfaultfd");
@@ -232,11 +260,16 @@ struct memory *memory_make(const struct memory_config *cfg)
 	} else if (strchr(config->kind, '/')) {
 		fd = make_file();
 		flags = MAP_PRIVATE;
+	} else if (config->restore && strcmp(config->kind, "uffd") != 0) {
+		fd = open_snapshot();
+		flags = MAP_PRIVATE;
 	}
 	guest.ram = mmap(NULL, bytes(), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
 	NEED(guest.ram != MAP_FAILED, "memory");
 	if (!strcmp(config->kind, "uffd"))
 		make_served_memory();
+	else if (config->restore)
+		return &guest;
 	else if (file_fd < 0)
 		load(guest.ram);
 	else /* page by page, as they are needed */

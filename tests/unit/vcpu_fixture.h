@@ -132,7 +132,7 @@ static inline void fake_init(struct fake *f, size_t ring_size)
 	assert_non_null(f->vm);
 	memset(f->vm, 0, size);
 	f->vm->ops = &machine_own;
-	f->vm->nvcpus = 1;
+	f->vm->nvcpus = f->vm->places = 1;
 	f->vm->fd = f->vm->end_fd = -1;
 	f->vm->cfg.plan.stack_max = 16384;
 	f->vm->cfg.plan.stack_align = 16384;

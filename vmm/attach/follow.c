@@ -187,7 +187,8 @@ static bool hold_at_run(struct follow *f, struct follow_thread *t)
 	struct user_regs_struct r;
 
 	if (f->settled || ptrace(PTRACE_GETREGS, t->t.tid, NULL, &r) < 0 ||
-	    (long)r.orig_rax != SYS_ioctl || (unsigned int)r.rsi != KVM_RUN)
+	    (long)r.orig_rax != SYS_ioctl || (unsigned int)r.rsi != KVM_RUN ||
+	    process_is_worker(t->process, t->t.tid))
 		return false;
 	if (!f->pid) {
 		f->pid = t->process;
@@ -296,7 +297,7 @@ static int seize_all(struct follow *f, pid_t pid, struct err *e)
 	while (d && (entry = readdir(d))) {
 		const pid_t tid = atoi(entry->d_name);
 
-		if (tid <= 0 || thread_of(f, tid))
+		if (tid <= 0 || thread_of(f, tid) || process_is_worker(pid, tid))
 			continue;
 		if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(intptr_t)OPTIONS) == 0) {
 			if (!add_thread(f, tid))

@@ -270,12 +270,12 @@ static bool read_stat(const struct process *p, pid_t tid, struct thread_stat *ou
 	return true;
 }
 
-/* Threads that the kernel keeps in the process: they can't be stopped, and must not be. */
-static bool is_worker(const struct process *p, pid_t tid)
+bool process_is_worker(pid_t pid, pid_t tid)
 {
+	const struct process p = { .pid = pid };
 	struct thread_stat st;
 
-	if (!read_stat(p, tid, &st))
+	if (!read_stat(&p, tid, &st))
 		return true;
 	return st.flags & (PF_IO_WORKER | PF_USER_WORKER | PF_KTHREAD);
 }
@@ -340,7 +340,7 @@ static int find_threads(struct process *p, struct err *e)
 	while ((entry = readdir(d))) {
 		pid_t tid = atoi(entry->d_name);
 
-		if (tid > 0 && p->nthreads < ATTACH_MAX_THREADS && !is_worker(p, tid))
+		if (tid > 0 && p->nthreads < ATTACH_MAX_THREADS && !process_is_worker(p->pid, tid))
 			p->thread[p->nthreads++] = tid;
 	}
 	return 0;

@@ -59,6 +59,13 @@ struct process {
 	unsigned int ndevices; /* may be more than that */
 };
 
+/*
+ * Returns whether the kernel keeps this thread in the process for itself, or the thread has ended. It must
+ * not be stopped. The one that recovers KVM's large pages (Linux 6.13) has the registers of the vCPU's
+ * thread that made it, at a KVM_RUN.
+ */
+bool process_is_worker(pid_t pid, pid_t tid);
+
 /* A thread's activity, as far as it can be seen without disturbing the thread. */
 enum process_activity {
 	PROCESS_WAITS, /* in a system call that is not KVM_RUN, or it has ended */

@@ -158,7 +158,7 @@ static struct machine *fake_machine_new(void)
 	assert_int_equal(
 		posix_memalign((void **)&m->vm, 64, sizeof(struct vm) + sizeof(struct vcpu)), 0);
 	memset(m->vm, 0, sizeof(struct vm) + sizeof(struct vcpu));
-	m->vm->nvcpus = 1;
+	m->vm->nvcpus = m->vm->places = 1;
 	m->vm->vcpu[0].vm = m->vm;
 	m->vm->vcpu[0].fd = -1;
 	m->vm->vcpu[0].foreign = true;
