@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # tests: beside, 15 s
+# tests: slow, at most 300 s: long
 # tests: svm, at most 300 s
 """`kvmprof attach` to machines of unusual shape (tests/e2e/microvmm.c): what is no time of the guest is in no share.
 
 A vCPU that was never started, pauses of a millisecond to a second, copies of a vCPU's descriptor, 64 and more vCPUs, an
-idle guest, a caller without CAP_SYS_PTRACE, the list of machines, and two machines in one process."""
+idle guest, a caller without CAP_SYS_PTRACE, the list of machines, and two machines in one process. "long": pauses up to ten seconds,
+and the time that an attach takes to machines of each shape.
+
+    attach_shapes.py KVMPROF SCRATCH [long]"""
 
 import json
 import os
@@ -81,6 +85,84 @@ def check_pauses():
             check(vm.stats()["eintr"][kind] == eintr, "%s: interrupted" % kind)
             say("%s: paused for %.3f s; outside of the shares %.3f s" % (kind, paused, out / 1e9))
             shutil.rmtree("at.data")
+
+
+def leaves():
+    """Shares of the guest's own functions in percent, and their samples. How many timer interrupts there are depends on the host."""
+    p = e2e.kvmprof("report", "-i", "at.data", "--no-children", "-n", "0")
+    rows = [f for f in map(str.split, p.out.splitlines()) if len(f) > 4 and f[0].endswith("%")]
+    rows = [(f[3], float(f[0][:-1]), int(f[1])) for f in rows if not f[3].startswith("irq0")]
+    total = sum(share for _, share, _ in rows)
+    return {name: 100 * share / total for name, share, _ in rows}, sum(n for _, _, n in rows)
+
+
+def check_long_pauses():
+    """Shares are those of the same guest without pauses, within a point and what chance allows; the pauses' time is in none."""
+    # A fixed amount of work in short rounds: pauses do not change the guest's own shares.
+    with microvm.MicroVM(append="work=1000000") as vm:
+        begun(vm)
+        attach(vm, "-F", 1997, "--technique", "ptrace", "--duration", 10)
+        without, n = leaves()
+        started = e2e.subprocess.Popen(
+            [e2e.KVMPROF, "attach", str(vm.pid), "--image", microvm.DEMO, "--no-status", "--no-buildid-cache", "-F", "1997",
+             "--technique", "ptrace", "--duration", "25", "-o", "at.data"], stderr=e2e.subprocess.PIPE, text=True)
+        time.sleep(1)
+        paused = 0
+        for length in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10):
+            vm.tell("pause futex")
+            begin = time.monotonic()
+            time.sleep(length)
+            paused += time.monotonic() - begin
+            vm.tell("resume")
+            time.sleep(0.5)
+        err = started.communicate()[1]
+        check(started.returncode == 0, err)
+    s = e2e.summary("at.data")
+    with_pauses, m = leaves()
+    seconds = s["attach"]["sampling_ns"] / 1e9
+    stands = (s["kernel_ns"] + s["user_ns"] + s["idle_ns"]) / 1e9
+    outside = (s["attach"]["paused_ns"] + s["attach"]["asleep_in_vmm_ns"]) / 1e9
+    off = 100 * abs(stands + outside - seconds) / seconds
+    check(off <= 1, "samples stand for %.3f s, %.3f s are outside, in %.3f s: %.2f %% off" % (stands, outside, seconds, off))
+    # On a busy host the VMM takes its time to pause and to resume.
+    check(outside >= 0.99 * paused, "%.3f s outside of the shares, paused for %.3f s" % (outside, paused))
+    worst = (0, "")
+    for name in set(without) | set(with_pauses):
+        a, b = without.get(name, 0), with_pauses.get(name, 0)
+        doubt = 400 * ((a + b) / 200 * (1 - (a + b) / 200) * (1 / n + 1 / m)) ** 0.5
+        worst = max(worst, (abs(a - b), name))
+        check(abs(a - b) <= 1 + doubt, "%s: %.2f %% with pauses, %.2f %% without" % (name, b, a))
+    return "%.1f of %.1f s paused: samples and pauses add up within %.2f %%, shares within %.2f points of those without" % (
+        paused, seconds, off, worst[0])
+
+
+def check_times():
+    """An attach with few samples to a machine of any shape takes at most 1.5 times that to kvmprof's own VMM."""
+    shapes = {"one vCPU": {}, "copies of descriptors": {"dups": 1}, "Firecracker's names": {"vmm": "firecracker"},
+              "memfd": {"memory": "memfd"}, "userfaultfd": {"memory": "uffd"}, "512 MiB": {"mib": 512}}
+    own = e2e.Boot("-F", "1", "-o", "own.data", "--no-buildid-cache", "--sandbox=off", "--append", "seconds=600")
+    check(own.wait_for("demo: start", 60), "our own VMM's guest does not start")
+
+    def timed(pid):
+        start = time.monotonic()
+        shutil.rmtree("at.data", ignore_errors=True)
+        p = e2e.kvmprof("attach", str(pid), "--image", microvm.DEMO, "--no-status", "--no-buildid-cache", "--duration", "0.01",
+                        "-o", "at.data")
+        check(p.status == 0, p.err)
+        return time.monotonic() - start
+
+    figures = []
+    for name, options in shapes.items():
+        with microvm.MicroVM(**options) as vm:
+            begun(vm)
+            # In turns, so that both have the same load; the best of several, as load only adds.
+            pairs = [(timed(own.process.pid), timed(vm.pid)) for _ in range(8)]
+        ours, theirs = min(x for x, _ in pairs), min(x for _, x in pairs)
+        check(theirs <= 1.5 * ours, "%s: %.0f ms, our own VMM %.0f ms" % (name, 1e3 * theirs, 1e3 * ours))
+        figures.append("%s %.2f (%.0f ms)" % (name, theirs / ours, 1e3 * theirs))
+    own.process.kill()
+    own.process.wait()
+    return "time of an attach, our own VMM 1: " + ", ".join(figures)
 
 
 def check_many():
@@ -187,6 +269,8 @@ def check_several():
 
 e2e.need_kvm()
 microvm.build()
+if e2e.EXTRA:
+    e2e.finish(check_times() + "; " + check_long_pauses())
 check_unstarted_and_copies()
 check_pauses()
 check_many()
