@@ -202,7 +202,7 @@ int file_mkdirs(const char *dir, struct err *e)
 		*p = c;
 	}
 	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-		return err_set(e, ENOTDIR, "%s: exists, but is no directory", path);
+		return err_set(e, ENOTDIR, "%s: exists but is not a directory", path);
 	return 0;
 }
 

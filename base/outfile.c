@@ -157,7 +157,7 @@ static int check_directory(const char *name, const char *path, struct err *e)
 	if (stat(in, &st) < 0)
 		return err_set(e, errno, "%s: cannot create: %s: %s", name, in, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ENOTDIR, "%s: cannot create: %s is no directory", name, in);
+		return err_set(e, ENOTDIR, "%s: cannot create: %s is not a directory", name, in);
 	return access(in, W_OK | X_OK) < 0
 		       ? err_set(e, errno, "%s: cannot create: %s: %s", name, in, strerror(errno))
 		       : 0;
@@ -180,7 +180,7 @@ int outfile_check(const char *path, enum outfile_kind kind, struct err *e)
 	if (S_ISDIR(st.st_mode))
 		return err_set(e, EISDIR, "%s: is a directory, expected the name of a file", path);
 	if (kind == OUTFILE_REGULAR && !S_ISREG(st.st_mode))
-		return err_set(e, EEXIST, "%s: exists and is no regular file; give another name",
+		return err_set(e, EEXIST, "%s: exists and is not a regular file; give another name",
 			       path);
 	return access(to, W_OK) < 0
 		       ? err_set(e, errno, "%s: cannot open for writing: %s", path, strerror(errno))

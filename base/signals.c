@@ -78,7 +78,7 @@ static bool signals_are_idle(void)
 static void on_alarm(int signo)
 {
 	static const char line[] =
-		"kvmprof: it cannot end in order: what it waits for does not answer\n";
+		"kvmprof: cannot end cleanly: the process that it waits for does not answer\n";
 
 	(void)signo;
 	if (signals.watching && !signals_are_idle())

@@ -104,8 +104,7 @@ int breakpoint_inject(struct vcpu *v, struct err *e)
 			       v->index, x->exception, (unsigned long long)v->run->s.regs.regs.rip);
 	count_add(&v->stats.debug_returned, 1);
 	ret = debugreg_inject(v, x->dr6 & DR6_BS);
-	return ret ? err_set(e, -ret,
-			     "vCPU %u: cannot give the guest's own #DB at 0x%llx back to it: %s",
+	return ret ? err_set(e, -ret, "vCPU %u: cannot deliver the guest's own #DB at 0x%llx: %s",
 			     v->index, (unsigned long long)v->run->s.regs.regs.rip, strerror(-ret))
 		   : 0;
 }

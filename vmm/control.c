@@ -151,7 +151,7 @@ int vm_pause(struct vm *vm, struct err *e)
 	bool stop;
 
 	if (vm->ops->rest)
-		return err_set(e, ENOTSUP, "a machine that somebody else runs can't be stopped");
+		return err_set(e, ENOTSUP, "a machine of another process cannot be paused");
 	vm_pause_request(vm);
 	pthread_mutex_lock(&p->lock);
 	while (p->standing < vm->nvcpus && !atomic_load(&vm->stop))

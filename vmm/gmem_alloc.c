@@ -111,7 +111,7 @@ static int bind_node(uint8_t *p, uint64_t size, unsigned int node, struct err *e
 	if (syscall(SYS_mbind, p, size, MPOL_BIND, mask, GMEM_MAX_NODE + 2ul, 0) < 0)
 		return err_set(e, errno,
 			       "guest memory cannot be bound to host node %u: %s; `cat "
-			       "/sys/devices/system/node/has_memory` lists those there are",
+			       "/sys/devices/system/node/has_memory` lists the valid ones",
 			       node, strerror(errno));
 	return 0;
 }

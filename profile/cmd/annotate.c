@@ -175,8 +175,8 @@ static void annotate_put_notes(struct annotate_command *c, struct buf *b)
 		buf_printf(b, "# %s: patched instructions are not marked\n",
 			   strcmp(c->fn->dso, PERFDATA_KERNEL_DSO) != 0
 				   ? "a module's own file is not known"
-				   : "the kernel's image was not at hand, or has this for its "
-				     "start alone");
+				   : "the kernel's image was not available, or has this code for "
+				     "its start only");
 	if (a->undrawn)
 		buf_printf(b, "# %" PRIu32 " jump targets without an arrow: too many cross\n",
 			   a->undrawn);

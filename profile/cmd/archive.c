@@ -69,7 +69,8 @@ static void archive_print_facts(const struct archive_options *o, const struct ar
 			"their functions have no names\n",
 			o->input, f->missing);
 	if (f->partial)
-		fprintf(stderr, "kvmprof: %s: is not complete; packed as it is\n", o->input);
+		fprintf(stderr, "kvmprof: %s: the profile is not complete; it is packed as it is\n",
+			o->input);
 }
 
 static int archive_to_stdout(struct archive_request *r, struct archive_facts *facts, struct err *e)

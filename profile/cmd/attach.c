@@ -170,11 +170,11 @@ static int attach_check_launch(struct attach_attach *at, int argc, char **argv)
 	if (optind < argc && optind > 1 && !strcmp(argv[optind - 1], "--"))
 		o->launch.argv = argv + optind;
 	if (is_launched(o) && (o->gdb || a->what || a->uri))
-		return cmd_wrong_usage(argv,
-				       "a machine that runs, or one that is started; unexpected",
-				       o->gdb	 ? o->gdb
-				       : a->what ? a->what
-						 : a->uri);
+		return cmd_wrong_usage(
+			argv, "give either a running machine or a VMM to start; unexpected",
+			o->gdb	  ? o->gdb
+			: a->what ? a->what
+				  : a->uri);
 	if (o->launch.wait_for && optind < argc)
 		return cmd_wrong_usage(argv, "--wait takes one name; unexpected", argv[optind]);
 	if (o->launch.until && !o->launch.argv)
@@ -216,7 +216,7 @@ static int attach_parse(struct attach_attach *at, int argc, char **argv)
 	if (o->freq_hz == 0)
 		o->freq_hz = o->gdb ? GDB_FREQ_HZ : freq;
 	if (o->gdb && (optind < argc || a->what || a->uri))
-		return cmd_wrong_usage(argv, "a PID, a domain or --gdb, one of them; unexpected",
+		return cmd_wrong_usage(argv, "give one of a PID, a domain and --gdb; unexpected",
 				       optind < argc ? argv[optind]
 				       : a->what     ? a->what
 						     : a->uri);
@@ -250,7 +250,8 @@ static int attach_parse(struct attach_attach *at, int argc, char **argv)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
 	if ((a->way == ATTACH_PID || a->way == ATTACH_NAME) && (a->uri || a->monitor))
 		return cmd_wrong_usage(
-			argv, "--connect and --monitor don't go with --pid or --name", a->what);
+			argv, "--connect and --monitor cannot be combined with --pid or --name",
+			a->what);
 	if (o->symbols && !o->image && strcmp(o->symbols, "live"))
 		return cmd_wrong_usage(
 			argv,

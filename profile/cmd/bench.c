@@ -218,7 +218,7 @@ static int bench_check_vmms(const struct cmd_bench_options *o, char **argv)
 			argv, "a VMM is compared with another one: the other side is missing:",
 			b->vmm[0].n ? "--head-vmm" : "--base-vmm");
 	if (b->image[0] || b->image[1])
-		return cmd_wrong_usage(argv, "a side is a kernel or a VMM; unexpected",
+		return cmd_wrong_usage(argv, "each side is either a kernel or a VMM; unexpected",
 				       b->image[0] ? "--base" : "--head");
 	if (o->engine == ENGINE_EXACT || o->deterministic)
 		return cmd_wrong_usage(argv, "runs of VMMs are sampled by time; unexpected",
@@ -264,8 +264,8 @@ static int bench_parse(struct cmd_bench_options *o, int argc, char **argv)
 		return status;
 	if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
 		return cmd_wrong_usage(argv,
-				       "kernels are --base and --head, run options stand "
-				       "behind --; unexpected argument",
+				       "give kernels with --base and --head, and run options after "
+				       "--; unexpected argument",
 				       argv[optind]);
 	for (; optind < argc; optind++) {
 		if (o->bench.common.n == BENCH_ARGS_MAX)
@@ -456,8 +456,8 @@ static int bench_print_noise(struct bench_state *s, struct err *e)
 			gate_status_name(r->outcome[i].status), text);
 	}
 	if (r->status == GATE_FAILED)
-		fputs("kvmprof: warning: the base differs from itself: this host was not quiet "
-		      "enough for a judgement\n",
+		fputs("kvmprof: warning: the base differs from itself: this host is too noisy for "
+		      "a verdict\n",
 		      stderr);
 	gate_report_destroy(r);
 	return 0;

@@ -153,7 +153,7 @@ static void check_quirks(struct check *c, const struct kvm_host *h)
 				? "worked around: hidden from the guest's CPUID, with BMI1 and BMI2"
 				: NULL);
 		check_line(c, q.cpuid_leaks ? NOTE : GOOD, "CPUID leaf 7",
-			   q.cpuid_leaks ? "has the host's bits, whatever the guest shall see"
+			   q.cpuid_leaks ? "has the host's bits, not those set for the guest"
 					 : "as it is set",
 			   q.cpuid_leaks
 				   ? "worked around: guests get none; programs that need AVX2 or "

@@ -54,7 +54,7 @@ const struct option_row cmd_filter_rows[] = {
 int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *what, struct err *e)
 {
 	if (a->what)
-		return err_set(e, EINVAL, "one machine at a time, not also '%.100s'", what);
+		return err_set(e, EINVAL, "give one machine only, not also '%.100s'", what);
 	if (!*what)
 		return err_set(e, EINVAL, "expected %s, not ''",
 			       way == ATTACH_NAME     ? "a machine's name"

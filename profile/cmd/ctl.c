@@ -497,7 +497,7 @@ int cmd_ctl(int argc, char **argv)
 	if (ret >= 0)
 		return ret;
 	if (o.control && o.pid)
-		return cmd_wrong(argv, "--control and -p both say which run: drop one");
+		return cmd_wrong(argv, "--control and -p both select a run: drop one");
 	if (optind == argc)
 		return cmd_wrong(argv, "expected a command");
 	if (!strcmp(argv[optind], "list") && optind + 1 == argc)

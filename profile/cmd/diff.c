@@ -299,8 +299,8 @@ static void tell_means(const char *path, const struct first_run *first, const ch
 		buf_u8(&words, 0);
 		if (!words.failed)
 			fprintf(stderr,
-				"kvmprof: warning: %s: not the same means as the first run, a "
-				"difference may be theirs: %s\n",
+				"kvmprof: warning: %s was not made like the first run, so "
+				"differences may come from that: %s\n",
 				path, (const char *)words.data);
 	}
 	buf_deinit(&words);
@@ -321,7 +321,7 @@ static int diff_add_run(struct diff *d, const char *path, const struct cmd_diff_
 	cmd_report_missing(path, s);
 	if (first->there &&
 	    (strcmp(first->event, s->event) || first->weight_is_ns != s->weight_is_ns))
-		fprintf(stderr, "kvmprof: %s: its event is %s, that of the first run %s\n", path,
+		fprintf(stderr, "kvmprof: %s has the event %s, but the first run has %s\n", path,
 			s->event, first->event);
 	if (first->there)
 		tell_means(path, first, s->json);
@@ -375,8 +375,8 @@ static void tell_copies(const struct diff *d, const struct cmd_diff_options *o)
 
 		if (copy_of)
 			fprintf(stderr,
-				"kvmprof: warning: %s is %s again (all samples are equal): a run "
-				"counts once, make another one\n",
+				"kvmprof: warning: %s is the same run as %s (all samples are "
+				"equal): each run counts once, so make another one\n",
 				side->path[i < o->base.n ? i : i - o->base.n],
 				side->path[copy_of - 1]);
 	}

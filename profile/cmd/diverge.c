@@ -29,8 +29,8 @@ static int diverge_word(void *at, char *arg, struct err *e)
 #define OPTION_STRUCT struct cmd_diverge_options
 
 static const struct option_row rows[] = {
-	{ "json", 0, NULL, "the answer for programs", OPTION_PUT(json, true) },
-	{ "quiet", 'q', NULL, "nothing about what is being done", OPTION_PUT(of.quiet, true) },
+	{ "json", 0, NULL, "print JSON, for programs", OPTION_PUT(json, true) },
+	{ "quiet", 'q', NULL, "print no progress", OPTION_PUT(of.quiet, true) },
 	OPTION_ROWS(cmd_debuginfo_rows, of.places),
 	OPTION_HELP,
 	{ 0 },

@@ -275,8 +275,7 @@ static const char *export_contradiction(const struct cmd_export_options *o)
 		return "this format is not for a terminal: name a file with --output";
 	if ((o->format->wants & EXPORT_COVERAGE) &&
 	    (o->load.event || o->phase || o->how.count_samples))
-		return "lcov is of all instructions: --event, --phase and --samples have no "
-		       "meaning in it";
+		return "lcov covers all instructions: drop --event, --phase and --samples";
 	if (!(o->format->wants & EXPORT_COVERAGE) && (o->places.given || o->places.map_file))
 		return "--debuginfo and --build-id-map are for lcov";
 	if (o->how.tidy && o->format != export_find("folded"))
@@ -284,7 +283,7 @@ static const char *export_contradiction(const struct cmd_export_options *o)
 	if (o->how.no_marks && o->format != export_find("folded"))
 		return "--no-marks is for folded";
 	if (o->how.names != EXPORT_FUNCTION && !(o->format->wants & EXPORT_TEXT_NAMES))
-		return "--names has no meaning in this format, which has addresses";
+		return "--names has no effect in this format, which has addresses: drop it";
 	return NULL;
 }
 

@@ -154,8 +154,8 @@ static int flamegraph_make(struct flamegraph_options *o, struct err *e)
 	ret = ret ? ret : flamegraph_load(&s, &o->load, input, e);
 	if (!ret && o->chart && s->counted)
 		ret = err_set(e, EINVAL,
-			      "%s: has exact counts of the whole run, which no chart over time can "
-			      "show: leave --chart out",
+			      "%s: has exact counts of the whole run, which a chart over time "
+			      "cannot show: drop --chart",
 			      input);
 	if (!ret && o->base) {
 		struct stackset_options with = o->load;
@@ -268,7 +268,7 @@ int cmd_flamegraph(int argc, char **argv)
 		return cmd_wrong(argv, "--phase and --time both select a time: drop one");
 	o.tree.clones_are_one = o.base != NULL;
 	if (o.chart && (o.base || o.tree.reverse))
-		return cmd_wrong(argv, "--chart goes with neither --diff nor --reverse");
+		return cmd_wrong(argv, "--chart cannot be combined with --diff or --reverse");
 	if (!flame_path_is_fit(o.output, &e))
 		return cmd_wrong(argv, e.text);
 	/* A width that was asked for is kept; otherwise the picture has its window's. */

@@ -205,7 +205,7 @@ static int import_parse_parts(const char *dir, struct dirent **entry, size_t n, 
 	if (!ret && ignored)
 		fprintf(stderr,
 			"kvmprof: %s/" IMPORT_IPROF_SYMBOLS ": skipped %" PRIu64
-			" lines that are no functions\n",
+			" lines that are not functions\n",
 			dir, ignored);
 	for (size_t k = 0; k < n && !ret; k++) {
 		ret = import_read_part(&text, dir, entry[k]->d_name, e);
@@ -277,8 +277,8 @@ static void import_print_facts(const struct cmd_import_options *o, const struct 
 			o->input, f->moved);
 	if (st->ignored)
 		fprintf(stderr,
-			"kvmprof: %s: skipped %" PRIu64 " lines that are no stacks, first line "
-			"%" PRIu64 "\n",
+			"kvmprof: %s: skipped %" PRIu64
+			" lines that are not stacks, first line %" PRIu64 "\n",
 			o->input, st->ignored, st->first_ignored);
 	if (st->bare)
 		fprintf(stderr, "kvmprof: %s: left out %" PRIu64 " samples without a stack\n",

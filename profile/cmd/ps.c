@@ -299,7 +299,7 @@ static int ps_parse(struct ps_options *o, int argc, char **argv)
 		return cmd_wrong(argv, "which machine? Give a PID, a libvirt domain, --name or "
 				       "--control; `kvmprof list --machines` lists them");
 	if ((o->attach.way == ATTACH_PID || o->attach.way == ATTACH_NAME) && o->attach.uri)
-		return cmd_wrong_usage(argv, "--connect doesn't go with --pid or --name",
+		return cmd_wrong_usage(argv, "--connect cannot be combined with --pid or --name",
 				       o->attach.what);
 	return -1;
 }

@@ -236,7 +236,7 @@ static int parse_input(void *at, char *arg, struct err *e)
 	struct report_options *opt = at;
 
 	if (opt->named)
-		return err_set(e, EINVAL, "one profile at a time, not also '%.200s'", arg);
+		return err_set(e, EINVAL, "give one profile only, not also '%.200s'", arg);
 	if (!*arg)
 		return err_set(e, EINVAL, "'': expected a profile");
 	opt->named = true;

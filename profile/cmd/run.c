@@ -24,7 +24,7 @@ static int take_definition(struct run *r, struct domain_xml *d)
 	if (d->nleft) {
 		buf_init(&left);
 		run_definition_unused(d, "kvmprof:   ", 96, &left);
-		fprintf(stderr, "kvmprof: of domain %s this machine does not have:\n%s",
+		fprintf(stderr, "kvmprof: this machine lacks the following of domain %s:\n%s",
 			d->name ? d->name : r->asked.domain,
 			left.failed ? "" : (const char *)left.data);
 		buf_deinit(&left);

@@ -149,8 +149,8 @@ static int stat_parse(struct stat_run *s, int argc, char **argv)
 	/* A number is no kernel, unless a file is called so. */
 	if (run->image && *run->image && !run->image[strspn(run->image, "0123456789")] &&
 	    access(run->image, F_OK) < 0)
-		return run_options_wrong(run, "%s is no file, and looks like a PID: " STAT_RUNNING,
-					 run->image);
+		return run_options_wrong(
+			run, "%s is not a file, and looks like a PID: " STAT_RUNNING, run->image);
 	if (optind < argc)
 		return run_options_wrong(run, "unexpected argument %s: expected one IMAGE at most",
 					 argv[optind]);

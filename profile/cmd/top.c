@@ -309,7 +309,7 @@ static int top_parse(struct top_top *t, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (t->opt.control && (optind < argc || t->machine.what || t->machine.uri))
-		return cmd_wrong_usage(argv, "--control watches a run that is there; unexpected",
+		return cmd_wrong_usage(argv, "--control watches an existing run; unexpected",
 				       optind < argc	 ? argv[optind]
 				       : t->machine.what ? t->machine.what
 							 : t->machine.uri);

@@ -113,7 +113,7 @@ static bool plausible(const struct hypothesis *h, const struct kallsyms_extent *
 		}
 		prev = a;
 		if (!kallsyms_next_name(h->t, &off, &type, NULL)) {
-			snprintf(why, size, "name %u of %u is none", i, h->t->count);
+			snprintf(why, size, "name %u of %u is invalid", i, h->t->count);
 			return false;
 		}
 		if (type == 'T' || type == 't') {

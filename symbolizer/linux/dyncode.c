@@ -108,7 +108,7 @@ int linux_dyncode_layout(struct linux_dyncode_layout *out, const struct types *t
 	int64_t flag;
 
 	if (!types || !symbols)
-		return err_set(e, ENOENT, "%s: can't look for code that the kernel makes",
+		return err_set(e, ENOENT, "%s: cannot find code that the kernel generates",
 			       types ? "no symbols" : "no type information");
 	l.family[LINUX_DYNCODE_BPF] = find_bpf(types, symbols);
 	l.family[LINUX_DYNCODE_FTRACE] = find_ftrace(types, symbols);
@@ -118,8 +118,8 @@ int linux_dyncode_layout(struct linux_dyncode_layout *out, const struct types *t
 		some |= l.family[i].head != 0;
 	if (!some)
 		return err_set(e, ENOENT,
-			       "the kernel's symbols name no list of code that it makes, or its "
-			       "types do not tell what is in one");
+			       "the kernel's symbols name no list of generated code, or its types "
+			       "do not describe one");
 	l.kernel_start = dyncode_symbol(symbols, "_stext");
 	l.kernel_end = dyncode_symbol(symbols, "_etext");
 	if (types->enumerator(types->ctx, "FTRACE_OPS_FL_SAVE_REGS", &flag) == 0 && flag > 0) {

@@ -28,13 +28,13 @@ const char *linux_why_text(enum linux_why why)
 	case LINUX_CHANGING:
 		return "the guest's data contradicts itself";
 	case LINUX_TOO_MANY:
-		return "more than a sane guest has";
+		return "more than the limit";
 	case LINUX_UNKNOWN:
-		return "a form of data that is not known";
+		return "an unknown form of data";
 	case LINUX_NO_MEMORY:
 		return "out of memory";
 	case LINUX_NOT_THERE:
-		return "no such thing";
+		return "it does not exist";
 	case LINUX_WHY_COUNT:
 		break;
 	}

@@ -151,7 +151,7 @@ int linux_module_layout(struct linux_module_layout *out, const struct types *typ
 	    name.size > LINUX_MODULE_NAME || l.text_base == NONE || l.text_size == NONE ||
 	    l.init_base == NONE || l.init_size == NONE)
 		return err_set(e, ret && ret != -ENOENT ? -ret : ENOENT,
-			       "the kernel's types do not tell what is in a struct module");
+			       "the kernel's types do not describe struct module");
 	l.name = name.off;
 	l.name_size = name.size;
 	l.build_id = NONE;

@@ -76,9 +76,8 @@ int linux_task_find_current(struct linux_task_layout *out, const struct types *t
 	if (hot && types) {
 		ret = types->member(types->ctx, "pcpu_hot", "current_task", &m);
 		if (ret)
-			return err_set(
-				e, -ret,
-				"the kernel's types do not tell where pcpu_hot.current_task is");
+			return err_set(e, -ret,
+				       "the kernel's types do not contain pcpu_hot.current_task");
 		l.current += m.off;
 	}
 	l.init_task = init && is_kernel(init->addr) ? init->addr : 0;
@@ -150,14 +149,14 @@ static int members_by_types(struct linux_task_layout *out, const struct types *t
 		if (ret == 0 && want[i].needed && *want[i].off == LINUX_TASK_NONE)
 			ret = -ENOENT;
 		if (ret)
-			return err_set(e, -ret, "the kernel's types do not tell where %s.%s is",
+			return err_set(e, -ret, "the kernel's types do not contain %s.%s",
 				       want[i].structure, want[i].path);
 	}
 	ret = types->member(types->ctx, "task_struct", "comm", &comm);
 	if (ret == 0 && (comm.size != LINUX_TASK_COMM || comm.off > LINUX_TASK_MAX_OFFSET))
 		ret = -ENOENT;
 	if (ret)
-		return err_set(e, -ret, "the kernel's types do not tell where task_struct.comm is");
+		return err_set(e, -ret, "the kernel's types do not contain task_struct.comm");
 	l.comm = comm.off;
 	l.start_time = LINUX_TASK_NONE;
 	for (unsigned int i = 0; i < ARRAY_SIZE(start) && l.start_time == LINUX_TASK_NONE; i++) {
@@ -185,7 +184,7 @@ static int confirm_current(const struct linux_task_layout *l, const struct symta
 	    memory_u64(m, linux_task_current(l, base), &task) &&
 	    linux_task_read(l, m, task, &t) == LINUX_TASK_GOOD)
 		return 0;
-	return err_set(e, ENOENT, "what the first CPU's current task should be is no task (0x%llx)",
+	return err_set(e, ENOENT, "the first CPU's current task is not a task (0x%llx)",
 		       (unsigned long long)task);
 }
 

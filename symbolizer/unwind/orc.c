@@ -156,7 +156,7 @@ int orc_build(struct orc **out, const struct orc_tables *t, struct err *e)
 		return err_set(e, EINVAL, "the ORC table is empty");
 	if (t->n > ORC_MAX_ENTRIES || t->text_end - t->text_start > ORC_MAX_SPAN)
 		return err_set(e, E2BIG,
-			       "%zu ORC entries over %llu bytes of code: more than we take", t->n,
+			       "%zu ORC entries over %llu bytes of code: more than the limit", t->n,
 			       (unsigned long long)(t->text_end - t->text_start));
 	if (t->format)
 		form = *t->format;

@@ -82,7 +82,7 @@ def attach(q, *args):
 def usage():
     nobody = "127.0.0.1:%d" % free_port()
     for args, status, text in (
-            (["--gdb", nobody, "1"], 2, "one of them"),
+            (["--gdb", nobody, "1"], 2, "give one of a PID, a domain and --gdb"),
             (["--gdb", nobody], 1, "cannot connect"),
             (["--gdb", "nonsense"], 1, "HOST:PORT"),
             (["--gdb"], 2, "--gdb")):

@@ -245,7 +245,7 @@ def wrong():
     refused("another machine's: run kvmprof there", "-c", "qemu+ssh://root@example.org/system", NAME)
     refused("another machine's: run kvmprof there", "-c", "qemu://example.org/system", NAME)
     refused("libvirt: ", "-c", "nonsense:///x", NAME)
-    refused("one machine at a time", "--pid", "1", "--domain", NAME, status=2)
+    refused("give one machine only", "--pid", "1", "--domain", NAME, status=2)
     p = e2e.kvmprof("list", "--domains", "-c", "qemu+ssh://example.org/system")
     check(p.status == 1 and "run kvmprof there" in p.err, "list: %s" % p.err)
 

@@ -30,7 +30,7 @@ def views(vm):
 
 
 def usage(vm):
-    for argv, status, words in ((["--pid", str(vm.pid), "--name", "x"], 2, "one machine at a time"),
+    for argv, status, words in ((["--pid", str(vm.pid), "--name", "x"], 2, "give one machine only"),
                                 (["--control", "x", str(vm.pid)], 2, "--control watches"),
                                 (["--control", "x", "--pid", str(vm.pid)], 2, "--control watches"),
                                 (["--connect", "qemu:///session"], 2, "--connect is for a domain"),

@@ -54,7 +54,7 @@ def images():
         ("missing", os.path.join(e2e.SCRATCH, "missing"), "No such file"),
         ("empty", write("empty", b""), "empty"),
         ("a directory", "/", "directory"),
-        ("a device", "/dev/null", "not a regular file"),
+        ("a device", "/dev/null", "regular file"),
         ("a text file", "/etc/passwd", "text file"),
         ("zeros", write("zeros", bytes(65536)), "zero"),
         ("noise", write("noise", bytes(range(1, 256)) * 64), "not a kernel"),

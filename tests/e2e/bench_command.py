@@ -104,7 +104,7 @@ def wrong_guests():
     m = manifest("crash")
     check(m["how"] == "failed" and all(r["path"].startswith("failed/") for r in m["runs"]), str(m)[:300])
     p = bench("-o", "crash", "--head-args", "--no-such-option", run=[])
-    check(p.status == 1 and "the head fails at once" in p.err and "--no-such-option" in p.err, "bad option: " + p.err)
+    check(p.status == 1 and "the head fails in its first run" in p.err and "--no-such-option" in p.err, "bad option: " + p.err)
     check(os.path.exists("crash.old/bench.json"), "the old directory is gone")
     p = bench("-o", "late", "--warmup", "0", "--timeout", "0.6", "--runs", "3", run=["--", "--append", "seconds=60"])
     check(p.status == 1 and "no end after" in p.err, "timeout: %d %s" % (p.status, p.err))

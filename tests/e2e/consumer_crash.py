@@ -173,7 +173,7 @@ def each_crash():
                 break
         if not check(boot, "%s: the thread stood in no system call, three times" % what):
             continue
-        check(rest == ", what it had is in c.data; the guest goes on", "%s: %s" % (what, rest))
+        check(rest == ", what it had is in c.data; the guest continues", "%s: %s" % (what, rest))
         n = read("c.data")
         check(n > 20, "%s: %d samples" % (what, n))
         say("%s: %d samples of it are read" % (what, n))

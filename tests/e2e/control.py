@@ -198,7 +198,7 @@ def snapshots():
     os.symlink("below", "link")
     with open("below/text", "w", encoding="ascii") as f:
         f.write("text")
-    for path, words in (("below/text", "no profile"), (".now.data", "hidden"), ("below/.hidden/now.data", "hidden"),
+    for path, words in (("below/text", "not a profile"), (".now.data", "hidden"), ("below/.hidden/now.data", "hidden"),
                         ("/dev/shm/now.data", "writes profiles below")):
         p = r.ctl("snapshot", path, want=1)
         check(words in p.err and p.err.count("\n") == 1 and path.split("/")[-1] in p.err, "%s: %s" % (path, p.err))
@@ -385,7 +385,7 @@ def automatic():
     runs[0].wait(30)
     check(len(os.listdir("runtime")) == 2, "the killed one took its socket along")
     p = e2e.kvmprof("ctl", "-p", str(runs[0].pid), "status", env=env)
-    check(p.status == 1 and "is gone" in p.err, "a killed one: " + p.err)
+    check(p.status == 1 and "has ended" in p.err, "a killed one: " + p.err)
     p = e2e.kvmprof("ctl", "status", env=env)
     check(p.status == 0 and p.out.startswith("state "), "the only one: " + p.out + p.err)
     left = os.path.join("runtime", "kvmprof-%d.sock" % runs[0].pid)

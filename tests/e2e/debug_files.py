@@ -139,7 +139,7 @@ def debuginfod():
         return dict(clean, DEBUGINFOD_URLS=url, DEBUGINFOD_CACHE_PATH=os.path.abspath(cache))
 
     p = lookup(env=env("cache-1"))
-    check(p.status == 0 and "no source lines" in p.err and "debuginfod: not from " + url in p.err,
+    check(p.status == 0 and "no source lines" in p.err and "debuginfod: " + url + " does not provide it" in p.err,
           "a server without the file: " + p.err)
     check(Server.asked == ["/buildid/%s/debuginfo" % ID], "asked for %s" % Server.asked)
     Server.answer = "other"

@@ -79,7 +79,7 @@ if not e2e.failures:
     os.rename("disk.img", "moved.img")
     refused("--disk PATH", "--snapshot-trust")
     refused("1 disks", "--disk", "moved.img", "--disk", "moved.img")
-    refused("nothing else", "--disk", "moved.img,writable")
+    refused("only the place of an image", "--disk", "moved.img,writable")
     refused("has no network card", "--net", "user", "--snapshot-trust")
     passed.append(goes_on("--disk", "moved.img"))
     e2e.shutil.copy("moved.img", "disk.img")
@@ -89,7 +89,7 @@ if not e2e.failures:
     refused("bytes", "--disk", "disk.img")
     os.rename("moved.img", "disk.img")
     p = e2e.kvmprof("run", "disk.img", "--writable", "-o", "x.data", "--snapshot-save", "w.snap", "--at", "console:x")
-    check(p.status == 1 and "leave out 'writable'" in p.err, "a writable disk: %d %s" % (p.status, p.err))
+    check(p.status == 1 and "drop 'writable'" in p.err, "a writable disk: %d %s" % (p.status, p.err))
 check(disk.sha256("disk.img") == before, "the image has changed")
 s = [e2e.summary(d) for d in ("mmio.data", "pci.data") if os.path.exists(d)]
 check(len(s) == 2 and all(x["samples"] > 50 for x in s), "samples: %r" % [x["samples"] for x in s])

@@ -402,7 +402,7 @@ def unified_disks():
     disk.ext4("disk.img", files, 7, 8, c, "boot")
     esp("xbootldr", {}, "/EFI/Linux/test-8.efi", partition=3)
     for bad, note in ((uki.uki(KERNEL, machine=0xAA64), "another machine (arm64"),
-                      (uki.image([(".osrel", b"ID=x")]), "no unified kernel image"),
+                      (uki.image([(".osrel", b"ID=x")]), "not a unified kernel image"),
                       (good[:3000], "truncated unified kernel image"),
                       (good[:0x180], "its table of 5 sections ends")):
         facts = esp(note, {"/EFI/Linux/test-9.efi": bad}, "/EFI/Linux/test-8.efi", partition=3)
@@ -434,7 +434,7 @@ def refused():
         (put("empty", b""), "empty"),
         ("directory", "is a directory"),
         ("missing", "No such file"),
-        ("/dev/null", "not a regular file"),
+        ("/dev/null", "regular file"),
         (put("a.qcow2", b"QFI\xfb\0\0\0\3" + bytes(600)), "qemu-img convert -f qcow2 -O raw a.qcow2"),
         (put("a.vmdk", b"KDMV" + bytes(600)), "qemu-img convert -f vmdk"),
         (put("a.iso", bytes(0x8001) + b"CD001" + bytes(2048)), "CD image"),
@@ -463,7 +463,7 @@ def refused():
                   "%s: status %d: %s" % (" ".join(argv), p.status, p.err))
     for argv, expected in ((["run", os.path.join(e2e.BUILD, "guest", "demo.elf"), "--root", "/dev/vda1"], "--root goes with a disk image"),
                            (["run", os.path.join(e2e.BUILD, "guest", "demo.elf"), "--kernel", "x"],
-                            "this is no disk"),
+                            "this is not a disk"),
                            (["run", "--kernel", "mbr"], "give it as IMAGE")):
         p = e2e.kvmprof(*argv)
         check(p.status == 1 and expected in p.err, "%s: %s" % (" ".join(argv), p.err))

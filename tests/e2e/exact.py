@@ -124,7 +124,7 @@ def check_repeat():
     # It sees no more of the host than a QEMU does, unless it is not confined.
     p = exact("--repeat", "2", "-q", "--sandbox", "off", "--append", "seconds=1", "-o", "d.data",
               env=dict(os.environ, KVMPROF_QEMU=os.path.abspath("other.sh")))
-    check(p.status == 1 and "is not as the first" in p.err and "the first sample that differs" in p.err and
+    check(p.status == 1 and "differs from the first" in p.err and "the first sample that differs" in p.err and
           os.path.isdir("d.data.differs"), "runs that differ: %d %s" % (p.status, p.err))
 
 
@@ -133,9 +133,9 @@ def check_compare():
     p = exact("-q", "-m", "128M", "--append", "seconds=1", "-o", "small.data")
     check(p.status == 0, "128M: " + p.err)
     d = e2e.kvmprof("diff", "r.data", "small.data")
-    check(d.status == 0 and "memory" in d.err and "not the same" in d.err, "diff: %s" % d.err)
+    check(d.status == 0 and "memory" in d.err and "was not made like" in d.err, "diff: %s" % d.err)
     same = e2e.kvmprof("diff", "r.data", "elsewhere.data")
-    check(same.status == 0 and "not the same" not in same.err, "diff of equals: " + same.err)
+    check(same.status == 0 and "was not made like" not in same.err, "diff of equals: " + same.err)
 
 
 def check_ends():
@@ -180,7 +180,7 @@ def check_inputs():
     one_line("bad plugin", exact(env=env(KVMPROF_PLUGIN="/etc/passwd")), "does not load the plugin", "/etc/passwd")
     one_line("little memory", exact("-m", "16M"), "-m")
     for option in ("-F99", "--writable", "--net=user", "--share=.", "--rng", "--no-tune", "--overwrite"):
-        one_line(option, exact(option), "does not go with --engine exact")
+        one_line(option, exact(option), "cannot be combined with --engine exact")
     one_line("cycles", exact("-e", "cycles"), "instructions")
     one_line("--boot", exact("--boot", "linux32"), "linux32")
     one_line("--repeat alone", e2e.kvmprof("run", "--repeat", "2"), "--engine exact")

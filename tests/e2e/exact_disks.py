@@ -85,7 +85,7 @@ def changed():
         f.seek(-512, 2)
         f.write(b"x")
     p = e2e.kvmprof("diverge", "a.data", "a.data", timeout=600)
-    check(p.status == 2 and "a disk is another one now" in p.err, "diverge: %d %s" % (p.status, p.err))
+    check(p.status == 2 and "a disk has changed since" in p.err, "diverge: %d %s" % (p.status, p.err))
 
 
 def debian():

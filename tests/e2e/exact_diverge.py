@@ -161,7 +161,7 @@ def refused():
         f.write("task;main 12\n")
     p = e2e.kvmprof("import", "stacks.folded", "-o", "other.data")
     check(p.status == 0, "import: " + p.err)
-    told("no profile of `kvmprof run --engine exact`", "other.data", "one.data")
+    told("not a profile of `kvmprof run --engine exact`", "other.data", "one.data")
     os.rename("guest.elf", "kept.elf")
     told("guest.elf: cannot open", "one.data", "longer.data")
     shutil.copy("longer.elf", "guest.elf")

@@ -138,7 +138,7 @@ def churn():
 
 
 def floods():
-    for mode, words in (("console", "console without end"), ("monitor", "monitor without end")):
+    for mode, words in (("console", "console endlessly"), ("monitor", "monitor endlessly")):
         r, most, first = Run(mode), 0, 0
         while r.process.poll() is None and time.monotonic() < r.begun + LIMIT:
             most = max(most, r.memory())

@@ -82,7 +82,7 @@ def check_choice():
     one_line("none that serves", p, "7.2.22", "14.0.0 and does not load the plugin: plugin requires API version 7")
     check("note" in e2e.kvmprof("check", env=env).out, "check without one: status or text")
     for name, program, words in (("future", future, "minimum version of 9"), ("without plugins", bare, "invalid option"),
-                                 ("another target", other, "aarch64"), ("no QEMU", noise, "is no QEMU")):
+                                 ("another target", other, "aarch64"), ("no QEMU", noise, "is not QEMU")):
         one_line(name, exact(env=dict(os.environ, KVMPROF_QEMU=program)), "$KVMPROF_QEMU", words, "fetch-qemu.sh")
 
 

@@ -84,7 +84,7 @@ def others(leaf):
               name + " does not say what it is of")
         check(not re.search(r"\d samples", picture.split("<script")[0]), name + " counts samples")
     p = e2e.kvmprof("flamegraph", "-i", "c.data", "--chart", "-o", "chart.html")
-    check(p.status == 1 and "no chart over time" in p.err, "--chart of counts: %d %s" % (p.status, p.err))
+    check(p.status == 1 and "a chart over time cannot show" in p.err, "--chart of counts: %d %s" % (p.status, p.err))
     said("diff", e2e.kvmprof("diff", "c.data", "c.data"), "exact counts, without noise", "gate --exact", r"\d+ counted",
          never=("samples", "Noise", "p-values"))
     said("diff of samples and counts", e2e.kvmprof("diff", "s.data", "c.data"), "exact counts no and yes", "Noise")
@@ -198,7 +198,7 @@ def gates():
     gate("c.data", "small.data", 0, "-c", os.path.join(e2e.TOP, "configs", "gate-exact.toml"))
     for name in ("r.text", "r.md", "r.xml", "r.json"):
         text = gate_formats.read(name)
-        check("not made by the same means" in text and "memory 256 and 128 MiB" in text, name + ": " + text[:600])
+        check("not made in the same way" in text and "memory 256 and 128 MiB" in text, name + ": " + text[:600])
     sampled()
 
 

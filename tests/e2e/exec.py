@@ -133,8 +133,8 @@ def bad_input():
     with open("text", "w") as f:
         f.write("this is not an archive, though it is long enough to be looked at\n" * 10)
     refused("No such file", tiny, "--rootfs", "nowhere", "--exec", "x")
-    refused("no tar or cpio archive", tiny, "--rootfs", "text", "--exec", "x")
-    refused("there is nothing in it", tiny, "--rootfs", "empty", "--exec", "x")
+    refused("nor a tar or cpio archive", tiny, "--rootfs", "text", "--exec", "x")
+    refused("it is empty", tiny, "--rootfs", "empty", "--exec", "x")
     refused("needs a shell", tiny, "--rootfs", "noshell", "--exec", "a | b")
     refused("a quotation does not end", tiny, "--rootfs", "noshell", "--exec", "'a")
     refused("say with --exec", tiny, "--rootfs", "noshell")

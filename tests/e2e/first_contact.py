@@ -61,7 +61,7 @@ def profiles():
     for argv in (["report", "demo.data", "-n", "3"], ["report", "-n", "3", "demo.data"],
                  ["report", "-i", "demo.data/data", "-n", "3"], ["report", "--stdio", "-n", "3", "demo.data"]):
         check(told(argv, 0).out == by_option, "%s is not report -i demo.data" % argv)
-    told(["report", "demo.data", "other.data"], 2, "one profile at a time", err_lines=1)
+    told(["report", "demo.data", "other.data"], 2, "give one profile only", err_lines=1)
     p = told(["report", "-i", "demo.data", "-S", "left_leaf,right_leaf"], 0)
     shown = re.findall(r"%.* (\S+) +\[kernel", p.out)
     check(sorted(shown) == ["left_leaf", "right_leaf"], "report -S shows %s" % shown)
@@ -79,9 +79,9 @@ def profiles():
     check(not os.path.exists(home), "a HOME that is not there is made")
     os.mkdir("empty")
     os.chdir("empty")
-    told(["report"], 1, r"perf\.data: there is no profile; `kvmprof run` makes one", err_lines=1)
+    told(["report"], 1, r"perf\.data: there is no profile; `kvmprof run` records one", err_lines=1)
     os.chdir("..")
-    told(["report", "-i", "empty"], 1, "empty: this directory is no profile", err_lines=1)
+    told(["report", "-i", "empty"], 1, "empty: this directory is not a profile", err_lines=1)
     told(["inspect", "demo.data"], 1, "is a profile, .*kvmprof report -i demo.data", err_lines=1)
 
 
@@ -105,7 +105,7 @@ def images():
     s = socket.socket(socket.AF_UNIX)
     s.bind("gone")
     s.close()
-    told(["ctl", "--control", "gone", "status"], 1, "the run that listened there is gone", err_lines=1)
+    told(["ctl", "--control", "gone", "status"], 1, "the run that listened there has ended", err_lines=1)
 
 
 def console():

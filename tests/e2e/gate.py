@@ -117,7 +117,7 @@ def check_wrong():
             ([], "needs runs of the base"), (["--base", base[0]], "needs runs of the change"),
             ([base[0]], "unexpected argument"), (["--base", "missing", "--head", slow[0]], "missing: "),
             (["--base", "text", "--head", slow[0]], "text: not a perf.data file"),
-            (["--base", base[0], "--head", wall], "its event is wall"),
+            (["--base", base[0], "--head", wall], "has the event wall"),
             (["-c", "missing", "--base", base[0], "--head", slow[0]], "missing: "),
             (["-f", "xml", "--base", base[0], "--head", slow[0]], "--format xml: expected"),
             (["--error-rate", "2", "--base", base[0], "--head", slow[0]], "--error-rate 2: expected"),
@@ -134,20 +134,20 @@ def check_independent():
     """A run counts once on its side, in whatever file; a run on both sides is a warning, which --strict refuses."""
     shutil.copytree(base[0], "copy")
     shutil.copy(os.path.join(base[0], "data"), "single")
-    for again, says in ((base[0], "is given twice for the base"), ("copy", "are one run"), ("single", "are one run")):
+    for again, says in ((base[0], "is given twice for the base"), ("copy", "are the same run"), ("single", "are the same run")):
         p = gate("--base", *base, again, "--head", *slow, status=2)
         check(says in p.err and p.err.count("\n") == 1 and not p.out, "%s: %r" % (again, p.err))
     p = gate("--base", *base, "--head", *slow, "copy", "single", status=2)
-    check("of the head are one run" in p.err, p.err)
+    check("of the head are the same run" in p.err, p.err)
     p = gate("--history", "h", "--record", "--label", "a", "--head", base[0], "copy", status=2)
-    check("are one run" in p.err and not os.path.exists("h"), p.err)
+    check("are the same run" in p.err and not os.path.exists("h"), p.err)
     p = gate("--base", *base, "--head", *slow, "copy")
     check("WARNING: copy is a run of the base and of the head" in p.out, p.out)
     p = gate("--strict", "--base", *base, "--head", *slow, "copy", status=2)
     check(p.err.startswith("kvmprof: --strict: copy is a run of") and not p.out, p.err)
     gate("--strict", "--base", *base, "--head", *slow, status=1)
     p = e2e.kvmprof("diff", ",".join((base[0], base[1], "copy")), ",".join(slow[:2]))
-    check(p.status == 0 and p.err.count("warning:") == 1 and "copy is base0 again" in p.err, "diff: %r" % p.err)
+    check(p.status == 0 and p.err.count("warning:") == 1 and "copy is the same run as base0" in p.err, "diff: %r" % p.err)
 
 
 # -- formats --------------------------------------------------------------------------

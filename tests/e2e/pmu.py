@@ -119,7 +119,7 @@ check(events["cycles"]["throttled"] == 0, "throttling cannot be known without a 
 
 # -- refusals --------------------------------------------------------------------------------------------
 
-CAUSES = {"EBUSY": "another event has the PMU for itself", "EMFILE": "too many open files (ulimit -n)",
+CAUSES = {"EBUSY": "another event uses the PMU exclusively", "EMFILE": "too many open files (ulimit -n)",
           "ENOENT": "(ENOENT)", "EACCES": "perf_event_paranoid is ", "EINVAL": "check the modifiers",
           "EOPNOTSUPP": "KVM has given it to its guests"}
 for errno, cause in CAUSES.items():

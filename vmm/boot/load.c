@@ -626,12 +626,12 @@ static uint64_t asked_entry(const struct boot_image *img, const struct boot_conf
 static int check_config(const struct boot_image *img, const struct boot_config *cfg, struct err *e)
 {
 	if (!cfg->vcpus || cfg->vcpus > VM_MAX_VCPUS)
-		return err_set(e, EINVAL, "%u vCPUs asked for (expected 1 to %u)", cfg->vcpus,
+		return err_set(e, EINVAL, "%u vCPUs requested (expected 1 to %u)", cfg->vcpus,
 			       VM_MAX_VCPUS);
 	if (cfg->way == BOOT_PROTOCOL_LINUX16)
 		return err_set(e, ENOTSUP,
-			       "this program begins in real mode and asks a BIOS for all that it "
-			       "does; there is none here");
+			       "this program begins in real mode and needs a BIOS, which kvmprof "
+			       "does not have");
 	if (cfg->nmodules && !takes_modules(cfg->way))
 		return err_set(e, EINVAL,
 			       "modules are for multiboot and PVH kernels; a kernel entered by "

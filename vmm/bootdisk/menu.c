@@ -64,7 +64,7 @@ static int read_uki(struct diskboot *b, unsigned int fs, const char *path, const
 			      (unsigned long long)size, DISKBOOT_MAX_KERNEL);
 	ret = ret ? ret : uki_parse(&u, path, head.data, head.len, size, e);
 	if (ret == -ENOENT && !e->code)
-		err_set(e, ENOENT, "%s: no unified kernel image", path);
+		err_set(e, ENOENT, "%s: not a unified kernel image", path);
 	ret = ret ? ret : read_uki_section(disk, path, &u, UKI_OSREL, &osrel, e);
 	ret = ret ? ret : read_uki_section(disk, path, &u, UKI_CMDLINE, &text, e);
 	if (!ret)

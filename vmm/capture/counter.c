@@ -90,10 +90,9 @@ static int refused(const struct vm_counter *what, uint64_t period, int err, stru
 	case ENOSYS:
 		return err_set(e, err, "the host's kernel was built without perf events (ENOSYS)");
 	case EBUSY:
-		return err_set(
-			e, err,
-			"another event has the PMU for itself (EBUSY): end the profiler that "
-			"uses it");
+		return err_set(e, err,
+			       "another event uses the PMU exclusively (EBUSY): end the profiler "
+			       "that uses it");
 	case EMFILE:
 		return err_set(e, err, "too many open files (ulimit -n)");
 	default:

@@ -294,7 +294,7 @@ static int open_image(struct disk *d, struct err *e)
 		return err_set(e, errno, "%s: cannot stat: %s", d->path, strerror(errno));
 	if (S_ISBLK(st.st_mode)) {
 		if (ioctl(d->fd, BLKGETSIZE64, &size) < 0)
-			return err_set(e, errno, "%s: cannot ask for the size of the device: %s",
+			return err_set(e, errno, "%s: cannot get the size of the device: %s",
 				       d->path, strerror(errno));
 	} else if (S_ISREG(st.st_mode)) {
 		size = (uint64_t)st.st_size;
@@ -305,8 +305,8 @@ static int open_image(struct disk *d, struct err *e)
 	}
 	d->size = size / DISK_SECTOR * DISK_SECTOR;
 	if (!d->size)
-		return err_set(e, EINVAL, "%s: %llu bytes are no disk, a sector has %u", d->path,
-			       (unsigned long long)size, DISK_SECTOR);
+		return err_set(e, EINVAL, "%s: %llu bytes are too few for a disk: a sector has %u",
+			       d->path, (unsigned long long)size, DISK_SECTOR);
 	if (d->size > DISK_MAX_SIZE)
 		return err_set(e, EFBIG, "%s: %llu bytes, more than the limit of %llu", d->path,
 			       (unsigned long long)size, (unsigned long long)DISK_MAX_SIZE);
@@ -436,8 +436,7 @@ int disk_identify(const struct disk *d, struct disk_identity *out, struct err *e
 	if (fstat(d->fd, &st) < 0)
 		return err_set(e, errno, "%s: cannot stat: %s", d->path, strerror(errno));
 	if (stamp_of(&st) != d->stamp)
-		return err_set(e, ESTALE, "%s: somebody has changed the image since it was opened",
-			       d->path);
+		return err_set(e, ESTALE, "%s: the image was changed since it was opened", d->path);
 	for (unsigned int i = 0; i < CHECK_PIECES; i++) {
 		size_t len = d->size < sizeof(bytes) ? (size_t)d->size : sizeof(bytes);
 		uint64_t off = i + 1 < CHECK_PIECES ? i * step : d->size - len;
@@ -459,15 +458,19 @@ int disk_identify(const struct disk *d, struct disk_identity *out, struct err *e
 int disk_overlay_save(const struct disk *d, int fd, struct err *e)
 {
 	if (d->write == DISK_WRITABLE)
-		return err_set(e, ENOTSUP, "%s: is written itself; a snapshot wants an overlay",
-			       d->path);
+		return err_set(
+			e, ENOTSUP,
+			"%s: is written directly, but a snapshot needs an overlay: drop 'writable'",
+			d->path);
 	return disk_state_save(d->overlay, d->path, d->size, d->stamp, fd, e);
 }
 
 int disk_overlay_restore(struct disk *d, struct cursor *in, struct err *e)
 {
 	if (d->write == DISK_WRITABLE)
-		return err_set(e, ENOTSUP, "%s: is written itself; a snapshot wants an overlay",
-			       d->path);
+		return err_set(
+			e, ENOTSUP,
+			"%s: is written directly, but a snapshot needs an overlay: drop 'writable'",
+			d->path);
 	return disk_state_restore(d->overlay, d->path, d->size, d->stamp, in, e);
 }

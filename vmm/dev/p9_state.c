@@ -45,15 +45,14 @@ static int save_fid(const struct p9 *p, const struct p9_fid *f, const char *root
 
 	if (!name || fstat(f->node->fd, &st) < 0)
 		return err_set(e, ENOTSUP,
-			       "%.200s: the guest stands in a file of this share that was removed: "
-			       "that can't be saved",
+			       "%.200s: the guest uses a removed file of this share, which cannot "
+			       "be saved",
 			       p->shown);
 	if (f->fd >= 0 || f->dir)
-		return err_set(
-			e, ENOTSUP,
-			"%.200s: the guest has '%.200s' of this share open, which a snapshot "
-			"can't keep: let it be closed before the marker",
-			p->shown, *name ? name : ".");
+		return err_set(e, ENOTSUP,
+			       "%.200s: the guest has '%.200s' of this share open, which a "
+			       "snapshot cannot store: close it before the marker",
+			       p->shown, *name ? name : ".");
 	p9_put_qid(p, &o, &st);
 	buf_u32(out, f->id);
 	buf_u8(out, qid[0]);
@@ -109,7 +108,7 @@ static int restore_fid(struct p9 *p, struct cursor *in, struct err *e)
 	int ret = p9_get_string(in, path, sizeof(path));
 
 	if (ret || in->bad)
-		return err_set(e, EINVAL, "what the snapshot says of a share is damaged");
+		return err_set(e, EINVAL, "the snapshot's data of a share are damaged");
 	strcpy(whole, path);
 	ret = p9_state_walk(p, path, &n);
 	if (ret)
@@ -124,8 +123,7 @@ static int restore_fid(struct p9 *p, struct cursor *in, struct err *e)
 			      "was saved",
 			      *whole ? whole : ".");
 	else if (p9_fid_add(p, id, n, NULL) < 0)
-		ret = err_set(e, EINVAL, "what the snapshot says of a share is damaged (fid %u)",
-			      id);
+		ret = err_set(e, EINVAL, "the snapshot's data of a share are damaged (fid %u)", id);
 	if (ret)
 		p9_node_put(n);
 	return ret;
@@ -138,7 +136,7 @@ int p9_restore(struct p9 *p, struct cursor *in, struct err *e)
 
 	p9_reset(p);
 	if (in->bad || msize < P9_MSIZE_MIN || msize > P9_MSIZE || n > P9_MAX_FIDS)
-		return err_set(e, EINVAL, "what the snapshot says of a share is damaged");
+		return err_set(e, EINVAL, "the snapshot's data of a share are damaged");
 	p->msize = msize;
 	while (!ret && n--)
 		ret = restore_fid(p, in, e);

@@ -549,12 +549,12 @@ static int wait_until_ready(struct child *c, struct err *e)
 		if (ret == -EPROTO || p[1].revents) {
 			child_end(c);
 			return err_set(e, ENOEXEC, "QEMU ended before the guest began: %s",
-				       *c->said ? c->said : "it did not say why");
+				       *c->said ? c->said : "it reported no reason");
 		}
 	}
 	child_end(c);
-	return err_set(e, ETIMEDOUT, "QEMU did not begin with the guest within %d s: %s",
-		       CHILD_READY_MS / 1000, *c->said ? c->said : "it did not say why");
+	return err_set(e, ETIMEDOUT, "QEMU did not start the guest within %d s: %s",
+		       CHILD_READY_MS / 1000, *c->said ? c->said : "it reported no reason");
 }
 
 static int tell_needs(const struct child *c, const struct engine *n, const struct exact_config *cfg,

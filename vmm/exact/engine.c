@@ -172,7 +172,7 @@ static int ask_release(struct engine *n, const char *path)
 	release = ret ? NULL : line_of(text, "QEMU emulator version ");
 	n->micro = 0;
 	if (!release || sscanf(release, "%u.%u.%u", &n->major, &n->minor, &n->micro) < 2) {
-		note_sought(n, path, "is no QEMU");
+		note_sought(n, path, "is not QEMU");
 		return -ENOEXEC;
 	}
 	snprintf(n->version, sizeof(n->version), "%.*s", (int)strcspn(release, "\n"), release);

@@ -276,7 +276,7 @@ static void end_without_reason(struct exact *x)
 			strsignal(WTERMSIG(c->status)), *c->said ? ": " : "", c->said);
 	else
 		err_set(&e, EIO, "QEMU ended with status %d: %s", WEXITSTATUS(c->status),
-			*c->said ? c->said : "it did not say why");
+			*c->said ? c->said : "it reported no reason");
 	machine_end(x->vm, VM_END_ERROR, NULL, NULL, &e);
 }
 
@@ -344,7 +344,7 @@ static void look_for_end(struct exact *x)
 	} else if (answer == MONITOR_IS_NOT_HALTED) {
 		x->unanswered = 0;
 	} else if (++x->unanswered >= UNANSWERED_MOST) {
-		err_set(&e, ETIMEDOUT, "QEMU does not answer, and its guest does not go on");
+		err_set(&e, ETIMEDOUT, "QEMU does not answer, and its guest does not continue");
 		qemu_is_bad(x, &e);
 	}
 	x->seen_ns = clock_mono_ns();

@@ -62,11 +62,11 @@ int exact_read_output(struct exact *x, const struct pollfd *console, const struc
 	if (errors->revents)
 		x->errors_closed = !child_listen(&x->child);
 	if (x->kept.len > CONSOLE_MOST)
-		return err_set(e, EMSGSIZE, "QEMU writes to the guest's console without end");
+		return err_set(e, EMSGSIZE, "QEMU writes to the guest's console endlessly");
 	if (x->kept.failed)
 		return err_set(e, ENOMEM, "out of memory for the guest's console");
 	if (x->monitor.floods)
-		return err_set(e, EMSGSIZE, "QEMU writes to its monitor without end");
+		return err_set(e, EMSGSIZE, "QEMU writes to its monitor endlessly");
 	return 0;
 }
 

@@ -188,14 +188,13 @@ int multiboot_check(const char *name, const struct boot_multiboot *h, struct err
 			       name, h->offset, MULTIBOOT2_SEARCH);
 	if (h->unknown)
 		return err_set(e, ENOTSUP,
-			       "%s: the multiboot2 header at offset 0x%x asks for what we do not "
-			       "have (a tag or a kind of information of type %u, which it does not "
-			       "mark as optional)",
+			       "%s: the multiboot2 header at offset 0x%x requires what kvmprof "
+			       "does not have (a tag or a kind of information of type %u, which it "
+			       "does not mark as optional)",
 			       name, h->offset, h->unknown);
 	return unknown ? err_set(e, ENOTSUP,
-				 "%s: the multiboot header at offset 0x%x asks for features that "
-				 "we "
-				 "do not have (flags 0x%x, unknown 0x%x)",
+				 "%s: the multiboot header at offset 0x%x requires features that "
+				 "kvmprof does not have (flags 0x%x, unknown 0x%x)",
 				 name, h->offset, h->flags, unknown)
 		       : 0;
 }

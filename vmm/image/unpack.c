@@ -359,8 +359,8 @@ int unpack_image(const char *name, struct bytes from, size_t max, uint8_t **out,
 
 	if (method == M_NONE)
 		return err_set(e, ENOTSUP,
-			       "%s: the kernel inside is compressed in a way that we do not know "
-			       "(begins with %02x %02x %02x %02x); give the vmlinux",
+			       "%s: the kernel inside is compressed in an unknown format (begins "
+			       "with %02x %02x %02x %02x); give the vmlinux",
 			       name, len ? src[0] : 0, len > 1 ? src[1] : 0, len > 2 ? src[2] : 0,
 			       len > 3 ? src[3] : 0);
 	if (method == M_LZO || method == M_LZ4_FRAME)

@@ -252,8 +252,8 @@ void peek_compare(struct peek *p, struct peek_vcpu *v, const struct kvm_run *run
 		differs = "all";
 	if (differs)
 		err_set(&p->differs, EBADMSG,
-			"vCPU %u: what the kernel has in memory is not what KVM tells: %s", v->id,
-			differs);
+			"vCPU %u: the registers in the kernel's memory differ from KVM's: %s",
+			v->id, differs);
 	v->compared++;
 	p->compared++;
 }

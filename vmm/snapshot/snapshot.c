@@ -97,8 +97,8 @@ static int parse_section(struct snapshot_table *t, const char *path, struct curs
 	if (s.off % SNAPSHOT_PAGE || s.off < *end || s.off > t->ram_off ||
 	    s.len > t->ram_off - s.off)
 		return err_set(e, EINVAL,
-			       "%s: section '%s' is said to be at 0x%" PRIx64 ", %" PRIu64
-			       " bytes, which is not its place",
+			       "%s: section '%s' has the place 0x%" PRIx64 " and %" PRIu64
+			       " bytes, which is not valid",
 			       path, s.name, s.off, s.len);
 	*end = s.off + s.len;
 	t->at[t->n++] = s;

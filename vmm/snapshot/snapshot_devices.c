@@ -105,10 +105,9 @@ int snapshot_devices_parse(struct snapshot_devices *out, struct cursor *in, stru
 	for (unsigned int i = 0; i < out->nshares; i++)
 		take_share(in, &out->share[i]);
 	take_net(in, out);
-	return in->bad || cursor_left(in) ? err_set(e, EINVAL,
-						    "what the snapshot says of its machine's disks "
-						    "and shares is damaged")
-					  : 0;
+	return in->bad || cursor_left(in)
+		       ? err_set(e, EINVAL, "the snapshot's data of disks and shares are damaged")
+		       : 0;
 }
 
 int snapshot_devices(const struct snapshot *s, struct snapshot_devices *out, struct err *e)
@@ -140,14 +139,13 @@ static int save_disk(const struct vm_disk *d, struct buf *out, struct err *e)
 	if (disk_is_writable(d->disk))
 		return err_set(e, ENOTSUP,
 			       "%s: the guest changes this image itself, and would find it changed "
-			       "when it goes on: a snapshot wants the disk without 'writable'",
+			       "when it continues: drop 'writable'",
 			       path);
 	if (!whole)
-		return err_set(
-			e, ENOTSUP,
-			"%s: the image of a disk is not there any more (%s), so that nothing "
-			"could go on with it",
-			path, strerror(errno));
+		return err_set(e, ENOTSUP,
+			       "%s: the image of a disk does not exist any more (%s), so no run "
+			       "could continue from the snapshot",
+			       path, strerror(errno));
 	ret = disk_identify(d->disk, &id, e);
 	if (ret)
 		return ret;

@@ -70,7 +70,7 @@ static int machine_restore(void *what, struct cursor *in, struct err *e)
 		return ret;
 	if (m.mem_size != gmem_size(&vm->mem) || m.vcpus != vm->nvcpus ||
 	    m.slow_tick != vm->have_pit)
-		return err_set(e, EINVAL, "the machine is not the snapshot's");
+		return err_set(e, EINVAL, "the machine differs from that of the snapshot");
 	vm->boot_low = m.boot_low;
 	vm->boot_high = m.boot_high;
 	return 0;

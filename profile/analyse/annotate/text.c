@@ -72,7 +72,7 @@ static int kernel_text(struct annotate_text *out, const struct annotate_function
 	}
 	if (access(path, F_OK) < 0)
 		return err_set(e, ENOENT,
-			       "%s: not there: the profile has no code of the kernel; record it "
+			       "%s: missing, so the profile has no code of the kernel; record it "
 			       "again with this kvmprof",
 			       path);
 	ret = file_map_open(&map, path, TEXTSTORE_MAX_FILE, e);
@@ -138,11 +138,10 @@ static int user_text(struct annotate_text *out, const struct annotate_function *
 	if (ret < 0)
 		return err_set(e, -ret, "out of memory");
 	if (!ret && !strncmp(fn->dso, "[jit:", 5))
-		return err_set(
-			e, ENOENT,
-			"%s: code that the guest made at run time; the profile has its names, "
-			"not the code",
-			fn->dso);
+		return err_set(e, ENOENT,
+			       "%s: code that the guest generated at run time; the profile has its "
+			       "names but not the code",
+			       fn->dso);
 	return ret ? 0
 		   : err_set(e, ENOENT,
 			     "%s: the profile has its names but not its code (all of the file was "

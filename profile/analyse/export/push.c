@@ -65,8 +65,8 @@ int push_label_parse(struct push_label *l, const char *text, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		if (!is_letter(text[i]) && !(i && text[i] >= '0' && text[i] <= '9'))
 			return err_set(e, EINVAL,
-				       "label '%.60s': a name is of letters, digits and _, and "
-				       "begins with no digit",
+				       "label '%.60s': a name consists of letters, digits and _, "
+				       "and does not begin with a digit",
 				       text);
 	if (value_check("label value", equals + 1, e))
 		return -EINVAL;
@@ -75,7 +75,7 @@ int push_label_parse(struct push_label *l, const char *text, struct err *e)
 	memcpy(l->value, equals + 1, strlen(equals + 1) + 1);
 	if (!strcmp(l->name, "__name__") || !strcmp(l->name, "service_name") ||
 	    !strcmp(l->name, "job"))
-		return err_set(e, EINVAL, "label '%s' is what --name sets", l->name);
+		return err_set(e, EINVAL, "label '%s' is set by --name", l->name);
 	return 0;
 }
 
@@ -91,13 +91,13 @@ int push_url_check(const char *url, struct err *e)
 
 	if (!scheme || !*host || *host == '/')
 		return err_set(e, EINVAL,
-			       "'%.200s' is no URL: expected http://HOST or https://HOST", url);
+			       "'%.200s' is not a URL: expected http://HOST or https://HOST", url);
 	for (const char *p = url; *p; p++)
 		if ((unsigned char)*p <= 0x20 || *p == 0x7f)
 			return err_set(e, EINVAL, "the URL has a blank or a control character");
 	if (strcspn(host, "@") < strcspn(host, "/"))
 		return err_set(e, EINVAL,
-			       "the URL has a user in it, which logs would show: use --user");
+			       "the URL contains a user, which logs would show: use --user");
 	if (strpbrk(host, "?#"))
 		return err_set(e, EINVAL, "the URL has a query or fragment: give the server alone");
 	return 0;

@@ -410,7 +410,7 @@ static void write_note(struct chart *c)
 	if (c->ncolumns < p->width * FLAMECHART_COLUMNS_PER_PIXEL && n < sizeof(p->note))
 		n += (size_t)snprintf(
 			p->note + n, sizeof(p->note) - n,
-			"Time is in %u columns only, as there would be too many boxes. ",
+			"Time has only %u columns, because more would need too many boxes. ",
 			c->ncolumns);
 	if (c->cut_rows && n < sizeof(p->note))
 		snprintf(p->note + n, sizeof(p->note) - n,

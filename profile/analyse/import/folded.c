@@ -184,8 +184,7 @@ int import_folded(struct import_text text, enum import_first first, import_fn fn
 		data += n + (nl != NULL);
 	}
 	if (!stats->samples)
-		return err_set(
-			e, ENODATA,
-			"there are no folded stacks in it (lines like \"task;main;work 12\")");
+		return err_set(e, ENODATA,
+			       "no folded stacks found (lines like \"task;main;work 12\")");
 	return 0;
 }

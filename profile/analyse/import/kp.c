@@ -191,6 +191,6 @@ int import_kp(struct import_text text, import_fn fn, void *ctx, struct import_st
 	}
 	ret = ret ? ret : finish_stack(&p);
 	if (!ret && !stats->samples)
-		ret = err_set(e, ENODATA, "there are no stacks between lines of '!' in it");
+		ret = err_set(e, ENODATA, "no stacks found between lines of '!'");
 	return ret;
 }

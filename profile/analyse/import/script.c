@@ -418,6 +418,6 @@ int import_script(struct import_text text, import_fn fn, void *ctx, struct impor
 	ret = ret ? ret : finish_sample(&p);
 	if (!ret && !stats->samples)
 		ret = err_set(e, ENODATA,
-			      "there are no samples with stacks in it (what `perf script` prints)");
+			      "no samples with stacks found (as `perf script` prints them)");
 	return ret;
 }

@@ -151,7 +151,7 @@ static int add_sample(struct memagg *m, const struct perfdata_record *r, struct 
 	if (!r->sample.raw || !memref_parse(r->sample.raw, r->sample.raw_len, &refs))
 		return err_set(e, EINVAL,
 			       "a sample at time %" PRIu64
-			       " has something else than kvmprof's memory accesses",
+			       " does not contain kvmprof's memory accesses",
 			       r->time_ns);
 	m->samples++;
 	m->weight += weight;
@@ -214,8 +214,7 @@ int memagg_load(struct memagg **out, const struct memagg_options *opt, struct er
 	ret = reader_open(&in->in, &from, e);
 	if (!ret && !(in->in.p->ours && in->in.p->has_raw && in->in.p->has_data_page))
 		ret = err_set(e, ENODATA,
-			      "%s does not say what memory its samples used: record it with "
-			      "`kvmprof run --mem`",
+			      "%s has no memory accesses: record it with `kvmprof run --mem`",
 			      from.input);
 	ret = ret ? ret : add_all(m, opt, e);
 	ret = ret ? ret : memagg_pages_finish(&in->pages, m, e);

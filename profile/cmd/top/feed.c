@@ -124,7 +124,7 @@ int top_feed_profile(struct top_model *m, const json_t *reply, enum top_older ol
 
 	if (!json_is_array(stacks) || !json_is_array(funcs) ||
 	    !json_is_integer(json_object_get(reply, "seq")))
-		return err_set(e, EPROTO, "the run's reply holds no profile");
+		return err_set(e, EPROTO, "the run's reply contains no profile");
 	top_model_begin(m, older);
 	json_array_foreach(stacks, i, s)
 	{
@@ -143,7 +143,7 @@ int top_feed_status(struct top_status *out, const json_t *reply, struct err *e)
 	const json_t *event = json_array_get(json_object_get(reply, "events"), 0);
 
 	if (!json_is_string(json_object_get(reply, "state")))
-		return err_set(e, EPROTO, "the run's reply holds no status");
+		return err_set(e, EPROTO, "the run's reply contains no status");
 	out->elapsed_s = feed_number(reply, "elapsed_ns") / 1e9;
 	out->seen_hz = feed_number(reply, "rate_hz");
 	out->samples = feed_count(reply, "samples");
@@ -193,7 +193,7 @@ int top_feed_code(struct top_code *out, const json_t *reply, struct err *e)
 	buf_init(&out->code);
 	if (!feed_address(json_object_get(reply, "addr"), &out->addr) || len % 2 ||
 	    len / 2 > TOP_MAX_CODE)
-		return err_set(e, EPROTO, "the run's reply holds no code");
+		return err_set(e, EPROTO, "the run's reply contains no code");
 	for (size_t i = 0; i < len; i += 2) {
 		int high = hex_digit(hex[i]), low = hex_digit(hex[i + 1]);
 

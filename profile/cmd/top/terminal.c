@@ -78,14 +78,14 @@ int top_terminal_open(struct err *e)
 	int ret;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return err_set(e, ENOTTY, "this is no terminal: add --stdio");
+		return err_set(e, ENOTTY,
+			       "standard input or output is not a terminal: add --stdio");
 	ret = terminal_load(e);
 	if (ret)
 		return ret;
 	screen = nc.newterm(NULL, stdout, stdin);
 	if (!screen)
-		return err_set(e, EINVAL,
-			       "nothing is known of terminals of the type '%s': add --stdio",
+		return err_set(e, EINVAL, "the terminal type '%s' is not known: add --stdio",
 			       term ? term : "");
 	nc.set_term(screen);
 	nc.set_escdelay(25);

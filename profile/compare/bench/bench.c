@@ -384,7 +384,8 @@ int bench_warm_up(struct bench *b, struct err *e)
 			bench_outcome_text(&o, end);
 			bench_last_log_line(b, NULL, BENCH_BASE, words, sizeof(words));
 			/* Kept, so that one can see. */
-			return err_set(e, EIO, "the %s fails at once (%s; %s/warmup.log): %s",
+			return err_set(e, EIO,
+				       "the %s fails in its first run (%s; %s/warmup.log): %s",
 				       arm_name[i], end, b->opt->dir, words);
 		}
 		remove_run(b, name);
@@ -501,11 +502,10 @@ int bench_counter_check(struct err *e)
 			       "see /proc/sys/kernel/perf_event_paranoid)",
 			       strerror(errno));
 	if (errno == EBUSY)
-		return err_set(
-			e, errno,
-			"another event has the PMU for itself (perf_event_open: %s): end the "
-			"profiler that uses it",
-			strerror(errno));
+		return err_set(e, errno,
+			       "another event uses the PMU exclusively (perf_event_open: %s): end "
+			       "the profiler that uses it",
+			       strerror(errno));
 	return err_set(e, errno,
 		       "this host has no counter of guest instructions "
 		       "(perf_event_open: %s)",

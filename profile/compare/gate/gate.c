@@ -49,8 +49,7 @@ static int check_alike(const struct gate *g, const struct gate_run *r, struct er
 	if (first &&
 	    (strcmp(first->event, r->event) != 0 || first->weight_is_ns != r->weight_is_ns))
 		return err_set(e, EINVAL,
-			       "%s: its event is %s, that of %s is %s: they can't be "
-			       "compared",
+			       "%s has the event %s, but %s has %s: they cannot be compared",
 			       r->path, r->event, first->path, first->event);
 	return 0;
 }
@@ -67,16 +66,16 @@ int gate_check_fresh(const struct gate *g, enum gate_side side, const struct gat
 			continue;
 		if (!strcmp(other->path, run->path))
 			return err_set(e, EINVAL,
-				       "%.500s is given twice for the %s: a run counts once, make "
-				       "another one",
+				       "%.500s is given twice for the %s: each run counts once, so "
+				       "make another one",
 				       run->path, name[side]);
 		return err_set(
 			e, EINVAL,
-			"%.500s and %.500s of the %s are one run (all samples are equal): %s",
+			"%.500s and %.500s of the %s are the same run (all samples are equal): %s",
 			other->path, run->path, name[side],
 			run->counted ? "exact runs repeat, so give one of each side and "
 				       "--exact"
-				     : "a run counts once, make another one");
+				     : "each run counts once, so make another one");
 	}
 	return 0;
 }

@@ -57,7 +57,7 @@ static bool equal_value(const void *a, const void *b, const void *ctx)
 
 static int wrong(const struct history_parse *p, const char *what)
 {
-	return err_set(p->e, EINVAL, "%s: no entry of a history: %s", p->name, what);
+	return err_set(p->e, EINVAL, "%s: not an entry of a history: %s", p->name, what);
 }
 
 static int no_memory(const struct history_parse *p)
@@ -76,7 +76,7 @@ static bool is_clean(const char *s)
 static int history_keep(struct history_parse *p, const char *text, const char **out)
 {
 	if (!text || !is_clean(text))
-		return wrong(p, "a name that is none");
+		return wrong(p, "an invalid name");
 	*out = texts_add(&p->x->texts, text);
 	return *out ? 0 : no_memory(p);
 }
@@ -92,7 +92,7 @@ static int add_value(struct history_parse *p, const char *name, const char *dso,
 	int ret;
 
 	if (!json_is_number(number) || !isfinite(x))
-		return wrong(p, "a value that is no number");
+		return wrong(p, "a value that is not a number");
 	if (p->value.n >= GATE_HISTORY_VALUES)
 		return err_set(p->e, E2BIG, "%s: more than %u values", p->name,
 			       GATE_HISTORY_VALUES);
@@ -133,7 +133,7 @@ static int take_run(struct history_parse *p, const json_t *run)
 
 	if (!json_is_object(run) || (metrics && !json_is_object(metrics)) ||
 	    (functions && !json_is_array(functions)))
-		return wrong(p, "a run that is none");
+		return wrong(p, "an invalid run");
 	json_object_foreach(metrics, key, value)
 	{
 		ret = add_value(p, key, NULL, NULL, value);
@@ -145,7 +145,7 @@ static int take_run(struct history_parse *p, const json_t *run)
 		const char *mode = json_string_value(json_array_get(f, 2));
 
 		if (json_array_size(f) != 4 || !mode)
-			return wrong(p, "a function that is none");
+			return wrong(p, "an invalid function");
 		ret = add_value(p, json_string_value(json_array_get(f, 0)),
 				json_string_value(json_array_get(f, 1)), mode,
 				json_array_get(f, 3));
@@ -160,7 +160,7 @@ static int take_accepted(struct history_parse *p, const json_t *list)
 	int ret = 0;
 
 	if ((list && !json_is_array(list)) || json_array_size(list) > GATE_HISTORY_ACCEPTED)
-		return wrong(p, "no list of accepted rules, or too many");
+		return wrong(p, "the list of accepted rules is missing or too long");
 	for (size_t i = 0; i < json_array_size(list) && !ret; i++) {
 		const json_t *from = json_array_get(list, i);
 		struct gate_acceptance *a = &x->accepted[i];
@@ -185,7 +185,7 @@ static int take_entry(struct history_parse *p, const json_t *doc)
 	int ret = 0;
 
 	if (!json_is_object(doc) || json_integer_value(json_object_get(doc, "version")) != VERSION)
-		return wrong(p, "no object of version 1");
+		return wrong(p, "not an object of version 1");
 	if (!label || strlen(label) > GATE_HISTORY_LABEL || !is_clean(label))
 		return wrong(p, "no label");
 	if (!when || strlen(when) >= sizeof(x->time) || !is_clean(when))
@@ -226,7 +226,7 @@ int gate_history_parse(struct gate_history_entry **out, const char *name, const 
 	if (doc)
 		ret = take_entry(&p, doc);
 	else
-		ret = err_set(e, EINVAL, "%s:%d:%d: no JSON: %s", name, why.line, why.column,
+		ret = err_set(e, EINVAL, "%s:%d:%d: not JSON: %s", name, why.line, why.column,
 			      is_clean(why.text) ? why.text : "it can't be parsed");
 	json_decref(doc);
 	table_deinit(&p.value);
@@ -512,7 +512,7 @@ int gate_history_record(const char *dir, const struct gate_history_runs *runs,
 	if (ret)
 		return ret;
 	if (!runs->n || !gmtime_r(&runs->when, &tm) || tm.tm_year < 0 || tm.tm_year > 8099)
-		return err_set(e, EINVAL, "%s: no runs to record, or a time that is none", dir);
+		return err_set(e, EINVAL, "%s: no runs to record, or an invalid time", dir);
 	strftime(shown, sizeof(shown), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
 	buf_init(&entry);

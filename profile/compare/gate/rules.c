@@ -180,7 +180,7 @@ static int rules_check_kind(const struct rules_parse *p, const struct toml_node 
 {
 	if (n->kind == kind || (kind == TOML_REAL && n->kind == TOML_INTEGER))
 		return 0;
-	return rules_wrong(p, n, "%.64s is of the kind %s, expected %s%s", n->key,
+	return rules_wrong(p, n, "%.64s has the type %s, expected %s%s", n->key,
 			   toml_kind_name(n->kind), toml_kind_name(kind),
 			   kind == TOML_STRING && n->kind <= TOML_REAL && n->kind >= TOML_INTEGER
 				   ? " (in quotes, with its unit)"
@@ -196,7 +196,7 @@ static int rules_take_text(const struct rules_parse *p, const struct toml_node *
 				   GATE_RULE_MAX_NAME);
 	for (const char *c = n->string; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return rules_wrong(p, n, "%.64s has a control character in it", n->key);
+			return rules_wrong(p, n, "%.64s contains a control character", n->key);
 	/* Two selectors in one rule are refused later. */
 	free(*out);
 	*out = strdup(n->string);
@@ -245,7 +245,7 @@ static int rules_take_regex(const struct rules_parse *p, const struct toml_node 
 	ret = regcomp(out, n->string, REG_EXTENDED | REG_NOSUB);
 	if (ret) {
 		regerror(ret, out, why, sizeof(why));
-		return rules_wrong(p, n, "%s \"%.64s\" is no regular expression: %s", n->key,
+		return rules_wrong(p, n, "%s \"%.64s\" is not a regular expression: %s", n->key,
 				   n->string, why);
 	}
 	*text = strdup(n->string);
@@ -449,7 +449,7 @@ static int take_keys(const struct rules_parse *p, const struct toml_node *table,
 				       p->path, n->key_line, n->key_column, n->key);
 		if (!(k->metrics & 1u << r->metric))
 			return err_set(p->e, EINVAL,
-				       "%s:%u:%u: '%s' does not go with the metric %s", p->path,
+				       "%s:%u:%u: '%s' is not allowed with the metric %s", p->path,
 				       n->key_line, n->key_column, n->key, metrics[r->metric].name);
 		if (rules_check_kind(p, n, kind_of(k)) < 0)
 			return -EINVAL;
@@ -485,14 +485,14 @@ static int check_rule(const struct rules_parse *p, const struct toml_node *table
 				   "the metric instructions has at most one of symbol, subtree, "
 				   "regex and subtree-regex");
 	if ((r->has_phase || r->start) && (r->from || r->until))
-		return rules_wrong(p, table, "a time is that of a phase or to a marker, not both");
+		return rules_wrong(p, table, "a time has either a phase or a marker, not both");
 	if (r->from && !r->until)
 		return rules_wrong(p, table, "from needs until");
 	if (r->has_phase && r->phase < PHASE_START_KERNEL && r->work)
-		return rules_wrong(p, table,
-				   "phase %s is firmware and decompressor, which are all of the "
-				   "work alone (work = \"all\")",
-				   phase_name(r->phase));
+		return rules_wrong(
+			p, table,
+			"phase %s is firmware and decompressor, which only work = \"all\" includes",
+			phase_name(r->phase));
 	if (r->metric == GATE_RULE_COUNTER && !r->counter)
 		return rules_wrong(p, table, "the metric counter needs the counter's name");
 	if (!r->threshold.value)
@@ -501,7 +501,7 @@ static int check_rule(const struct rules_parse *p, const struct toml_node *table
 	    (r->threshold.unit != STATS_POINTS ||
 	     (r->min_effect.value && r->min_effect.unit != STATS_POINTS)))
 		return rules_wrong(p, table,
-				   "new-symbols has nothing to be relative to: use points");
+				   "new-symbols has no base for a relative threshold: use points");
 	return 0;
 }
 
@@ -561,11 +561,10 @@ static int rules_settle_name(const struct rules_parse *p, const struct toml_node
 		return rules_no_memory(p);
 	for (const struct gate_rule *x = p->rules->rule; x != r; x++)
 		if (!strcmp(x->name, r->name))
-			return rules_wrong(
-				p, table,
-				"a second rule called \"%.64s\" (the first is in line %u): give "
-				"one a name",
-				r->name, x->line);
+			return rules_wrong(p, table,
+					   "a second rule has the name \"%.64s\" (the first is in "
+					   "line %u): rename one of them",
+					   r->name, x->line);
 	return 0;
 }
 
@@ -661,7 +660,7 @@ static int take_document(const struct rules_parse *p, const struct toml_node *do
 	for (const struct toml_node *x = rules ? rules->child : NULL; x; x = x->next)
 		n++;
 	if (!n)
-		return err_set(p->e, EINVAL, "%s: no rules in it ([[rule]])", p->path);
+		return err_set(p->e, EINVAL, "%s: contains no rules ([[rule]])", p->path);
 	if (n > GATE_RULE_MAX)
 		return err_set(p->e, E2BIG, "%s: %zu rules, at most %u", p->path, n, GATE_RULE_MAX);
 	p->rules->rule = calloc(n, sizeof(*p->rules->rule));

@@ -312,7 +312,8 @@ void gate_text_means(char *out, size_t size, const struct gate_report *r)
 	out[0] = '\0';
 	if (*r->means)
 		say_add(out, size,
-			"the runs were not made by the same means, a difference may be theirs: %s",
+			"the runs were not made in the same way, so differences may come from "
+			"that: %s",
 			r->means);
 	if (r->same)
 		say_add(out, size,

@@ -131,7 +131,7 @@ static int try_file(struct debuginfo_search *s, const char *path, struct err *e)
 	if ((size_t)n == s->len && !memcmp(id, s->id, s->len))
 		return debuginfo_take(s, path, e);
 	buildid_hex(hex, id, (size_t)n);
-	return err_set(e, ESTALE, "%s: its build id is %s, wanted is %s", path, n ? hex : "missing",
+	return err_set(e, ESTALE, "%s: its build id is %s, expected %s", path, n ? hex : "missing",
 		       s->hex);
 }
 
@@ -353,8 +353,7 @@ int debuginfo_open(struct debuginfo **out, const struct debuginfo_places *places
 		return err_nomem(e);
 	if (len == 0 || len > ELF_ID_MAX) {
 		free(d);
-		return err_set(e, ENOENT,
-			       "no debug information can be looked for: there is no build id");
+		return err_set(e, ENOENT, "cannot search for debug information without a build id");
 	}
 	ret = debuginfo_search(&s, e);
 	buf_deinit(&s.why);

@@ -112,7 +112,8 @@ int debuginfod_fetch(const uint8_t *id, size_t len, debuginfod_progress_fn *prog
 	if (progress && f.shown)
 		progress(ctx, NULL);
 	if (fd < 0)
-		return err_set(e, -fd, "debuginfod: not from %.150s: %s", urls, strerror(-fd));
+		return err_set(e, -fd, "debuginfod: %.150s does not provide it: %s", urls,
+			       strerror(-fd));
 	close(fd);
 	*path = got;
 	return 0;

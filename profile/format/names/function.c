@@ -201,14 +201,13 @@ static int refuse_file(const struct function_table *t, const struct function_nam
 		       const struct function_list *l, struct err *e)
 {
 	if (!l->files)
-		return err_set(
-			e, ENOENT,
-			"'%.60s@%.60s': neither debug information nor symbols tell the files of "
-			"%s; choose by number or address: %s",
-			want->name, want->file, t->name, l->text);
+		return err_set(e, ENOENT,
+			       "'%.60s@%.60s': neither debug information nor symbols name the "
+			       "files of %s; choose by number or address: %s",
+			       want->name, want->file, t->name, l->text);
 	return err_set(e, ENOENT, "no '%.60s' is in %.60s%s: %s", want->name, want->file,
 		       !l->directories && strchr(want->file, '/')
-			       ? " (symbols tell files without their directories)"
+			       ? " (symbols name files without their directories)"
 			       : "",
 		       l->text);
 }

@@ -608,7 +608,7 @@ static int open_stream(struct perfdata *p, const char *path, const char *event, 
 		p->changed_s = st.st_mtime;
 	ret = file_read_rest(b, fd, PERFDATA_MAX_STREAM, name, e);
 	if (!ret && !b->len)
-		ret = err_set(e, EINVAL, "%s: nothing came", name);
+		ret = err_set(e, EINVAL, "%s: no data was received", name);
 	return ret ? ret : open_bytes(p, name, b->data, b->len, event, e);
 }
 
@@ -660,8 +660,8 @@ static int open_path(struct perfdata *p, const char *path, const char *event, st
 
 	if (stat(path, &st) < 0 && errno == ENOENT && strcmp(path, "-") != 0)
 		return err_set(e, ENOENT,
-			       "%s: there is no profile; `kvmprof run` makes one, -i FILE names "
-			       "another",
+			       "%s: there is no profile; `kvmprof run` records one, -i FILE "
+			       "selects another",
 			       path);
 	if (!strcmp(path, "-"))
 		return open_stream(p, path, event, e);
@@ -676,8 +676,7 @@ static int open_path(struct perfdata *p, const char *path, const char *event, st
 		file = data;
 		if (access(file, F_OK) < 0 && errno == ENOENT)
 			return err_set(e, ENOENT,
-				       "%s: this directory is no profile: there is no file `data` "
-				       "in it",
+				       "%s: this directory is not a profile: it has no file `data`",
 				       path);
 	} else {
 		p->dir = dir_of_data(path);

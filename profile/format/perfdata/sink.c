@@ -699,8 +699,7 @@ static int check_replaceable(const char *path, struct err *e)
 			       ? 0
 			       : err_set(e, errno, "%s: cannot write: %s", path, strerror(errno));
 	if (S_ISLNK(st.st_mode) && stat(path, &st) < 0)
-		return err_set(e, EEXIST, "%s: is a link that leads nowhere; give another name",
-			       path);
+		return err_set(e, EEXIST, "%s: is a dangling link; give another name", path);
 	if (S_ISREG(st.st_mode))
 		return 0;
 	if (!S_ISDIR(st.st_mode))
@@ -790,7 +789,7 @@ static int create_temporary(struct sink_perfdata *p, const struct sink_perfdata 
 		return p->opt.single_file ? 0 : open_directory(p, of, e);
 	}
 	free(take_ptr(p->tmp));
-	return err_set(e, EEXIST, "%s: %u unfinished profiles lie there: remove them", p->path,
+	return err_set(e, EEXIST, "%s: %u unfinished profiles are there: remove them", p->path,
 		       MAX_LEFTOVERS);
 }
 

@@ -124,7 +124,8 @@ void perfdata_sink_cache(struct sink_perfdata *p, const struct buildid_file_entr
 		return;
 	if (!p->buildid_dir)
 		err_set(&ce, ENOENT,
-			"HOME is not set, or not there: %s was not put into perf's build-id cache",
+			"HOME is not set or does not exist: %s was not added to perf's build-id "
+			"cache",
 			x->name);
 	else
 		buildid_cache_add(p->opt.cache_stage ? p->opt.cache_stage : p->buildid_dir, x, &ce);

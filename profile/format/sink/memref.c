@@ -162,7 +162,7 @@ const char *memref_host_text(uint8_t host)
 {
 	static const char *const text[MEM_HOST_COUNT] = {
 		[MEM_HOST_OK] = "",
-		[MEM_HOST_NO_RIGHT] = "the host's huge pages are told to root only",
+		[MEM_HOST_NO_RIGHT] = "only root can see the host's huge pages",
 		[MEM_HOST_ABSENT] = "the host had no page there",
 		[MEM_HOST_NO_FILE] = "/proc/self/pagemap cannot be read",
 		[MEM_HOST_DEVICE] = "not RAM",

@@ -81,9 +81,9 @@ static int send_line(struct control_client *c, json_t *request, struct err *e)
 		if (n >= 0)
 			sent += (size_t)n;
 		else if (errno == EAGAIN)
-			ret = err_set(e, ETIMEDOUT, "the run does not read");
+			ret = err_set(e, ETIMEDOUT, "the run does not read requests");
 		else if (errno != EINTR)
-			ret = err_set(e, errno, "the run has gone: %s", strerror(errno));
+			ret = err_set(e, errno, "the run has ended: %s", strerror(errno));
 		else if (signals_pending())
 			ret = err_set(e, EINTR, "interrupted");
 	}
@@ -117,7 +117,7 @@ static int client_receive(struct control_client *c, uint64_t deadline_ns, struct
 	else if (n == 0)
 		return err_set(e, EPIPE, "the run has ended");
 	else if (errno != EINTR)
-		return err_set(e, errno, "the run has gone: %s", strerror(errno));
+		return err_set(e, errno, "the run has ended: %s", strerror(errno));
 	if (c->in.len > CONTROL_CLIENT_MAX_REPLY)
 		return err_set(e, EMSGSIZE, "a reply of more than %u MiB",
 			       CONTROL_CLIENT_MAX_REPLY >> 20);
@@ -141,7 +141,8 @@ static int take_line(struct control_client *c, json_t **reply, struct err *e)
 			*reply = json_loadb((const char *)c->in.data, (size_t)(end - c->in.data), 0,
 					    &why);
 			return *reply ? 0
-				      : err_set(e, EPROTO, "a reply that is no JSON: %s", why.text);
+				      : err_set(e, EPROTO, "a reply that is not JSON: %s",
+						why.text);
 		}
 		looked = c->in.len;
 		ret = client_receive(c, deadline, e);
@@ -160,7 +161,7 @@ int control_client_request(struct control_client *c, json_t *request, json_t **r
 	if (!ret && !json_is_true(json_object_get(got, "ok"))) {
 		const char *why = json_string_value(json_object_get(got, "error"));
 
-		ret = err_set(e, EINVAL, "%s", why ? why : "the run refused without a word");
+		ret = err_set(e, EINVAL, "%s", why ? why : "the run refused without a reason");
 		json_decref(got);
 	}
 	if (!ret)

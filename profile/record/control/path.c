@@ -98,7 +98,7 @@ static int clear_path(const struct sockaddr_un *a, struct err *e)
 			       errno == EACCES ? ", or it is another user's" : "",
 			       ": give another path");
 	if (unlink(a->sun_path) < 0 && errno != ENOENT)
-		return err_set(e, errno, "%s: cannot remove what a run that is gone left: %s",
+		return err_set(e, errno, "%s: cannot remove the socket of a run that has ended: %s",
 			       a->sun_path, strerror(errno));
 	return 0;
 }
@@ -172,12 +172,12 @@ int control_connect_failed(const char *path, int cause, struct err *e)
 	if (cause == ENOENT)
 		return err_set(e, ENOENT,
 			       "%s: there is no control socket: was the run started with "
-			       "--control, and does it go on?",
+			       "--control, and is it still running?",
 			       path);
 	if (cause == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
 		return err_set(e, ENOTSOCK, "%s: not a control socket", path);
 	if (cause == ECONNREFUSED)
-		return err_set(e, ECONNREFUSED, "%s: the run that listened there is gone", path);
+		return err_set(e, ECONNREFUSED, "%s: the run that listened there has ended", path);
 	if (cause == EAGAIN)
 		return err_set(e, ETIMEDOUT, "%s: the program that listens there does not answer",
 			       path);

@@ -614,7 +614,7 @@ int view_sink_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *repl
 	size_t n;
 
 	if (!l->names.have_kernel || !k->read_text)
-		return err_set(e, EAGAIN, "it is not known yet where the guest's kernel is");
+		return err_set(e, EAGAIN, "the address of the guest's kernel is not known yet");
 	sym = live_names_kernel_symbol(&l->names, addr, &dso);
 	if (!(addr >> 63) && !sym)
 		return err_set(e, EINVAL,

@@ -186,11 +186,11 @@ int diverge_find(struct diverge **out, const struct diverge_options *o, struct e
 	ret = diverge_check_inputs(d, e);
 	if (ret)
 		return ret;
-	diverge_say(o, "both runs are made again, side by side");
+	diverge_say(o, "repeating both runs side by side");
 	ret = diverge_run_for_sums(d, e);
 	if (ret || (!d->step && !d->value_step))
 		return ret;
-	diverge_say(o, "they differ; again, up to there, block by block");
+	diverge_say(o, "they differ; repeating them up to there, block by block");
 	diverge_set_windows(d);
 	ret = rerun_both(d->side, true, NULL, e);
 	if (ret)
@@ -201,7 +201,7 @@ int diverge_find(struct diverge **out, const struct diverge_options *o, struct e
 	ret = diverge_look(d, e);
 	if (ret || (!d->flow.found && !d->value.found))
 		return ret;
-	diverge_say(o, "once more, for the stacks there");
+	diverge_say(o, "repeating them for the stacks there");
 	return diverge_find_stacks(d, o, e);
 }
 

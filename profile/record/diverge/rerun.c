@@ -44,16 +44,15 @@ int rerun_open(struct rerun *r, const char *path, struct err *e)
 	r->nwords = perfdata_command(p, &r->words);
 	perfdata_close(p);
 	if (!name || strcmp(name, "exact") != 0)
-		return err_set(
-			e, EINVAL,
-			"%s: no profile of `kvmprof run --engine exact`: only these runs can be "
-			"made once more",
-			path);
+		return err_set(e, EINVAL,
+			       "%s: not a profile of `kvmprof run --engine exact`: only such runs "
+			       "can be repeated",
+			       path);
 	if (r->nwords < 0)
 		return err_nomem(e);
 	return r->nwords ? 0
-			 : err_set(e, EINVAL,
-				   "%s: it does not say by which command line it was made", path);
+			 : err_set(e, EINVAL, "%s: it does not contain the command line of its run",
+				   path);
 }
 
 static void rerun_forget(struct rerun *r)
@@ -269,8 +268,8 @@ static int rerun_result(struct rerun *r, struct err *e)
 	last[strcspn(last, "\n")] = '\0';
 	if ((at = strstr(last, ": ")) && !strncmp(last, "kvmprof", 7))
 		last = at + 2;
-	return err_set(e, EIO, "%s: its run can't be made again: %s", r->profile,
-		       *last ? last : "it did not say why");
+	return err_set(e, EIO, "%s: its run cannot be repeated: %s", r->profile,
+		       *last ? last : "it reported no reason");
 }
 
 int rerun_both(struct rerun side[2], bool with_trace, rerun_enough_fn enough, struct err *e)
@@ -316,7 +315,7 @@ int rerun_check(const struct rerun *r, struct err *e)
 	if (json_object_get(r->engine, "disks") &&
 	    !json_equal(json_object_get(r->engine, "disks"), json_object_get(r->again, "disks")))
 		return err_set(e, ESTALE,
-			       "%s: a disk is another one now: record the profile anew, or put the "
+			       "%s: a disk has changed since: record the profile anew, or put the "
 			       "file back",
 			       r->profile);
 	return 0;

@@ -608,8 +608,8 @@ bool guest_view(struct guest *g, struct guest_view *out, struct err *e)
 	if (!g->is_linux || !g->ready || !g->known) {
 		err_set(e, EAGAIN, "%s",
 			!g->is_linux ? "the guest is not Linux"
-			: !g->ready  ? "where the kernel is is not known yet"
-				     : "where the kernel is could not be found");
+			: !g->ready  ? "the address of the kernel is not known yet"
+				     : "the address of the kernel could not be found");
 		return false;
 	}
 	if (!g->tasks || !l->have_task || !g->memory.root.cr3) {

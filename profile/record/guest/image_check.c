@@ -91,7 +91,7 @@ static void check_stacks(const struct target *t, struct image_check *c)
 		break;
 	default:
 		image_check_say(c, IMAGE_CHECK_STACKS, IMAGE_CHECK_NO,
-				"of each stack the innermost frame only");
+				"only the innermost frame of each stack");
 		break;
 	}
 	if (t->orc_note.code) {
@@ -99,9 +99,9 @@ static void check_stacks(const struct target *t, struct image_check *c)
 				"its ORC table is not used: ", t->orc_note.text);
 	}
 	if (t->is_linux && way > UNWIND_INNERMOST && !t->irq_stack_ptr)
-		image_check_but(c, IMAGE_CHECK_STACKS, IMAGE_CHECK_PARTLY,
-				"where its interrupt stack is is not known, and stacks end there",
-				"");
+		image_check_but(
+			c, IMAGE_CHECK_STACKS, IMAGE_CHECK_PARTLY,
+			"the address of its interrupt stack is not known, so stacks end there", "");
 }
 
 static void check_tasks(const struct target_linux *l, struct image_check *c)
@@ -218,7 +218,7 @@ static void check_off_cpu(const struct target_linux *l, struct image_check *c)
 		image_check_say(c, what, tasks, "%s", by_types(tasks));
 	else
 		image_check_say(c, what, IMAGE_CHECK_NO,
-				"the kernel's types do not tell where task_struct.%s is",
+				"the kernel's types do not contain task_struct.%s",
 				sp ? "__state" : "thread.sp");
 }
 

@@ -47,7 +47,7 @@ static int load_symbols(struct target *t, const char *path, struct file_map map,
 		if (!t->is_linux)
 			return err_set(e, EINVAL,
 				       "%s: --symbols " TARGET_LIVE
-				       " needs a Linux kernel, which carries its names in memory",
+				       " needs a Linux kernel, which has its names in memory",
 				       t->name);
 		t->live = true;
 		return 0;

@@ -386,7 +386,7 @@ static int domain_xml_take(struct domain_xml *d, const xmlNode *root, struct err
 	int ret;
 
 	if (!root || !is_element(root, "domain"))
-		return err_set(e, EINVAL, "no definition of a domain: <%.40s>",
+		return err_set(e, EINVAL, "not the definition of a domain: <%.40s>",
 			       root ? (const char *)root->name : "");
 	d->name = text_of(child(root, "name"));
 	if ((ret = take_os(d, root, e)) || (ret = take_memory(d, root, e)) ||
@@ -411,7 +411,7 @@ static int no_xml(const struct domain_xml_functions *lib, struct err *e)
 	for (char *c = text; *c; c++)
 		if (!isprint((unsigned char)*c))
 			*c = '?';
-	return err_set(e, EINVAL, "no XML, line %d: %s", last ? last->line : 0, text);
+	return err_set(e, EINVAL, "not XML, line %d: %s", last ? last->line : 0, text);
 }
 
 int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struct err *e)
@@ -423,11 +423,12 @@ int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struc
 	memset(out, 0, sizeof(*out));
 	buf_init(&out->left);
 	if (len > DOMAIN_XML_MAX)
-		return err_set(e, EINVAL, "more than %u KiB: no definition of a domain",
+		return err_set(e, EINVAL, "more than %u KiB: not the definition of a domain",
 			       DOMAIN_XML_MAX >> 10);
 	/* libvirt writes none, and entities or other files are not needed here. */
 	if (memmem(text, len, "<!DOCTYPE", 9) || memchr(text, '\0', len))
-		return err_set(e, EINVAL, "a DOCTYPE or a NUL byte: no definition of a domain");
+		return err_set(e, EINVAL,
+			       "a DOCTYPE or a NUL byte: not the definition of a domain");
 	ret = domain_xml_load(&lib, e);
 	if (ret)
 		return ret;
@@ -436,7 +437,7 @@ int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struc
 				XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
 	if (!doc)
 		return no_xml(&lib, e);
-	ret = doc->intSubset ? err_set(e, EINVAL, "a DOCTYPE: no definition of a domain")
+	ret = doc->intSubset ? err_set(e, EINVAL, "a DOCTYPE: not the definition of a domain")
 			     : domain_xml_take(out, lib.xmlDocGetRootElement(doc), e);
 	lib.xmlFreeDoc(doc);
 	return ret;

@@ -73,7 +73,7 @@ static int exact_refuse(const struct run_options *o, const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(whys); i++)
 		if (!strcmp(whys[i].name, name))
 			why = whys[i].why;
-	return run_options_wrong(o, "--%s does not go with --engine exact%s%s", name,
+	return run_options_wrong(o, "--%s cannot be combined with --engine exact%s%s", name,
 				 why ? ": " : "", why ? why : "");
 }
 

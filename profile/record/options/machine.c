@@ -171,7 +171,7 @@ const char *run_options_demo_check(const struct run_options *o, char *buf, size_
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].given) {
 			snprintf(buf, size,
-				 "%s means nothing to the embedded demo guest, which runs without "
+				 "%s has no effect on the embedded demo guest, which runs without "
 				 "IMAGE: name the kernel (is a variable empty?)",
 				 table[i].option);
 			return buf;

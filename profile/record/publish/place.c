@@ -147,7 +147,7 @@ static int check_file(const struct place *p, int fd, const char *name, bool link
 	if (fstat(fd, &st) < 0)
 		return err_set(e, errno, "%s: %s", name, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, EPERM, "%s: no regular file", name);
+		return err_set(e, EPERM, "%s: not a regular file", name);
 	if (st.st_nlink != 1)
 		return links ? 0 : err_set(e, EPERM, "%s: has several names", name);
 	if (fchmod(fd, FILE_MODE) < 0)
@@ -448,7 +448,7 @@ static int check_is_profile(int dir, const char *name, struct err *e)
 		fd = openat(dir, name, OPEN_DIR);
 	if (S_ISDIR(st.st_mode) ? fd >= 0 && has_magic(fd, "data") : has_magic(dir, name))
 		return 0;
-	return err_set(e, EEXIST, "%s: exists and is no profile; give another name", name);
+	return err_set(e, EEXIST, "%s: exists and is not a profile; give another name", name);
 }
 
 /* Copies the path and finds its last component in the copy. Returns 0 or -EINVAL. */
@@ -504,7 +504,7 @@ static int check_what(struct place *one, struct err *e)
 	if (one->kind == PLACE_PROFILE)
 		return 0;
 	if (!has_magic(one->dir, one->tmp))
-		return err_set(e, EPERM, "%s: is no profile", one->name);
+		return err_set(e, EPERM, "%s: is not a profile", one->name);
 	/*
 	 * The run still has the file open: other programs must not use it as a file of their own,
 	 * such as a makefile.
@@ -529,10 +529,10 @@ static int take_entry(const struct place *p, struct place *one, int to, struct e
 	if (ret < 0 && errno == EINVAL) /* the file system does not support the flag */
 		ret = renameat(one->dir, one->tmp, to, hidden);
 	if (ret < 0 && errno == EXDEV)
-		return err_set(e, EXDEV,
-			       "%s: lies on another file system than the directory that the run "
-			       "began in",
-			       one->name);
+		return err_set(
+			e, EXDEV,
+			"%s: is on another file system than the directory that the run began in",
+			one->name);
 	if (ret < 0)
 		return err_set(e, errno, "%s: cannot rename %s to it: %s", one->name, one->tmp,
 			       strerror(errno));
@@ -602,8 +602,8 @@ int place_publish_entry(const struct place *p, const char *entry, const char *pa
 			*last = 0;
 		to = open_beneath(p->dir, last ? copy : ".");
 		if (to < 0)
-			ret = err_set(e, -to, "%s: cannot open the directory it shall be in: %s",
-				      path, strerror(-to));
+			ret = err_set(e, -to, "%s: cannot open its directory: %s", path,
+				      strerror(-to));
 	}
 	ret = ret ? ret : publish_entry(p, &one, to, e);
 	/* An entry without a name would use space until the end of the run. */

@@ -102,8 +102,9 @@ static int open_archive(struct archive_reader *x, struct err *e)
 	la.archive_read_support_format_tar(x->a);
 	la.archive_read_support_format_cpio(x->a);
 	if (la.archive_read_open_filename(x->a, x->path, READ_BLOCK) != ARCHIVE_OK)
-		return err_set(e, EINVAL, "%.200s: not a directory, and no tar or cpio archive: %s",
-			       x->path, la.archive_error_string(x->a));
+		return err_set(e, EINVAL,
+			       "%.200s: neither a directory nor a tar or cpio archive: %s", x->path,
+			       la.archive_error_string(x->a));
 	return 0;
 }
 
@@ -119,7 +120,7 @@ static int next_entry(struct archive_reader *x, struct archive_entry **entry, st
 		bool none = !la.archive_format(x->a);
 
 		return err_set(e, EINVAL, "%.200s: %s%s", x->path,
-			       none ? "not a directory, and no tar or cpio archive: "
+			       none ? "neither a directory nor a tar or cpio archive: "
 				    : "the archive is damaged: ",
 			       why ? why : "unknown reason");
 	}
@@ -254,7 +255,7 @@ static int add_regular(struct archive_reader *x, struct archive_entry *entry, st
 	c->size = size > 0 ? (uint64_t)size : 0;
 	if (!c->ino) {
 		rootfs_count_skipped(x->r, c->name,
-				     "a link to what is not in the archive before it");
+				     "a link to a name that is not earlier in the archive");
 		return 0;
 	}
 	x->r->files++;

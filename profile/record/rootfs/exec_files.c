@@ -158,7 +158,7 @@ static int add_rootfs(struct exec_files_maker *m, struct err *e)
 			      path);
 	}
 	if (!ret && !m->r.entries)
-		ret = err_set(e, ENOENT, "--rootfs %.200s: there is nothing in it", path);
+		ret = err_set(e, ENOENT, "--rootfs %.200s: it is empty", path);
 	m->shell = has_shell(&m->r);
 	return ret;
 }

@@ -179,8 +179,8 @@ int run_exec_status(const struct run_exec *x, const struct vm_result *res, struc
 	case VM_END_POWEROFF:
 	case VM_END_HALTED:
 		err_set(e, EIO,
-			"the guest ended (%s) before the command did: with --append loglevel=7 "
-			"its kernel may say why",
+			"the guest ended (%s) before the command did: with --append loglevel=7 its "
+			"kernel may report why",
 			vm_end_name(res->reason));
 		return 1;
 	case VM_END_DURATION:

@@ -226,7 +226,7 @@ static void print_part(const struct diskboot *b, const struct disk_part *p, stru
 	if (*p->partuuid)
 		line(out, "", "partition UUID %s, type %s", p->partuuid, p->type);
 	if (f && f->why.code)
-		line(out, "", "not looked into: %s", f->why.text);
+		line(out, "", "not examined: %s", f->why.text);
 	if (f && *f->os)
 		line(out, "", "%s%s", f->os, f->init ? ", with an init" : ", without an init");
 	else if (f && f->init)

@@ -324,8 +324,8 @@ int run_keep_change_owner(struct run *r, struct err *e)
 	given = &r->keep.user;
 	for (unsigned int i = 0; i < sizeof(tree) / sizeof(*tree); i++)
 		if (tree[i] && nftw(tree[i], give, 8, FTW_PHYS))
-			return err_set(e, errno, "%s: cannot give it to user %u: %s", tree[i],
-				       (unsigned int)given->uid, strerror(errno));
+			return err_set(e, errno, "%s: cannot change its owner to user %u: %s",
+				       tree[i], (unsigned int)given->uid, strerror(errno));
 	return 0;
 }
 

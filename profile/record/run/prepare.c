@@ -87,7 +87,7 @@ static void tell_source(const struct run *r)
 			"that was saved\n");
 	if (s->is_uki && s->uki.profiles)
 		reporter_printf(r->opt->reporter,
-				"kvmprof: note: %s has %u profiles, the first is taken\n",
+				"kvmprof: note: %s has %u profiles; the first one is used\n",
 				s->target.name, s->uki.profiles);
 	if (r->opt->initrd && s->initrd.data && s->target.is_linux &&
 	    !initrd_is_known(s->initrd.data, s->initrd.len))

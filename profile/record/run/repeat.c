@@ -179,7 +179,8 @@ static int tell_difference(const struct run_options *o, const char *other, unsig
 	uint64_t time_ns = 0, sample = first_sample(o->output, other, &time_ns);
 	struct err e = { 0 };
 
-	reporter_printf(o->reporter, "kvmprof: run %u is not as the first: %s\n", run, where->text);
+	reporter_printf(o->reporter, "kvmprof: run %u differs from the first: %s\n", run,
+			where->text);
 	if (sample)
 		reporter_printf(o->reporter,
 				"kvmprof: the first sample that differs is number %" PRIu64

@@ -220,7 +220,7 @@ static void tell_crash(struct run *r, const struct err *why, int ret, const stru
 	reporter_printf(r->opt->reporter,
 			"kvmprof: thread consumer crashed (%s): the profile ends here, %s%s%s\n",
 			why->text, had, !ret && path ? path : "",
-			goes_on ? "; the guest goes on" : "");
+			goes_on ? "; the guest continues" : "");
 }
 
 bool run_has_crashed(struct run *r)
@@ -592,12 +592,12 @@ static int tell_console(struct run *r)
 	int ret = console_error(&r->console);
 
 	if (ret)
-		reporter_printf(
-			r->opt->reporter,
-			"kvmprof: %s: cannot write the guest's console: %s; the profile is not "
-			"concerned\n",
-			r->console.fd == STDOUT_FILENO ? "standard output" : "standard error",
-			strerror(-ret));
+		reporter_printf(r->opt->reporter,
+				"kvmprof: %s: cannot write the guest's console: %s; the profile is "
+				"not affected\n",
+				r->console.fd == STDOUT_FILENO ? "standard output"
+							       : "standard error",
+				strerror(-ret));
 	return ret;
 }
 
@@ -624,11 +624,11 @@ static int tell_decompressor(const struct run *r)
 	if (res->reason != VM_END_HALTED || !r->source.moves || !res->have_regs ||
 	    res->regs.rip >> 63)
 		return 0;
-	reporter_printf(
-		r->opt->reporter,
-		"kvmprof: %s: its decompressor halted for good at 0x%llx, before the kernel ran; "
-		"with --append earlyprintk=ttyS0 it says why, and --boot=vmlinux does without it\n",
-		r->source.target.name, (unsigned long long)res->regs.rip);
+	reporter_printf(r->opt->reporter,
+			"kvmprof: %s: its decompressor halted for good at 0x%llx, before the "
+			"kernel ran; with --append earlyprintk=ttyS0 it reports why, and "
+			"--boot=vmlinux does not need it\n",
+			r->source.target.name, (unsigned long long)res->regs.rip);
 	return -EIO;
 }
 

@@ -60,8 +60,8 @@ static int snapshot_open_disk(struct run_snapshot *n, const struct run_disk_opti
 		ret = run_options_disk_parse(&moved, o->text[i], e);
 		if (!ret && (moved.write != DISK_OVERLAY || *moved.serial))
 			ret = err_set(e, EINVAL,
-				      "--disk %.200s: with --snapshot it says where an image is "
-				      "now, and its limits, and nothing else",
+				      "--disk %.200s: with --snapshot it can give only the place "
+				      "of an image and its limits",
 				      o->text[i]);
 		if (ret)
 			return ret;
@@ -212,7 +212,7 @@ static int snapshot_can_be_saved(const struct run_options *o, const struct run_s
 		if (disk_is_writable(s->disks.at[i].disk))
 			return err_set(e, ENOTSUP,
 				       "--snapshot-save %s: the guest changes %s itself, and would "
-				       "find it changed when it goes on: leave out 'writable'",
+				       "find it changed when it continues: drop 'writable'",
 				       o->snapshot.save, disk_path(s->disks.at[i].disk));
 	return 0;
 }

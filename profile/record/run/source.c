@@ -55,7 +55,7 @@ int run_source_identify(const char *path, struct image_what *what, struct err *e
 			       "system of a directory goes beside a kernel",
 			       path);
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
-		return err_set(e, EINVAL, "%s: not a regular file, and no disk", path);
+		return err_set(e, EINVAL, "%s: neither a regular file nor a disk", path);
 	n = read_head(fd, head, IMAGE_HEAD);
 	if (n < 0)
 		return err_set(e, (int)-n, "%s: cannot read: %s", path, strerror((int)-n));
@@ -253,8 +253,8 @@ int run_source_of_image(struct run_source *s, const struct source_request *q, st
 		ret = source_open_disk(s, q, e);
 	} else if (q->image && q->kernel) {
 		return err_set(e, EINVAL,
-			       "%s: --kernel takes the place of a disk's kernel, and this is no "
-			       "disk: leave one of the two out",
+			       "%s: --kernel replaces the kernel of a disk, but this is not a "
+			       "disk: drop one of the two",
 			       image);
 	} else if (q->root) {
 		return err_set(e, EINVAL,

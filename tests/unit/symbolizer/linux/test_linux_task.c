@@ -124,7 +124,7 @@ static void no_guess(void **state)
 	/* what should be the current task is none */
 	guest_make(&g, false);
 	guest_u64(&g, GUEST_CURRENT, guest_task_va(6) + 8);
-	refused("is no task");
+	refused("is not a task");
 	memset(g.bytes, 0, sizeof(g.bytes));
 	refused("real_parent");
 }

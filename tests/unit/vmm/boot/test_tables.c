@@ -288,7 +288,7 @@ static void refuses_what_does_not_fit(void **state)
 	free(longline);
 
 	cfg.vcpus = 0;
-	load_fails(EINVAL, "0 vCPUs asked for (expected 1 to 64)");
+	load_fails(EINVAL, "0 vCPUs requested (expected 1 to 64)");
 	cfg.vcpus = VM_MAX_VCPUS + 1;
 	load_fails(EINVAL, "65 vCPUs");
 	cfg.vcpus = 1;

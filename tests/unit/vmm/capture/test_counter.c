@@ -151,7 +151,7 @@ static void refusals_name_the_cause(void **state)
 	refused(&cycles, EINVAL, "modifiers");
 	refused(&cycles, ENOSYS, "without perf events");
 	refused(&cycles, EMFILE, "ulimit -n");
-	refused(&cycles, EBUSY, "has the PMU for itself");
+	refused(&cycles, EBUSY, "uses the PMU exclusively");
 	refused(&cycles, E2BIG, "perf_event_open");
 	fast.freq = true;
 	mock.refuse = EINVAL;

@@ -411,7 +411,7 @@ static void its_state_goes_from_one_to_the_next(void **state)
 	/* Damaged bytes are reported with a reason, and the process still runs. */
 	cursor_init(&in, b.data, 100);
 	assert_int_equal(p9_process_restore(t.p, &in, &e), -EINVAL);
-	assert_string_equal(e.text, "what the snapshot says of a share is damaged");
+	assert_string_equal(e.text, "the snapshot's data of a share are damaged");
 	assert_int_equal(p9_process_reset(t.p), 0);
 	buf_deinit(&b);
 }

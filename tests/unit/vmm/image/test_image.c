@@ -332,7 +332,7 @@ static void names_what_it_cannot_unpack(void **state)
 	} cases[] = {
 		{ "\x89LZO\0\r\n\x1a\n", ENOTSUP, "compressed with lzo" },
 		{ "\x04\"M\x18", ENOTSUP, "lz4 frame" },
-		{ "what", ENOTSUP, "in a way that we do not know (begins with 77 68 61 74)" },
+		{ "what", ENOTSUP, "in an unknown format (begins with 77 68 61 74)" },
 	};
 	uint8_t payload[64];
 	struct buf file;

@@ -646,7 +646,7 @@ static void devices_of_the_host(void **state)
 	cfg.disk[0].disk = open_image(image, DISK_OVERLAY);
 	assert_int_equal(unlink(image), 0);
 	assert_int_equal(snapshot_devices_save(&cfg, &b, &e), -ENOTSUP);
-	assert_non_null(strstr(e.text, "not there any more"));
+	assert_non_null(strstr(e.text, "does not exist any more"));
 	disk_close(cfg.disk[0].disk, NULL);
 	buf_deinit(&b);
 	free(g);

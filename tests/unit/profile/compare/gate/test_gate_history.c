@@ -215,7 +215,7 @@ static void broken_files_are_told(void **state)
 	h = load(&p, 0);
 	assert_int_equal(h->n, 1);
 	assert_int_equal(h->refused, 1);
-	assert_non_null(strstr(h->why.text, "0123456789abcdef.json: no entry of a history"));
+	assert_non_null(strstr(h->why.text, "0123456789abcdef.json: not an entry of a history"));
 	gate_history_destroy(h);
 	end(&p);
 }

@@ -193,7 +193,7 @@ static void mistakes_have_a_place(void **state)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-		{ "", "f: no rules" },
+		{ "", "f: contains no rules" },
 		{ "[gate]\nerror = 1\n", "f:2:1: unknown key 'error' in [gate]" },
 		{ "[gate]\npower = 2\n", "f:2:9: power is 2, expected" },
 		{ "[gat]\n", "f:1:2: unknown table" },
@@ -202,7 +202,7 @@ static void mistakes_have_a_place(void **state)
 		{ "[[rule]]\nmetric = \"tim\"\n", "f:2:10: no metric \"tim\"" },
 		{ "[[rule]]\nmetric = \"time\"\n", "f:1:1: a rule without a threshold" },
 		{ "[[rule]]\nmetric = \"time\"\nthreshold = 2\n",
-		  "f:3:13: threshold is of the kind" },
+		  "f:3:13: threshold has the type" },
 		{ "[[rule]]\nmetric = \"time\"\nthreshold = \"2\"\n",
 		  "f:3:13: threshold is \"2\"" },
 		{ "[[rule]]\nmetric = \"time\"\nthreshold = \"0 %\"\n", "f:3:13:" },
@@ -210,24 +210,24 @@ static void mistakes_have_a_place(void **state)
 		{ "[[rule]]\nmetric = \"time\"\nthreshold = \"2 points\"\n", "f:3:13:" },
 		{ "[[rule]]\nmetric = \"time\"\ntreshold = \"2 %\"\n", "f:3:1: unknown key" },
 		{ "[[rule]]\nmetric = \"time\"\nsymbol = \"x\"\n",
-		  "f:3:1: 'symbol' does not go with the metric time" },
+		  "f:3:1: 'symbol' is not allowed with the metric time" },
 		{ "[[rule]]\nmetric = \"time\"\nphase = \"bios\"\n", "f:3:9: no phase \"bios\"" },
 		{ "[[rule]]\nmetric = \"instructions\"\nphase = \"kvm\"\n",
 		  "f:3:9: no phase \"kvm\": first" },
 		{ "[[rule]]\nmetric = \"time\"\nphase = \"vmm\"\nuntil = \"x\"\n"
 		  "threshold = \"1 s\"\n",
-		  "f:1:1: a time is that of a phase or to a marker" },
+		  "f:1:1: a time has either a phase or a marker" },
 		{ "[[rule]]\nmetric = \"time\"\nfrom = \"x\"\nthreshold = \"1 s\"\n",
 		  "f:1:1: from needs until" },
 		{ "[[rule]]\nmetric = \"share\"\nregex = \"a(\"\n",
-		  "f:3:9: regex \"a(\" is no regular expression" },
+		  "f:3:9: regex \"a(\" is not a regular expression" },
 		{ "[[rule]]\nmetric = \"share\"\nthreshold = \"1 points\"\n",
 		  "f:1:1: the metric share needs one of" },
 		{ "[[rule]]\nmetric = \"new-symbols\"\nthreshold = \"1 %\"\n",
-		  "f:1:1: new-symbols has nothing" },
+		  "f:1:1: new-symbols has no base" },
 		{ "[[rule]]\nmetric = \"time\"\nthreshold = \"1 s\"\n"
 		  "[[rule]]\nmetric = \"time\"\nthreshold = \"2 s\"\n",
-		  "f:4:1: a second rule called \"time\" (the first is in line 1)" },
+		  "f:4:1: a second rule has the name \"time\" (the first is in line 1)" },
 		{ "[[rule]]\nmetric = \"time\"\nlevel = \"error\"\n", "f:3:9: level is \"error\"" },
 	};
 

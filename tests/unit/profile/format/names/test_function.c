@@ -133,7 +133,7 @@ static void files_of_symbols(void **state)
 	refused(&table, "load@elf.c", ENOENT, "no 'load' is in elf.c: " LIST);
 	refused(&table, "load#3", ENOENT, "'load' is 2 functions, there is no #3: " LIST);
 	refused(&table, "load@fs/binfmt_elf.c", ENOENT,
-		"no 'load' is in fs/binfmt_elf.c (symbols tell files without their "
+		"no 'load' is in fs/binfmt_elf.c (symbols name files without their "
 		"directories): " LIST);
 	refused(&table, "load@binfmt_elf.c#2", ENOENT, "no 'load' is in binfmt_elf.c: " LIST);
 	symtab_destroy(t);
@@ -149,7 +149,7 @@ static void no_files(void **state)
 		"'load' is 2 functions; choose by number or address: load#1 (0x1000), load#2 "
 		"(0x3000)");
 	refused(&table, "load@binfmt_elf.c", ENOENT,
-		"'load@binfmt_elf.c': neither debug information nor symbols tell the files of "
+		"'load@binfmt_elf.c': neither debug information nor symbols name the files of "
 		"image; "
 		"choose by number or address: load#1 (0x1000), load#2 (0x3000)");
 	symtab_destroy(t);

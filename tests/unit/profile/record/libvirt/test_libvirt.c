@@ -140,11 +140,11 @@ static void other_things_are_refused(void **state)
 		const char *xml, *text;
 		int ret;
 	} t[] = {
-		{ "", "no XML", -EINVAL },
-		{ "<domain>", "no XML, line 1", -EINVAL },
+		{ "", "not XML", -EINVAL },
+		{ "<domain>", "not XML, line 1", -EINVAL },
 		{ "<network/>", "<network>", -EINVAL },
 		{ "<!DOCTYPE d [<!ENTITY a 'b'>]><domain/>", "DOCTYPE", -EINVAL },
-		{ "<domain><name>&x;</name></domain>", "no XML, line 1", -EINVAL },
+		{ "<domain><name>&x;</name></domain>", "not XML, line 1", -EINVAL },
 		{ "<domain><os><type>exe</type></os></domain>", "only hvm", -ENOTSUP },
 		{ "<domain><os><type arch='aarch64'>hvm</type></os></domain>", "aarch64",
 		  -ENOTSUP },

@@ -258,7 +258,7 @@ static void refuses_bad_archives(void **state)
 	write_text(below("text"), "this is no archive of any kind, and long enough for a look\n",
 		   0644);
 	assert_int_equal(rootfs_add_archive(&r, below("text"), &e), -EINVAL);
-	assert_non_null(strstr(e.text, "no tar or cpio archive"));
+	assert_non_null(strstr(e.text, "nor a tar or cpio archive"));
 	err_clear(&e);
 	make_tar(below("c.tar.xz"), false);
 	assert_int_equal(truncate(below("c.tar.xz"), 100), 0);
