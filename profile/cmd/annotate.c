@@ -328,7 +328,7 @@ static const char *const syntaxes[] = { [DISASM_ATT] = "att", [DISASM_INTEL] = "
 
 static const struct option_row rows[] = {
 	CMD_INPUT(input),
-	{ "output", 'o', "FILE", "write there instead of to standard output",
+	{ "output", 'o', "FILE", "write to FILE instead of standard output",
 	  OPTION_TEXT_OF(output, "a file") },
 	{ "dso", 'd', "NAME", "only functions of this module, program or library",
 	  OPTION_TEXT(query.dso) },

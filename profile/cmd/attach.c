@@ -46,8 +46,8 @@ static int parse_until(void *at, char *arg, struct err *e)
 static const struct option_row rows[] = {
 	OPTION_ROWS(cmd_attach_rows, request),
 	{ "vm", 0, "N",
-	  "of a process with several machines, this one, in the order in\n"
-	  "which they were made, from 1 on",
+	  "select one of several machines of a process, in the order of\n"
+	  "their creation, from 1",
 	  OPTION_WHOLE(run.asked.attach_machine, 1, 64, "1 to 64") },
 	{ "monitor", 0, NULL,
 	  "find the domain's process by a query to its QEMU: libvirt notes\n"
@@ -57,14 +57,14 @@ static const struct option_row rows[] = {
 	{ "technique", 0, "HOW",
 	  "bpf: programs of the guest are sampled in an interrupt, by BPF,\n"
 	  "the rest by ptrace; ptrace: all of it, and no BPF for the\n"
-	  "guest's memory; auto (default): bpf where this host can,\n"
-	  "unless it is seen to miss more there",
+	  "guest's memory; auto (default): bpf if this host supports it,\n"
+	  "unless it misses more samples than ptrace",
 	  OPTION_WORD(run.asked.technique, techniques) },
 	{ "gdb", 0, "HOST:PORT",
-	  "not by PID but through a gdbstub, of QEMU without KVM or others:\n"
-	  "slow, as each sample stops the whole machine (default 49 Hz)",
+	  "attach through a gdbstub, of QEMU without KVM or others:\n"
+	  "slow, because each sample stops the whole machine (default 49 Hz)",
 	  OPTION_TEXT(run.asked.gdb) },
-	{ "image", 0, "FILE", "the guest's kernel: needed where it is no Linux",
+	{ "image", 0, "FILE", "the guest's kernel: needed unless it is Linux",
 	  OPTION_TEXT_OF(run.asked.image, "a file") },
 	AS_RUN("symbols", "names from a vmlinux or System.map in place of those in memory"),
 	AS_RUN("guest-root", NULL),
@@ -87,7 +87,7 @@ static const struct option_row rows[] = {
 	AS_RUN("event", "wall (default), or host: all of its threads' time, with the host's side"),
 	AS_RUN("freq", NULL),
 	AS_RUN("max-overhead", NULL),
-	AS_RUN("mem", "what memory samples accessed, for `kvmprof mem`"),
+	AS_RUN("mem", "the memory that samples accessed, for `kvmprof mem`"),
 	AS_RUN("python", NULL),
 	AS_RUN("no-jitter", NULL),
 	AS_RUN("stack-size", NULL),
@@ -105,9 +105,9 @@ static const struct option_row rows[] = {
 	AS_RUN("buildid-dir", NULL),
 	AS_RUN("no-buildid-cache", NULL),
 	AS_RUN("json", "the summary as JSON on stdout"),
-	AS_RUN("ps-at-end", "list the guest's tasks, and where they wait, before it goes on\n"
+	AS_RUN("ps-at-end", "list the guest's tasks, and where they wait, before it continues\n"
 			    "without kvmprof"),
-	AS_RUN("sandbox", "give up rights that tracing does not need: on (default), log, off"),
+	AS_RUN("sandbox", "drop rights that tracing does not need: on (default), log, off"),
 	AS_RUN("no-summary", NULL),
 	AS_RUN("no-status", "no status line on the terminal while it runs"),
 	OPTION_HELP,

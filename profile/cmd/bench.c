@@ -140,7 +140,7 @@ static const struct option_row rows[] = {
 	  "kvm (default), or exact: one run of each side, in which every\n"
 	  "instruction is counted, judged as by `kvmprof gate --exact'",
 	  OPTION_WORD(engine, engines) },
-	{ "pin", 0, "CPUS", "only on these, such as 1 or 0,2-3",
+	{ "pin", 0, "CPUS", "run on these CPUs only, such as 1 or 0,2-3",
 	  OPTION_CALL_AT(parse_pin, bench, NULL) },
 	{ "timeout", 0, "SECONDS",
 	  "end a run that takes longer; it counts as failed\n"
@@ -148,19 +148,20 @@ static const struct option_row rows[] = {
 	  OPTION_SECONDS(bench.timeout_s, 0.1, 1e6, "seconds") },
 	{ "deterministic", 0, NULL,
 	  "sample by guest instructions instead of time, where the\n"
-	  "host can count them; elsewhere say so, and go on with time",
+	  "host can count them; otherwise report that and sample time",
 	  OPTION_PUT(deterministic, true) },
-	{ "strict-event", 0, NULL, "do not go on with time", OPTION_PUT(strict_event, true) },
+	{ "strict-event", 0, NULL, "fail instead of sampling time",
+	  OPTION_PUT(strict_event, true) },
 	OPTION_HEADING("\nHow often:\n"),
 	{ "runs", 'n', "N", "runs of each side, 2 to 256 (default 10)",
 	  OPTION_WHOLE(bench.pairs, 2, STATS_MAX_RUNS, "a number from 2 to 256") },
-	{ "warmup", 0, "N", "runs of each side that are thrown away (default 1)",
+	{ "warmup", 0, "N", "runs of each side that are discarded (default 1)",
 	  OPTION_WHOLE(bench.warmup, 0, 100, "a number from 0 to 100") },
 	{ "aa", 0, NULL,
-	  "run the base a second time in each turn, and tell what the\n"
-	  "rules say of it: nothing, or the host is too noisy",
+	  "run the base a second time in each turn, and apply the\n"
+	  "rules to it: they pass unless the host is too noisy",
 	  OPTION_PUT(bench.again, true) },
-	{ "seed", 0, "SEED", "of the order (default: from the clock; printed)",
+	{ "seed", 0, "SEED", "seed of the order (default: from the clock; printed)",
 	  OPTION_CALL(parse_seed, "a number") },
 	OPTION_HEADING("\nJudgement and output:\n"),
 	{ "config", 0, "FILE", "rules (TOML; default: those of `kvmprof gate`)",
@@ -168,7 +169,7 @@ static const struct option_row rows[] = {
 	{ "format", 0, "WHAT", "text, markdown, junit, sarif, github or json",
 	  OPTION_CALL(parse_format, "text, markdown, junit, sarif, github or json") },
 	{ "output", 'o', "DIR",
-	  "where runs are kept (default: bench); an existing one\n"
+	  "directory for the runs (default: bench); an existing one\n"
 	  "becomes DIR.old",
 	  OPTION_TEXT_OF(bench.dir, "a directory") },
 	{ "quiet", 'q', NULL, "no line for each turn", OPTION_PUT(quiet, true) },

@@ -85,13 +85,13 @@ static int parse_name(void *at, char *arg, struct err *e)
 #define OPTION_STRUCT struct attach_request
 
 const struct option_row cmd_attach_rows[] = {
-	{ "connect", 'c', "URI", "libvirt's, as for virsh; a number is a domain's id then",
+	{ "connect", 'c', "URI", "libvirt's URI, as for virsh; a number is then a domain's id",
 	  OPTION_TEXT(uri) },
 	{ "pid", 0, "PID", "attach to this process", OPTION_CALL(parse_pid, NULL) },
 	{ "domain", 0, "DOMAIN", "attach to this domain", OPTION_CALL(parse_domain, NULL) },
 	{ "name", 0, "NAME",
-	  "attach to the machine that its VMM's command line calls so: --id\n"
-	  "of Firecracker, -name of QEMU; see `kvmprof list --machines`",
+	  "attach to the machine with this name on its VMM's command line:\n"
+	  "--id of Firecracker, -name of QEMU; see `kvmprof list --machines`",
 	  OPTION_CALL(parse_name, NULL) },
 	{ 0 },
 };
@@ -190,9 +190,9 @@ void cmd_take_profile(int argc, char **argv, const char *by_default, const char 
 #define OPTION_STRUCT struct debuginfo_places
 
 const struct option_row cmd_debuginfo_rows[] = {
-	{ "debuginfo", 0, "PATH", "the kernel's debug file, or a directory to look for it in",
+	{ "debuginfo", 0, "PATH", "the kernel's debug file, or a directory to search for it",
 	  OPTION_TEXT_OF(given, "a path") },
-	{ "build-id-map", 0, "FILE", "where files are, as `kvmprof scan` wrote it",
+	{ "build-id-map", 0, "FILE", "paths of files, as written by `kvmprof scan`",
 	  OPTION_TEXT_OF(map_file, "a file") },
 	{ 0 },
 };

@@ -62,12 +62,12 @@ int cmd_status(int ret, const struct err *e);
 			OPTION_TEXT(m)                                                      \
 	}
 /* m is a uint32_t. */
-#define CMD_EPOCH(m)                                                              \
-	{                                                                         \
-		"epoch", 0, "N",                                                  \
-			"of a guest that ran several kernels the Nth (default:\n" \
-			"all): the header of a report lists them",                \
-			OPTION_WHOLE(m, 1, PERFDATA_MAX_EPOCHS, "1 to 32")        \
+#define CMD_EPOCH(m)                                                                   \
+	{                                                                              \
+		"epoch", 0, "N",                                                       \
+			"the Nth kernel of a guest that ran several (default: all);\n" \
+			"the header of a report lists them",                           \
+			OPTION_WHOLE(m, 1, PERFDATA_MAX_EPOCHS, "1 to 32")             \
 	}
 #define CMD_PHASE(m)                                                                \
 	{                                                                           \

@@ -451,9 +451,9 @@ static const struct option_row rows[] = {
 	{ "control", 0, "PATH", "the run's socket", OPTION_TEXT_OF(control, "a path") },
 	{ "pid", 'p', "PID",
 	  "the run with this process id, started with --control auto;\n"
-	  "without either: the only one there is",
+	  "without either: the only run",
 	  OPTION_WHOLE(pid, 1, INT32_MAX, "a process id") },
-	{ "json", 0, NULL, "the reply as it came, one line", OPTION_PUT(json, true) },
+	{ "json", 0, NULL, "print the reply unchanged, on one line", OPTION_PUT(json, true) },
 	OPTION_HELP,
 	{ 0 },
 };
@@ -466,21 +466,20 @@ static const struct option_set set = {
 	.after = "\n"
 		 "Commands:\n"
 		 "    list                   the runs that were started with --control auto\n"
-		 "    status                 what it is doing, samples, losses, costs\n"
+		 "    status                 state, samples, losses, costs\n"
 		 "    stats                  exits and stopped time of each vCPU\n"
 		 "    collect on|off         take samples, or pause; events stay armed\n"
 		 "    vcpu N|all on|off      the same for one vCPU\n"
 		 "    arm EVENT              sample this event; disarm EVENT: stop it, so that it "
-		 "costs "
-		 "nothing\n"
+		 "costs nothing\n"
 		 "    event EVENT[,EVENT]    arm these, disarm all others\n"
 		 "    period EVENT VALUE     length of a period: ns, or with us, ms or s; else a "
 		 "count\n"
 		 "    freq EVENT HZ          the same as samples a second\n"
-		 "    stack-size BYTES       copy at most so much of each stack\n"
+		 "    stack-size BYTES       copy at most BYTES of each stack\n"
 		 "    max-stack N            keep the innermost N frames of each stack\n"
-		 "    snapshot PATH          write the profile so far, and go on\n"
-		 "    mark NAME              put a marker into the profile\n"
+		 "    snapshot PATH          write the profile so far, and continue\n"
+		 "    mark NAME              add a marker to the profile\n"
 		 "    stop                   end the run\n",
 	.rows = rows,
 	.column = 26,

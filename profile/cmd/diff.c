@@ -413,7 +413,7 @@ static const char *const orders[] = { "self", "children", NULL };
 static const struct option_row rows[] = {
 	{ "base", 0, "FILE", "a profile of the base; may be given several times",
 	  OPTION_CALL_AT(parse_path, base, NULL) },
-	{ "head", 0, "FILE", "likewise of what is compared with it",
+	{ "head", 0, "FILE", "a profile of the head; may be given several times",
 	  OPTION_CALL_AT(parse_path, head, NULL) },
 	{ "stacks", 0, NULL, "a row for each stack instead of each function",
 	  OPTION_PUT(diff.stacks, true) },
@@ -426,7 +426,7 @@ static const struct option_row rows[] = {
 	{ "top", 'n', "N", "rows to show, 0 for all (default: 40)",
 	  OPTION_WHOLE(top, 0, ULONG_MAX, "a number of rows") },
 	{ "min-share", 0, "PCT",
-	  "leave out what is below that on the average of all runs\n"
+	  "omit rows whose mean share of all runs is below PCT\n"
 	  "(default: 0.05), children included",
 	  OPTION_REAL(diff.min_share, 0, 100, "a percentage") },
 	OPTION_AS("comm", NULL, cmd_filter_rows, load),

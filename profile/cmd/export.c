@@ -65,8 +65,8 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_format, "a format; kvmprof export --list prints them") },
 	CMD_INPUT(load.input),
 	{ "output", 'o', "FILE",
-	  "where to (default: standard output, \"-\"); of iprof the\n"
-	  "directory to make, without which it does nothing",
+	  "output file (default: standard output, \"-\"); for iprof\n"
+	  "the directory to create, which is required",
 	  OPTION_TEXT_OF(output, "a file") },
 	{ "list", 0, NULL, "print the formats, and nothing else", OPTION_CALL(print_list, NULL) },
 	CMD_BUILDID_DIR(load.buildid_dir),
@@ -82,7 +82,7 @@ static const struct option_row rows[] = {
 	{ "samples", 0, NULL, "count samples (default: their time, or event)",
 	  OPTION_PUT(how.count_samples, true) },
 	{ "per-thread", 0, NULL,
-	  "tell threads of a name apart (folded); a profile for each\n"
+	  "separate threads with the same name (folded); a profile for each\n"
 	  "thread instead of each vCPU (speedscope)",
 	  OPTION_PUT(how.per_thread, true) },
 	{ "tidy", 0, NULL,
@@ -90,8 +90,8 @@ static const struct option_row rows[] = {
 	  "arguments, so that overloads become one (folded)",
 	  OPTION_PUT(how.tidy, true) },
 	{ "no-marks", 0, NULL,
-	  "nothing behind names (default: _[k] behind those of the\n"
-	  "kernel and _[j] behind code without a file) (folded)",
+	  "no marks after names (default: _[k] for the kernel and\n"
+	  "_[j] for code without a file) (folded)",
 	  OPTION_PUT(how.no_marks, true) },
 	{ "per-pid", 0, NULL, "files for each process (iprof)", OPTION_PUT(how.per_pid, true) },
 	OPTION_HEADING("\nSource lines (lcov):\n"),

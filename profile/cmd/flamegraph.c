@@ -220,9 +220,9 @@ static const struct option_row rows[] = {
 	  OPTION_PUT(chart, true) },
 	{ "lanes", 0, "WHAT", "lanes of the chart: cpu (default) or thread",
 	  OPTION_CALL(parse_lanes, "cpu or thread") },
-	{ "where", 0, NULL, "first where the vCPU's thread was (run -e host)",
+	{ "where", 0, NULL, "group first by the state of the vCPU's thread (run -e host)",
 	  OPTION_PUT(load.where, true) },
-	{ "title", 0, "TEXT", "default: what and which kernel", OPTION_TEXT(picture.title) },
+	{ "title", 0, "TEXT", "title (default: event and kernel)", OPTION_TEXT(picture.title) },
 	{ "width", 0, "N", "pixels (default: as wide as the window)",
 	  OPTION_WHOLE(picture.width, FLAME_MIN_WIDTH, FLAME_MAX_WIDTH,
 		       "a number from 300 to 20000") },
@@ -241,11 +241,11 @@ static const struct option_row rows[] = {
 static const struct option_set set = {
 	.usage = "Usage: kvmprof flamegraph [OPTIONS] [PROFILE]\n"
 		 "\n"
-		 "A profile as a picture in one file, for any browser, without a network.\n"
+		 "Draw a profile as a picture in one file, for any browser, without a network.\n"
 		 "\n",
 	.after = "\n"
 		 "In the browser: click a frame to zoom in, `back' (Backspace) to undo, `reset\n"
-		 "zoom' (Esc); Ctrl-F searches names by a regular expression and tells the share\n"
+		 "zoom' (Esc); Ctrl-F searches names by a regular expression and shows the share\n"
 		 "of time under all that match.\n",
 	.rows = rows,
 	.order = OPTION_ALONE,

@@ -244,7 +244,8 @@ static int parse_output(void *at, char *arg, struct err *e)
 static const struct option_row rows[] = {
 	{ "base", 0, "FILE...", "profiles of the base: files or directories, several",
 	  OPTION_CALL(parse_base, NULL) },
-	{ "head", 0, "FILE...", "likewise of the change", OPTION_CALL(parse_head, NULL) },
+	{ "head", 0, "FILE...", "profiles of the change: files or directories, several",
+	  OPTION_CALL(parse_head, NULL) },
 	{ "config", 'c', "FILE",
 	  "rules in TOML (default: run time, functions, new\n"
 	  "functions, exits)",
@@ -259,13 +260,13 @@ static const struct option_row rows[] = {
 	  OPTION_WHOLE(eval.seed, 1, UINT64_C(1) << 62, "a whole number from 1 on") },
 	{ "unpaired", 0, NULL, "ignore the order of the runs",
 	  OPTION_PUT(eval.pairing, STATS_FREE) },
-	{ "accept", 0, "RULE", "this rule warns, whatever it finds; also for a step in the history",
+	{ "accept", 0, "RULE", "make this rule only warn; also for a step in the history",
 	  OPTION_CALL(parse_accept, NULL) },
 	{ "by", 0, "WHO", "who accepts it", OPTION_TEXT(by) },
 	{ "why", 0, "TEXT", "and why: both are in the reports and in the history",
 	  OPTION_TEXT(why) },
 	{ "strict", 0, NULL,
-	  "no verdict (status 2) if the runs were not made alike: vCPUs, memory,\n"
+	  "no verdict (status 2) if the runs were not made in the same way: vCPUs, memory,\n"
 	  "command line, frequency, host processor or kvmprof differ, or\n"
 	  "a run is on both sides",
 	  OPTION_PUT(strict, true) },
@@ -275,8 +276,8 @@ static const struct option_row rows[] = {
 			 "text, markdown, junit, sarif, github, json or badge") },
 	{ "output", 'o', "FILE", "write there (default: -, standard output)",
 	  OPTION_TEXT_OF(output, "a file") },
-	{ "text", 0, "FILE", "another report, beside that; any of them",
-	  OPTION_CALL(parse_output, NULL) },
+	{ "text", 0, "FILE",
+	  "write a further report; also in these formats:", OPTION_CALL(parse_output, NULL) },
 	{ "markdown", 0, "FILE", "for a comment on a pull request",
 	  OPTION_CALL(parse_output, NULL) },
 	{ "junit", 0, "FILE", "JUnit's XML, which CI systems show as test results",
@@ -292,34 +293,34 @@ static const struct option_row rows[] = {
 	{ "link", 0, "URL", "the link to the picture in reports (default: FILE)",
 	  OPTION_TEXT(outputs.link) },
 	OPTION_HEADING("\n"),
-	{ "history", 0, "DIR", "when did a metric change, in what was recorded there?",
+	{ "history", 0, "DIR", "show when a metric changed, from the entries recorded there",
 	  OPTION_TEXT_OF(history, "a directory") },
 	{ "record", 0, NULL, "add the runs of --head to it first", OPTION_PUT(record, true) },
 	{ "label", 0, "TEXT", "the name of these runs, such as a commit", OPTION_TEXT(label) },
 	{ "at", 0, "TIME", "when (default: now), as 2026-11-21T18:00:00Z",
 	  OPTION_CALL_AT(parse_time, at, "a time in UTC, such as 2026-11-21T18:00:00Z") },
-	{ "last", 0, "N", "look at the newest N entries (default: 200)",
+	{ "last", 0, "N", "use the newest N entries (default: 200)",
 	  OPTION_WHOLE(last, 1, STATS_HISTORY_MAX, "a number of entries") },
 	{ "recent", 0, "N", "a change for the worse in the newest N fails (default: 5)",
 	  OPTION_WHOLE(recent, 0, STATS_HISTORY_MAX, "a number of entries") },
-	{ "html", 0, "FILE", "of the history: a page with a graph of each series and its steps",
+	{ "html", 0, "FILE", "write the history as a page with a graph of each series",
 	  OPTION_TEXT_OF(html, "a file") },
 	OPTION_HELP,
 	{ 0 },
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof gate [OPTIONS] --base FILE... --head FILE...\n"
-		 "       kvmprof gate [OPTIONS] --history DIR [--record --label TEXT --head "
-		 "FILE...]\n"
-		 "\n"
-		 "Did it get slower, where, and by how much? Compares several runs of a base with\n"
-		 "several of a change (head), by rules, with a stated error rate: identical code\n"
-		 "fails in at most 1 % of all gates, whatever the number of rules and functions.\n"
-		 "The run is what is counted, so one run a side is always inconclusive; ten a "
-		 "side\n"
-		 "see small changes. Runs that took turns (kvmprof bench) are compared in pairs.\n"
-		 "\n",
+	.usage =
+		"Usage: kvmprof gate [OPTIONS] --base FILE... --head FILE...\n"
+		"       kvmprof gate [OPTIONS] --history DIR [--record --label TEXT --head "
+		"FILE...]\n"
+		"\n"
+		"Did it get slower, where, and by how much? Compares several runs of a base with\n"
+		"several of a change (head), by rules, with a stated error rate: identical code\n"
+		"fails in at most 1 % of all gates, whatever the number of rules and functions.\n"
+		"The unit is the run, so one run a side is always inconclusive; ten a side detect\n"
+		"small changes. Interleaved runs (kvmprof bench) are compared in pairs.\n"
+		"\n",
 	.after = "\n"
 		 "Exit status: 0 pass (also with warnings), 1 fail, 2 wrong usage or input that\n"
 		 "can't be read, 3 inconclusive: too few or too noisy runs to decide.\n",

@@ -383,7 +383,7 @@ static const struct option_row rows[] = {
 	  "iprof: a directory of counts by image and offset\n"
 	  "(default: by the text's first lines; iprof for a directory)",
 	  OPTION_CALL(parse_form, "folded, perf-script, kp or iprof") },
-	{ "no-comm", 0, NULL, "folded: the first frame is no task's name",
+	{ "no-comm", 0, NULL, "folded: the first frame is not a task's name",
 	  OPTION_PUT(no_comm, true) },
 	{ "kernel", 0, NULL,
 	  "folded: all functions are the kernel's (default: those\n"
@@ -411,7 +411,7 @@ static const struct option_set set = {
 		 "Make a profile of stacks that other tools wrote as text, for kvmprof and perf.\n"
 		 "\n",
 	.after = "\n"
-		 "Addresses are made up. Folded counts of up to a million in all become so many\n"
+		 "Addresses are made up. Folded counts of up to a million in total become\n"
 		 "samples; larger ones become weights.\n",
 	.rows = rows,
 };

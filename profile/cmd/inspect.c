@@ -49,18 +49,18 @@ static const struct option_row rows[] = {
 static const struct option_set set = {
 	.usage = "Usage: kvmprof inspect [OPTIONS] IMAGE\n"
 		 "\n"
-		 "Say what IMAGE is, a kernel or a disk, and how `kvmprof run` would boot it. Of a "
-		 "kernel:\n"
+		 "Print what IMAGE is, a kernel or a disk, and how `kvmprof run` would boot it. Of "
+		 "a kernel:\n"
 		 "version, how it is entered, segments, build id, and what will be known of it "
 		 "when\n"
 		 "it runs (symbols --check). Of a unified kernel image also: operating system, "
-		 "sizes, command "
-		 "line. Of a\n"
+		 "sizes, command line. Of a\n"
 		 "disk: partitions, file systems, kernels on them, and which of them with which "
 		 "initrd and\n"
 		 "command line would run, and why. The file is only read.\n"
 		 "\n",
-	.after = "\nExit status: 0 it can be booted; 1 it can't; 2 wrong usage.\n",
+	.after = "\n"
+		 "Exit status: 0 it can be booted; 1 it cannot; 2 wrong usage.\n",
 	.rows = rows,
 	.column = 16,
 };

@@ -197,11 +197,11 @@ struct snoop {
 static const struct option_row help_rows[] = {
 	{ "stacks", 0, NULL, "the kernel's stack below each line", OPTION_PUT(stacks, true) },
 	{ "breakdown", 0, NULL,
-	  "at the end how long the parts of a request's way took: queue,\n"
-	  "host, interrupt, task; with --json in each object",
+	  "at the end the times of a request's stages: queue, host,\n"
+	  "interrupt, task; with --json in each object",
 	  OPTION_PUT(begun, true) },
 	AS_RUN("json", "an object for each request, and one for the histogram"),
-	AS_RUN("output", "keep a profile, too: kvmprof flamegraph, report"),
+	AS_RUN("output", "also write a profile: kvmprof flamegraph, report"),
 	AS_RUN("event", "of that profile (default io: by bytes; io:latency: by time;\n"
 			"with --breakdown io,wall)"),
 	AS_RUN("quiet", "do not show the guest's console"),

@@ -422,24 +422,22 @@ static const struct option_row rows[] = {
 	  OPTION_PUT(domains, true) },
 	{ "machines", 0, NULL, "list the processes that run machines under KVM",
 	  OPTION_PUT(machines, true) },
-	{ "connect", 'c', "URI", "libvirt's, as for virsh; with --domains", OPTION_TEXT(uri) },
+	{ "connect", 'c', "URI", "libvirt's URI, as for virsh; with --domains", OPTION_TEXT(uri) },
 	{ "json", 0, NULL, "one JSON object, for scripts", OPTION_PUT(json, true) },
 	OPTION_HELP,
 	{ 0 },
 };
 
 static const struct option_set set = {
-	.usage =
-		"Usage: kvmprof list [OPTIONS]\n"
-		"\n"
-		"List the events of kvmprof run --event: those that this host has, and why not "
-		"the\n"
-		"others. Each one is tried out. With --domains: the domains of libvirt, with what\n"
-		"kvmprof attach needs to know, and whether it can. With --machines: every process "
-		"with\n"
-		"a machine under KVM, of whatever VMM: PID, VMM, name, vCPUs, memory, uptime, "
-		"owner.\n"
-		"\n",
+	.usage = "Usage: kvmprof list [OPTIONS]\n"
+		 "\n"
+		 "List the events of kvmprof run --event that this host has, and why it lacks the\n"
+		 "others. Each one is tried. With --domains: the domains of libvirt, with what\n"
+		 "kvmprof attach needs to know, and whether it can. With --machines: every process "
+		 "with\n"
+		 "a machine under KVM, of whatever VMM: PID, VMM, name, vCPUs, memory, uptime, "
+		 "owner.\n"
+		 "\n",
 	.rows = rows,
 	.order = OPTION_ALONE,
 };

@@ -364,7 +364,7 @@ static const struct option_set set = {
 	.usage =
 		"Usage: kvmprof mem [OPTIONS] [PROFILE]\n"
 		"\n"
-		"Which memory a guest's code uses, of a profile made by `kvmprof run --mem`: how "
+		"Show which memory a guest's code uses, from a profile of `kvmprof run --mem`: how "
 		"many\n"
 		"accesses go to pages of 4K, 2M and 1G, to which regions and host nodes, by which\n"
 		"function, and what huge pages would change. An access has the weight of its "

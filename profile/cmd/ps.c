@@ -250,7 +250,7 @@ static const struct option_row rows[] = {
 	OPTION_AS("connect", NULL, cmd_attach_rows, attach),
 	OPTION_AS("pid", "this process's guest", cmd_attach_rows, attach),
 	OPTION_AS("domain", "this domain's", cmd_attach_rows, attach),
-	OPTION_AS("name", "of the machine that its VMM's command line calls so", cmd_attach_rows,
+	OPTION_AS("name", "the machine with this name on its VMM's command line", cmd_attach_rows,
 		  attach),
 	{ "stacks", 0, NULL, "also the kernel stack of each task that does not run",
 	  OPTION_PUT(view.stacks, true) },
@@ -258,8 +258,8 @@ static const struct option_row rows[] = {
 	  OPTION_CALL_AT(parse_sort, view, "pid, cpu, time, comm, state or wchan") },
 	{ "no-kernel", 0, NULL, "no kernel threads", OPTION_PUT(view.no_kernel, true) },
 	{ "interval", 0, "SECONDS",
-	  "%CPU is of this time, between two looks (default 0.5);\n"
-	  "0: one look, without %CPU",
+	  "time between two readings, for %CPU (default 0.5);\n"
+	  "0: one reading, without %CPU",
 	  OPTION_SECONDS(interval_s, 0, 3600, "0 to 3600 seconds") },
 	{ "json", 0, NULL, "as JSON: one object", OPTION_PUT(json, true) },
 	OPTION_HELP,
@@ -270,11 +270,11 @@ static const struct option_set set = {
 	.usage = "Usage: kvmprof ps [OPTIONS] PID|DOMAIN\n"
 		 "       kvmprof ps [OPTIONS] --control PATH|auto\n"
 		 "\n"
-		 "The tasks of a guest, with what they wait for, read out of its memory while it "
-		 "runs:\n"
-		 "of a machine that another VMM runs (see `kvmprof attach`), or of a `kvmprof "
-		 "run\n"
-		 "--control`. What this guest's kernel does not tell is shown as -.\n"
+		 "Show the tasks of a guest and what they wait for, read from its memory while it "
+		 "runs: of\n"
+		 "a machine of another VMM (see `kvmprof attach`), or of a `kvmprof run "
+		 "--control`. Values\n"
+		 "that are not available for this guest's kernel are shown as -.\n"
 		 "\n",
 	.rows = rows,
 	.column = 26,

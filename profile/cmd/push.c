@@ -91,7 +91,7 @@ static const struct option_row rows[] = {
 	  "pyroscope: its form at /ingest (default); connect: its push\n"
 	  "service, as JSON; parca: its WriteRaw, as JSON",
 	  OPTION_CALL(parse_protocol, "pyroscope, connect or parca") },
-	{ "path", 0, "PATH", "below URL, instead of the protocol's",
+	{ "path", 0, "PATH", "path below URL, instead of the protocol's",
 	  OPTION_CALL_AT(parse_path, path, "/PATH without a query") },
 	OPTION_AS("kernel-only", NULL, cmd_filter_rows, load),
 	CMD_BUILDID_DIR(load.buildid_dir),
@@ -106,7 +106,7 @@ static const struct option_row rows[] = {
 	  OPTION_CALL_AT(parse_tenant, access.tenant, "text without control characters") },
 	{ "cacert", 0, "FILE", "trust these certificates (PEM) instead of the system's",
 	  OPTION_TEXT_OF(access.cacert, "a file") },
-	{ "timeout", 0, "SECONDS", "for all of it (default 30)",
+	{ "timeout", 0, "SECONDS", "limit of the whole transfer (default 30)",
 	  OPTION_WHOLE(access.timeout_s, 1, TIMEOUT_MAX_S, "seconds, 1 to 3600") },
 	OPTION_HELP,
 	{ 0 },

@@ -294,21 +294,21 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_no_children, NULL) },
 	{ "top", 'n', "N", "rows to show, 0 for all (default: 40)",
 	  OPTION_WHOLE(top, 0, ULONG_MAX, "a number of rows") },
-	{ "percent-limit", 0, "P", "leave out rows and branches below P %",
+	{ "percent-limit", 0, "P", "omit rows and branches below P %",
 	  OPTION_CALL(parse_limit, "a percentage") },
 	{ "ci", 0, NULL,
 	  "95 % intervals of the shares: the noise of sampling\n"
 	  "within this run, and nothing else",
 	  OPTION_PUT(ci, true) },
 	{ "images", 0, "[=WHAT]",
-	  "samples by image; of WHAT (functions, or an image's\n"
-	  "name) by function in each",
+	  "samples by image; with WHAT (functions, or an image's\n"
+	  "name) also by function",
 	  OPTION_CALL(parse_images, "functions, or an image's name") },
 	OPTION_HEADING("\nCallers and callees:\n"),
 	{ "call-graph", 'g', "HOW",
 	  "below each row a tree: caller (what it called), callee\n"
-	  "(who called it) or none (default); as in perf a limit\n"
-	  "in percent may come with it: caller,1 (default: 0.5)",
+	  "(who called it) or none (default); as in perf, a limit\n"
+	  "in percent may follow: caller,1 (default: 0.5)",
 	  OPTION_CALL(parse_graph, NULL), .next = true },
 	{ "max-stack", 0, "N", "only the N innermost frames of each stack count",
 	  OPTION_WHOLE(config.max_stack, 1, PERFDATA_MAX_FRAMES, "1 to 8190 frames") },
@@ -330,13 +330,13 @@ static const struct option_row rows[] = {
 	  OPTION_CALL_AT(parse_numbers, config.tid, "a list such as 0,2-3") },
 	{ "cpu", 0, "LIST", "on these vCPUs",
 	  OPTION_CALL_AT(parse_numbers, config.cpu, "a list such as 0,2-3") },
-	{ "parent", 'p', "REGEX", "stacks with such a function in them",
+	{ "parent", 'p', "REGEX", "stacks that contain a matching function",
 	  OPTION_CALL(parse_parent, NULL) },
 	{ "kernel-only", 0, NULL, "samples in the kernel, and kernel frames of those",
 	  OPTION_PUT(config.kernel_only, true) },
-	{ "dso", 0, "NAME,...", "show code of these only; percentages stay as they are",
+	{ "dso", 0, "NAME,...", "show code of these only; percentages are still of all",
 	  OPTION_CALL_AT(parse_texts, config.dso, "a name") },
-	{ "symbol", 0, "REGEX", "show such functions only (POSIX extended); likewise",
+	{ "symbol", 0, "REGEX", "show matching functions only (POSIX extended)",
 	  OPTION_CALL(parse_symbol, NULL) },
 	{ "symbols", 'S', "NAME,...", "the same by names; all functions of a name",
 	  OPTION_CALL(parse_symbols, NULL) },

@@ -202,8 +202,7 @@ static const struct option_row rows[] = {
 static const struct option_set set = {
 	.usage = "Usage: kvmprof scan [-x] [-o FILE] DIR...\n"
 		 "\n"
-		 "Look at all ELF files below the DIRs and write a map from build ids to paths, "
-		 "one\n"
+		 "Read all ELF files below the DIRs and write a map from build ids to paths, one\n"
 		 "`BUILD-ID PATH` per line, for the option --build-id-map of script and symbols.\n"
 		 "Symbolic links are not followed.\n"
 		 "\n",

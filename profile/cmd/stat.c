@@ -65,9 +65,9 @@ static int parse_separator(void *at, char *arg, struct err *e)
 static const struct option_row rows[] = {
 	OPTION_HEADING("Counters:\n"),
 	{ "interval", 0, "SECONDS",
-	  "also print what was counted in each such interval, 0.05 or more",
+	  "also print the counts of each interval of this length, 0.05 or more",
 	  OPTION_SECONDS(opt.interval_s, 0.05, 1e6, "seconds, 0.05 or more") },
-	{ "interval-print", 'I', "MS", "the same in milliseconds, as perf stat has it",
+	{ "interval-print", 'I', "MS", "the same in milliseconds, as in perf stat",
 	  OPTION_CALL_AT(parse_interval_ms, opt.interval_s, "milliseconds, 50 or more") },
 	{ "no-aggr", 'A', NULL, "a line for each virtual CPU, not their sum",
 	  OPTION_PUT(opt.per_vcpu, true) },
@@ -83,9 +83,10 @@ static const struct option_row rows[] = {
 	AS_RUN("append", NULL),
 	AS_RUN("cmdline", NULL),
 	AS_RUN("no-tune", NULL),
-	AS_RUN("duration", "stop after that long (default: when the guest ends)"),
-	OPTION_HEADING("\nSampling, to see what it costs (default: none; the samples are thrown "
-		       "away):\n"),
+	AS_RUN("duration", "stop after this time (default: when the guest ends)"),
+	OPTION_HEADING(
+		"\n"
+		"Sampling, to measure its cost (default: none; the samples are discarded):\n"),
 	AS_RUN("freq", "samples a second on each vCPU"),
 	AS_RUN("no-jitter", "strictly periodic"),
 	AS_RUN("max-overhead", NULL),
@@ -116,15 +117,13 @@ static const struct option_habit habits[] = {
 };
 
 static const struct option_set set = {
-	.usage =
-		"Usage: kvmprof stat [OPTIONS] [IMAGE]\n"
-		"\n"
-		"Boot a kernel under KVM and count: why it left the guest, and how long it was in "
-		"the\n"
-		"guest, in KVM, and in the VMM. IMAGE is as for `kvmprof run'. The guest's console "
-		"goes\n"
-		"to standard error, the counters to standard output.\n"
-		"\n",
+	.usage = "Usage: kvmprof stat [OPTIONS] [IMAGE]\n"
+		 "\n"
+		 "Boot a kernel under KVM and count its VM exits by reason, and the time in the "
+		 "guest,\n"
+		 "in KVM, and in the VMM. IMAGE is as for `kvmprof run'. The guest's console goes\n"
+		 "to standard error, the counters to standard output.\n"
+		 "\n",
 	.rows = rows,
 	.habits = habits,
 	.column = RUN_OPTIONS_COLUMN,

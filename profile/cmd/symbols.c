@@ -538,7 +538,7 @@ static int symbols_check(const char *path, bool json, struct err *e)
 static const struct option_row rows[] = {
 	{ "json", 0, NULL, "the facts alone, or the ADDRESSes, as JSON on stdout",
 	  OPTION_PUT(json, true) },
-	{ "check", 0, NULL, "what kvmprof will be able to tell of this kernel, and why not",
+	{ "check", 0, NULL, "what kvmprof will know of this kernel, and why not",
 	  OPTION_PUT(check, true) },
 	{ "no-demangle", 0, NULL, "show the names of C++ and Rust functions without demangling",
 	  OPTION_PUT(demangle, false) },
@@ -548,31 +548,29 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage =
-		"Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS|FUNCTION...]\n"
-		"\n"
-		"Print the symbols in a kernel image (bzImage, vmlinux) in the form of a "
-		"System.map,\n"
-		"and on stderr what the image is. Where it has no symbol table, names come from "
-		"the\n"
-		"tables that the kernel carries for its own use (kallsyms). With ADDRESSes "
-		"(hexadecimal) or FUNCTIONs\n"
-		"(NAME: all of that name; NAME@FILE: by source file; NAME#2: the second by "
-		"address)\n"
-		"print for each the function and the offset in it, or ? where there is none, and "
-		"the\n"
-		"source line with inlined calls, innermost first, where debug information is "
-		"found: the\n"
-		"image's own, or by its build id in ~/.debug, /usr/lib/debug or from "
-		"DEBUGINFOD_URLS.\n"
-		"Names of C++ and Rust functions are shown as in the source. The table has them "
-		"as they are.\n"
-		"With --check say instead what kvmprof will be able to tell of this kernel when it "
-		"runs:\n"
-		"names, stacks, tasks, modules, mappings, files, tasks off the CPU; partly, "
-		"searched (the\n"
-		"running guest's memory may tell) and no have the reason.\n"
-		"\n",
+	.usage = "Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS|FUNCTION...]\n"
+		 "\n"
+		 "Print the symbols in a kernel image (bzImage, vmlinux) in the form of a "
+		 "System.map,\n"
+		 "and on stderr what the image is. Where it has no symbol table, names come from "
+		 "the\n"
+		 "tables that the kernel carries for its own use (kallsyms). With ADDRESSes "
+		 "(hexadecimal) or FUNCTIONs\n"
+		 "(NAME: all of that name; NAME@FILE: by source file; NAME#2: the second by "
+		 "address)\n"
+		 "print for each the function and the offset in it, or ? where there is none, and "
+		 "the\n"
+		 "source line with inlined calls, innermost first, where debug information is "
+		 "found: the\n"
+		 "image's own, or by its build id in ~/.debug, /usr/lib/debug or from "
+		 "DEBUGINFOD_URLS.\n"
+		 "Names of C++ and Rust functions are shown as in the source. The table has them "
+		 "as they are.\n"
+		 "With --check print instead what kvmprof will know of this kernel when it runs:\n"
+		 "names, stacks, tasks, modules, mappings, files, tasks off the CPU; partly, "
+		 "searched (the\n"
+		 "running guest's memory may tell) and no have the reason.\n"
+		 "\n",
 	.after = "\nExit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n",
 	.rows = rows,
 };

@@ -257,9 +257,10 @@ static const struct option_row rows[] = {
 	  "terminal)",
 	  OPTION_PUT(opt.stdio, true) },
 	{ "sort", 's', "KEY", "children (default) or self", OPTION_WORD(choice.order, orders) },
-	{ "no-idle", 0, NULL, "without what halted vCPUs do", OPTION_PUT(choice.no_idle, true) },
-	{ "zero", 'z', NULL, "forget what was before at each update", OPTION_PUT(opt.zero, true) },
-	{ "filter", 0, "TEXT", "functions whose name or DSO has TEXT in it",
+	{ "no-idle", 0, NULL, "without the functions of halted vCPUs",
+	  OPTION_PUT(choice.no_idle, true) },
+	{ "zero", 'z', NULL, "discard older counts at each update", OPTION_PUT(opt.zero, true) },
+	{ "filter", 0, "TEXT", "functions whose name or DSO contains TEXT",
 	  OPTION_CALL(parse_filter, "a shorter text") },
 	OPTION_HELP,
 	{ 0 },
@@ -270,22 +271,23 @@ static const struct option_set set = {
 		 "       kvmprof top [OPTIONS] PID|DOMAIN [options of `kvmprof attach`]\n"
 		 "       kvmprof top [OPTIONS] --control PATH\n"
 		 "\n"
-		 "The hottest functions of a guest while it runs: of one that is started here as\n"
-		 "`kvmprof run` would (the demo guest without IMAGE), of a machine that another "
-		 "VMM\n"
-		 "runs, as `kvmprof attach` would, or of a run that listens on a control socket. "
-		 "What is\n"
-		 "no file is a PID or a domain. Counts fade: what is shown is the last ten updates "
-		 "or so. No "
-		 "profile\n"
-		 "is written, unless -o PATH stands among the options of the run.\n"
+		 "Show the hottest functions of a guest while it runs: of one that is started here "
+		 "like by\n"
+		 "`kvmprof run` (the demo guest without IMAGE), of a machine of another VMM, like "
+		 "by\n"
+		 "`kvmprof attach`, or of a run that listens on a control socket. A word that is "
+		 "not "
+		 "a file\n"
+		 "is a PID or a domain. Older counts fade: the view covers about the last ten "
+		 "updates. No\n"
+		 "profile is written, unless the options of the run have -o PATH.\n"
 		 "\n",
 	.after = "\n"
 		 "Keys: up, down, page up, page down, home, end: choose a function; Enter: its "
 		 "callers;\n"
 		 "a: its instructions; /: filter; s: sort by self or children; i: idle or not; z: "
 		 "forget;\n"
-		 "f or space: freeze; c: stop and go on collecting; h: help; q: quit\n",
+		 "f or space: freeze; c: stop and resume collecting; h: help; q: quit\n",
 	.rows = rows,
 	.column = 26,
 	.hint = "options of `kvmprof run` and `attach` follow --: kvmprof top --",

@@ -186,12 +186,12 @@ const struct option_row run_device_rows[] = {
 	{ "virtio-console", 0, NULL, "console on hvc0: an exit for each line, not for each byte",
 	  OPTION_PUT(virtio_console, true) },
 	{ "net", 0, "WAY",
-	  "a network card: user (TCP/IP in a process beside; with\n"
+	  "a network card: user (TCP/IP in a separate process; with\n"
 	  ",hostfwd=tcp:PORT-:PORT from the host's to the guest's;\n"
 	  ",host-loopback: 10.0.2.2 is the host's 127.0.0.1;\n"
 	  ",restrict: nothing but hostfwd gets in or out), or\n"
 	  "tap=NAME, an interface of the host; both with ,rate=SIZE\n"
-	  "and ,pps=N: the most bytes and packets a second in\n"
+	  "and ,pps=N: limits in bytes and packets per second in\n"
 	  "each direction",
 	  OPTION_CALL(parse_net, "user or tap=NAME") },
 	{ 0 },

@@ -114,16 +114,16 @@ static int parse_disk(void *at, char *arg, struct err *e)
 const struct option_row run_disk_rows[] = {
 	{ "disk", 0, "PATH[,...]",
 	  "a disk (vda, vdb, ... in order): a raw image or a block\n"
-	  "device, which stays as it is, since what is written is kept\n"
-	  "in memory; ,readonly: it can't be written to; ,overlay=FILE:\n"
-	  "that is kept in FILE; ,writable: the image is changed;\n"
-	  ",serial=TEXT: its serial number; ,rate=SIZE and ,iops=N: at\n"
-	  "most so many bytes and requests a second; may be repeated",
+	  "device, which is not changed: written data are kept in\n"
+	  "memory; ,readonly: writes fail; ,overlay=FILE: written data\n"
+	  "are kept in FILE; ,writable: the image is changed;\n"
+	  ",serial=TEXT: its serial number; ,rate=SIZE and ,iops=N:\n"
+	  "limits in bytes and requests per second; may be repeated",
 	  OPTION_CALL_AT(parse_disk, disk, NULL) },
 	{ "overlay-max", 0, "SIZE",
-	  "memory for what is written over images, of all disks, with\n"
-	  "K, M or G; then writes fail (default: half of what is\n"
-	  "available)",
+	  "memory for data written to all disks, with K, M or G;\n"
+	  "beyond it writes fail (default: half of the available\n"
+	  "memory)",
 	  OPTION_SIZE(disk.overlay_max, 1, UINT64_MAX, "a size, such as 512M") },
 	{ "writable", 0, NULL, "change an IMAGE that is a disk", OPTION_PUT(disk.writable, true) },
 	{ 0 },

@@ -53,7 +53,7 @@ const struct option_row run_exec_rows[] = {
 	{ "rootfs", 0, "PATH",
 	  "its files: a directory or an archive (tar, cpio), packed into\n"
 	  "an initramfs; without it COMMAND is a program of this host,\n"
-	  "and comes with the libraries that it needs",
+	  "copied with its libraries",
 	  OPTION_TEXT_OF(exec.rootfs, "a value") },
 	{ "rootfs-as", 0, "WAY", "initramfs (default), or ext4: a directory becomes a disk",
 	  OPTION_WORD(exec.rootfs_disk, rootfs_ways) },

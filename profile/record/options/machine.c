@@ -97,8 +97,8 @@ const struct option_row run_kernel_rows[] = {
 
 const struct option_row run_host_rows[] = {
 	{ "hugepages", 0, "SIZE",
-	  "back memory by huge pages: 2M, 1G, thp (transparent ones must be\n"
-	  "there), or off (default: transparent ones where the host has some)",
+	  "back memory by huge pages: 2M, 1G, thp (transparent; an error if the\n"
+	  "host has none), or off (default: transparent if the host has some)",
 	  OPTION_CALL_AT(parse_hugepages, pages, "2M, 1G, thp or off") },
 	{ "numa", 0, "NODE", "take memory from this host node",
 	  OPTION_WHOLE(numa_node, 0, GMEM_MAX_NODE, "the number of a host node, such as 0") },

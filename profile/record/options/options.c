@@ -113,7 +113,7 @@ const struct option_row run_option_rows[] = {
 	{ "initrd", 0, "FILE", "initial RAM disk", OPTION_TEXT_OF(initrd, "a file") },
 	{ "kernel", 0, "FILE", "a kernel in place of the one in the disk image",
 	  OPTION_TEXT_OF(kernel, "a file") },
-	{ "root", 0, "DEV", "where its root file system is, such as /dev/vda2 or UUID=...",
+	{ "root", 0, "DEV", "its root file system, such as /dev/vda2 or UUID=...",
 	  OPTION_TEXT(root) },
 	{ "append", 0, "TEXT", "add to the kernel's command line; may be repeated",
 	  OPTION_CALL(parse_append, NULL) },
@@ -126,7 +126,7 @@ const struct option_row run_option_rows[] = {
 	  "a libvirt domain, or of FILE.xml; IMAGE and the options above\n"
 	  "take precedence; what kvmprof cannot provide is listed",
 	  OPTION_TEXT_OF(domain, "a name or a file") },
-	{ "connect", 0, "URI", "where libvirt is, as for virsh", OPTION_TEXT(connect) },
+	{ "connect", 0, "URI", "libvirt's URI, as for virsh", OPTION_TEXT(connect) },
 	OPTION_HEADING("\n"),
 	{ .kind = OPTION_IS_ROWS, .rows = run_snapshot_rows },
 	{ .kind = OPTION_IS_ROWS, .rows = run_exec_rows },
@@ -137,8 +137,8 @@ const struct option_row run_option_rows[] = {
 	  OPTION_SECONDS(duration_s, 0.001, 1e7,
 			 "seconds, more than 0, or a time such as 500ms, 90s, 5m or 1h") },
 	{ "reboot", 0, NULL,
-	  "go on when the guest resets itself (default: that is the\n"
-	  "end); each boot begins anew, as after power-on",
+	  "boot again when the guest resets itself (default: end);\n"
+	  "each boot starts as after power-on",
 	  OPTION_PUT(reboot, true) },
 	{ "delay", 0, "SECONDS", "begin to sample after this time",
 	  OPTION_SECONDS(delay_s, 0, 1e7, "seconds, or a time such as 500ms, 90s, 5m or 1h") },
@@ -153,11 +153,11 @@ const struct option_row run_option_rows[] = {
 	  "NAME#2, the second by address; NAME#all: the first reached",
 	  OPTION_TEXT(start_at) },
 	{ "stop-at", 0, "PLACE", "stop when it is reached after that", OPTION_TEXT(stop_at) },
-	{ "mark", 0, "[NAME=]REGEX", "note each line that matches; may be repeated",
+	{ "mark", 0, "[NAME=]REGEX", "record a marker at each line that matches; may be repeated",
 	  OPTION_CALL(parse_mark, NULL) },
 	{ "mark-at", 0, "PLACE",
-	  "note each time that it is reached, with the stack; NAME#all:\n"
-	  "all functions of the name",
+	  "record a marker each time that it is reached, with the\n"
+	  "stack; NAME#all: all functions with this name",
 	  OPTION_CALL(parse_mark_at, NULL) },
 	OPTION_HEADING("\nSampling:\n"),
 	{ "event", 'e', "LIST",
@@ -170,11 +170,12 @@ const struct option_row run_option_rows[] = {
 	  OPTION_WHOLE(period, 1, WHOLE_MAX, "a whole number from 1 on") },
 	{ "strict-event", 0, NULL,
 	  "an event that this host refuses is an error; without it\n"
-	  "another one may replace it, and a line says so",
+	  "another one may replace it, which a line reports",
 	  OPTION_PUT(strict_event, true) },
-	{ "no-jitter", 0, NULL, "strictly periodic: can run in step with the guest",
+	{ "no-jitter", 0, NULL, "sample strictly periodically, which can alias with the guest",
 	  OPTION_PUT(jitter, false) },
-	{ "max-overhead", 0, "PCT", "sample less often when it takes more of the guest's time",
+	{ "max-overhead", 0, "PCT",
+	  "sample less often when sampling takes more of the guest's time",
 	  OPTION_REAL(max_overhead, 0.001, 100, "a percentage, 0.001 to 100") },
 	{ "stack-size", 0, "BYTES", "copy at most BYTES of a stack, up to 16384 (default)",
 	  OPTION_WHOLE(stack_size, 256, RUN_STACK_MAX, "256 to 16384 bytes") },
@@ -193,7 +194,7 @@ const struct option_row run_option_rows[] = {
 	  OPTION_TEXT_OF(control, "a path") },
 	{ "symbols", 0, "FILE",
 	  "names from a vmlinux, System.map, kallsyms or nm output;\n"
-	  "live: from the running kernel's memory alone",
+	  "live: from the running kernel's memory only",
 	  OPTION_TEXT_OF(symbols, "a file") },
 	{ "guest-root", 0, "DIR", "the guest's file system: names of its programs, JIT maps",
 	  OPTION_TEXT_OF(guest_root, "a directory") },
@@ -229,15 +230,15 @@ const struct option_row run_option_rows[] = {
 	{ "ps-at-end", 0, NULL, "list the guest's tasks, and where they wait, when it ends",
 	  OPTION_PUT(tasks.ps_at_end, true) },
 	{ "sandbox", 0, "MODE",
-	  "give up rights before the guest runs: on (default), log (report\n"
-	  "system calls that are in no list, and allow them), off, or\n"
-	  "strict (as on, but do not run where the host lacks a part of it)",
+	  "drop rights before the guest runs: on (default), log (report\n"
+	  "system calls that are not allowed, but allow them), off, or\n"
+	  "strict (like on, but fail if the host lacks a part of it)",
 	  OPTION_WORD(sandbox, sandbox_mode_names) },
 	{ "no-status", 0, NULL, "no status line on the terminal while it runs",
 	  OPTION_PUT(tasks.no_status, true) },
 	{ "no-summary", 0, NULL, "at the end print warnings and failures only",
 	  OPTION_PUT(summary, false) },
-	{ "quiet", 'q', NULL, "show neither the guest's console nor that line",
+	{ "quiet", 'q', NULL, "show neither the guest's console nor the status line",
 	  OPTION_PUT(quiet, true) },
 	OPTION_HELP,
 	{ 0 },

@@ -35,9 +35,9 @@ const struct option_row run_snapshot_rows[] = {
 	  OPTION_TEXT_OF(snapshot.on, "an expression") },
 	{ "at", 0, "MARKER", "one of the two: PLACE, or console:REGEX",
 	  OPTION_CALL_AT(parse_marker, snapshot, "NAME, NAME+OFFSET, 0xADDRESS or console:REGEX") },
-	{ "snapshot-continue", 0, NULL, "go on after saving", OPTION_PUT(snapshot.go_on, true) },
+	{ "snapshot-continue", 0, NULL, "continue after saving", OPTION_PUT(snapshot.go_on, true) },
 	{ "snapshot", 0, "FILE",
-	  "instead of IMAGE: go on with a machine that was saved;\n"
+	  "continue a saved machine instead of booting IMAGE;\n"
 	  "give its files of this host again, by --disk,\n"
 	  "--share and --net",
 	  OPTION_TEXT_OF(snapshot.from, "a file") },
