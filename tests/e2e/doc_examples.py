@@ -28,6 +28,8 @@ NOT_RUN = {
     "linux.efi": "needs a unified kernel image: disk_images.py",
     "--domain": "needs a libvirt: attach_libvirt.py",
     "kvmprof ps": "needs a guest that runs: tasks.py",
+    "kvmprof top 4711": "needs a VMM that runs: attach_top.py",
+    "kvmprof top --name": "needs a VMM that runs: attach_top.py",
     "vmlinux --control": "goes on until it is told to end: control.py",
     "off-cpu": "needs a Linux guest: tasks.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
