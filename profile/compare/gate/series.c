@@ -353,7 +353,7 @@ static bool follows(const struct gate_step *x, const struct gate_step *cause)
 	/* A function with most of the weight may have changed itself. */
 	return cause->before < 0.5 && cause->after < 1 &&
 	       (x->after - x->before) * (cause->after - cause->before) < 0 &&
-	       fabs(own) <= FOLLOWS * fabs(explained);
+	       fabs(own) <= FOLLOWS * fabs(explained) && !is_large(x->rule, x->before, own);
 }
 
 static double size_of(const struct gate_step *x)

@@ -325,6 +325,53 @@ static void others_only_follow(void **state)
 	}
 }
 
+/*
+ * A function shrank from 0.4 to 0.2, so that a share of 0.24 becomes 0.32. What the other one adds is its own step if it
+ * reaches the threshold of a point, even if it is a quarter of what is explained.
+ */
+static void what_is_not_explained_stays(void **state)
+{
+	struct gate_rules *rules =
+		rules_of("[[rule]]\nmetric = \"symbols\"\nthreshold = \"1 points\"\n");
+
+	(void)state;
+	for (unsigned int more = 0; more < 2; more++) {
+		struct gate_history_value value[20][2];
+		struct gate_history_entry entry[20];
+		struct gate_history_entry *pointer[20];
+		const struct gate_history h = { .entry = pointer, .n = 20 };
+		struct gate_series *s = NULL;
+		struct err e = { 0 };
+
+		for (size_t i = 0; i < 20; i++) {
+			const double wobbles = (double)(i * 7 % 10) * 1e-4;
+			const double other = i < 10 ? 0.24 : more ? 0.34 : 0.322;
+
+			for (size_t k = 0; k < 2; k++)
+				value[i][k] =
+					(struct gate_history_value){ .name = k ? "shrank" : "other",
+								     .dso = "[kernel.kallsyms]",
+								     .mode = "kernel",
+								     .mean = (!k       ? other
+									      : i < 10 ? 0.4
+										       : 0.2) +
+									     wobbles,
+								     .runs = 1 };
+			entry[i] = (struct gate_history_entry){ .runs = 1,
+								.value = value[i],
+								.nvalues = 2 };
+			pointer[i] = &entry[i];
+		}
+		assert_int_equal(gate_series_find(&s, &h, rules, 10, 0, &e), 0);
+		assert_int_equal(s->nsteps, 2);
+		for (size_t i = 0; i < 2; i++)
+			if (!strcmp(s->step[i].name, "other"))
+				assert_int_equal(s->step[i].worse, more);
+		gate_series_destroy(s);
+	}
+	gate_rules_destroy(rules);
+}
+
 /* Weight moved from one function to another: each explains the other's step as well, so that neither is explained. */
 static void steps_that_explain_each_other_stay(void **state)
 {
@@ -668,6 +715,7 @@ int main(void)
 		cmocka_unit_test(the_entry_is_named),
 		cmocka_unit_test(others_only_follow),
 		cmocka_unit_test(steps_that_explain_each_other_stay),
+		cmocka_unit_test(what_is_not_explained_stays),
 		cmocka_unit_test(accepted_steps_do_not_fail),
 		cmocka_unit_test(acceptances_are_checked),
 		cmocka_unit_test(small_and_short_are_quiet),
