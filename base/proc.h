@@ -62,7 +62,7 @@ pid_t proc_status_pid(const char *task, const char *name);
  */
 size_t proc_arguments(const char *task, char *args, size_t cap);
 
-/* What the thread does in the kernel (proc(5), /proc/PID/syscall). */
+/* The system call that the thread executes (proc(5), /proc/PID/syscall). */
 struct proc_syscall {
 	bool runs;   /* it has a processor, or waits for one; the other members are 0 */
 	long number; /* its system call; -1: it sleeps outside of one, in a page fault for example */
