@@ -16,6 +16,7 @@ quick: the demo guest alone, for a shorter time, and three kills.
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -103,6 +104,21 @@ def linked_high_only(vmlinux, path):
     return path
 
 
+def memory_mode(q):
+    """What the next debugger's reads are of: "0": virtual addresses."""
+    host, port = q.gdb.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), 10) as s:
+        for text in (b"qqemu.PhyMemMode", b"D"):
+            s.sendall(b"$%s#%02x" % (text, sum(text) & 255))
+            answer = b""
+            while not re.search(rb"\$[^#]*#..", answer):
+                answer += s.recv(4096)
+            s.sendall(b"+")
+            if text != b"D":
+                mode = re.search(rb"\$([^#]*)#", answer)[1].decode()
+    return mode
+
+
 def interpreted_linux():
     tiny = e2e.built_kernel("tiny")
     with open(os.path.join(tiny, "System.map"), encoding="ascii") as f:
@@ -118,6 +134,8 @@ def interpreted_linux():
         check("through a gdbstub" in p.err and "stops the whole machine" in p.err,
               "the summary does not say how slow this is: " + p.err)
         check(q.status() == "running", "after attach the machine is " + q.status())
+        mode = memory_mode(q)
+        check(mode == "0", "after attach a debugger's memory mode is " + mode)
         p = attach(q, "--duration", "2", "-o", "high.data", "--image",
                    linked_high_only(os.path.join(tiny, "vmlinux"), "high-vmlinux"))
         check(p.status == 0, "attach --image with p_paddr = p_vaddr: status %d: %s" % (p.status, p.err))

@@ -130,6 +130,7 @@ static void fill_run(const struct gdb_link *l, const struct sample_regs *r, stru
 	s->cr2 = r->cr2;
 	s->cr3 = r->cr3;
 	s->cr4 = r->cr4;
+	s->cr8 = r->cr8;
 	s->efer = r->efer;
 	s->idt.base = l->idt;
 	s->gdt.base = l->gdt;
@@ -342,8 +343,12 @@ void gdb_link_close(struct gdb_link *l)
 	(void)gdb_link_look(l, &ignored);
 	if (l->let_alone)
 		well = true;
-	else if (l->rsp.fd >= 0 && !l->dead && !gdb_link_stop(l, &ignored))
+	else if (l->rsp.fd >= 0 && !l->dead && !gdb_link_stop(l, &ignored)) {
+		/* QEMU keeps the mode for the next debugger, which expects virtual addresses. */
+		if (l->is_physical)
+			(void)rsp_ask(&l->rsp, "Qqemu.PhyMemMode:0", &ignored);
 		well = !rsp_ask(&l->rsp, "D", &ignored) && !rsp_is_refusal(&l->rsp);
+	}
 	gdb_guard_stop(&l->guard, well ? GDB_GUARD_DOES_NOTHING : GDB_GUARD_DETACHES);
 	rsp_deinit(&l->rsp);
 }
