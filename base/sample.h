@@ -62,6 +62,7 @@ struct sample_regs {
 	uint64_t gpr[GPR_COUNT];
 	uint64_t rip, rflags;
 	uint64_t cr0, cr2, cr3, cr4, efer;
+	uint64_t cr8; /* the task's priority; 0 where it is not known */
 	uint64_t fs_base, gs_base;
 	uint16_t cs, ss;
 };

@@ -116,6 +116,7 @@ static const struct known {
 	{ "cr2", OFFSET(cr2) },
 	{ "cr3", OFFSET(cr3) },
 	{ "cr4", OFFSET(cr4) },
+	{ "cr8", OFFSET(cr8) },
 	{ "efer", OFFSET(efer) },
 };
 
@@ -207,6 +208,7 @@ int rsp_regs_parse(const struct rsp_layout *l, const char *hex, size_t len, stru
 		return -EPROTO;
 	GET(ss, &ss);
 	GET(cr2, &r.cr2);
+	GET(cr8, &r.cr8);
 	GET(fs_base, &r.fs_base);
 	GET(gs_base, &r.gs_base);
 	*kernel_gs = 0;

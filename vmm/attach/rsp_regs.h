@@ -24,7 +24,7 @@ struct rsp_place {
 /* Where in a `g` packet the registers lie: from the target description. */
 struct rsp_layout {
 	struct rsp_place gpr[GPR_COUNT], rip, rflags, cs, ss, fs_base, gs_base, kernel_gs, cr0, cr2,
-		cr3, cr4, efer;
+		cr3, cr4, cr8, efer;
 	uint32_t size; /* bytes of all registers */
 };
 

@@ -64,6 +64,7 @@ void capture_regs(const struct kvm_regs *r, const struct kvm_sregs *s, struct sa
 	out->cr2 = s->cr2;
 	out->cr3 = s->cr3;
 	out->cr4 = s->cr4;
+	out->cr8 = s->cr8;
 	out->efer = s->efer;
 	out->fs_base = s->fs.base;
 	out->gs_base = s->gs.base;
