@@ -13,8 +13,10 @@
 #include "symbolizer/linux/dyncode.h"
 #include "symbolizer/linux/file.h"
 #include "symbolizer/linux/graph.h"
+#include "symbolizer/linux/hang.h"
 #include "symbolizer/linux/mm.h"
 #include "symbolizer/linux/module.h"
+#include "symbolizer/linux/printk.h"
 #include "symbolizer/linux/sched.h"
 #include "symbolizer/linux/task.h"
 #include "symbolizer/linux/tree.h"
@@ -37,8 +39,11 @@ struct target_linux {
 	struct linux_dyncode_layout dyncode;
 	struct linux_graph_layout graph;
 	struct linux_rethook_layout rethook; /* len 0: unknown */
-	struct err types_note;		     /* why there are no types; code 0: there are */
-	struct err task_note, mm_note, file_note, tree_note, module_note;
+	struct linux_hang_layout hang;
+	bool have_printk;
+	struct linux_printk_layout printk;
+	struct err types_note; /* why there are no types; code 0: there are */
+	struct err task_note, mm_note, file_note, tree_note, module_note, printk_note;
 };
 
 /*
