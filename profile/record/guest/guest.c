@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/guest/guest.h"
 
+#include "base/gmem_remote.h"
 #include "base/clock.h"
 #include "base/gmem.h"
 #include "base/gmem_remote.h"
@@ -599,6 +600,22 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		snprintf(out->no_maps, sizeof(out->no_maps), "%.199s", l->mm_note.text);
 	if (!out->have_modules)
 		snprintf(out->no_modules, sizeof(out->no_modules), "%.199s", l->module_note.text);
+}
+
+const struct memory *guest_reader(struct guest *g, struct err *e)
+{
+	if (!g->is_linux || !g->ready || !g->known || !g->memory.root.cr3) {
+		err_set(e, EAGAIN, "%s",
+			!g->is_linux ? "the guest is not Linux"
+			: !g->ready  ? "where the kernel is is not known yet"
+			: !g->known  ? "where the kernel is could not be found"
+				     : "it has not run");
+		return NULL;
+	}
+	guest_memory_renew(&g->memory);
+	if (g->memory.mem->remote)
+		gmem_remote_invalidate(g->memory.mem->remote);
+	return &g->reader;
 }
 
 bool guest_view(struct guest *g, struct guest_view *out, struct err *e)

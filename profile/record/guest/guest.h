@@ -192,6 +192,11 @@ struct guest_view {
  * not known (yet).
  */
 bool guest_view(struct guest *g, struct guest_view *out, struct err *e);
+/*
+ * Returns memory in the kernel's space as it is now; valid as that of guest_view(). NULL: the kernel is not known (yet), and e says
+ * why.
+ */
+const struct memory *guest_reader(struct guest *g, struct err *e);
 /* Unwinds a sample whose task is known into *stack; nothing is reported to the sink. */
 void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack);
 

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/run/visit.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/signals.h"
+#include "base/vcpu_stats.h"
+#include "profile/record/run/run.h"
+#include "profile/record/run/sandbox.h"
+#include "vmm/attach/attach_facts.h"
+#include "vmm/attach/foreign.h"
+#include "vmm/end.h"
+#include "vmm/vm.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* The kernel is searched for so long: idle guests are seen, but stopped ones are not. */
+#define ATTACH_WAIT_S 20
+#define NAP_MS 50
+
+struct visit {
+	struct run *run;
+	const struct visit_request *request;
+	struct pipeline_job job;
+	int done; /* eventfd: the look has been made */
+	visit_look_fn look;
+	struct err err;
+	int ret;
+};
+
+/* On the consumer's thread. */
+static void run_look(struct pipeline_job *job, const struct pipeline_stats *stats)
+{
+	struct visit *v = (struct visit *)((char *)job - offsetof(struct visit, job));
+	uint64_t one = 1;
+
+	(void)stats;
+	v->ret = v->look(v->request->ctx, pipeline_guest(v->run->pipeline), &v->err);
+	(void)!write(v->done, &one, sizeof(one));
+}
+
+/* In a signal handler. */
+static void refuse_look(struct pipeline_job *job)
+{
+	struct visit *v = (struct visit *)((char *)job - offsetof(struct visit, job));
+	uint64_t one = 1;
+
+	v->ret = -EFAULT;
+	(void)!write(v->done, &one, sizeof(one));
+}
+
+/* Waits until the look is made: it can't be called off. */
+static int look_once(struct visit *v, struct err *e)
+{
+	struct pollfd done = { .fd = v->done, .events = POLLIN };
+	uint64_t count;
+
+	v->err = (struct err){ 0 };
+	v->job.run = run_look;
+	v->job.gone = refuse_look;
+	pipeline_post(v->run->pipeline, &v->job);
+	while (poll(&done, 1, -1) < 0 && errno == EINTR)
+		;
+	(void)!read(v->done, &count, sizeof(count));
+	if (v->ret == -EFAULT)
+		return err_set(e, EFAULT, "the thread that reads guest memory has crashed");
+	return v->ret ? err_set(e, -v->ret, "%s", v->err.text) : 0;
+}
+
+int visit_nap(struct visit *v, double ms, struct err *e)
+{
+	struct pollfd fds[] = {
+		{ .fd = v->run->signals.fd, .events = POLLIN },
+		{ .fd = vm_end_fd(v->run->vm), .events = POLLIN },
+	};
+	uint64_t end = clock_mono_ns() + (uint64_t)(ms * 1e6), now;
+
+	while ((now = clock_mono_ns()) < end) {
+		int n = poll(fds, 2, (int)((end - now) / 1000000) + 1);
+
+		if (n > 0 && fds[0].revents && run_must_end(v->run))
+			return err_set(e, EINTR, "interrupted");
+		if (n > 0 && fds[1].revents)
+			return err_set(e, ESRCH, "the machine has ended");
+	}
+	return 0;
+}
+
+int visit_look(struct visit *v, visit_look_fn look, struct err *e)
+{
+	uint64_t start = clock_mono_ns();
+	struct err why = { 0 };
+	int ret;
+
+	v->look = look;
+	for (;;) {
+		why = (struct err){ 0 };
+		ret = look_once(v, &why);
+		if (ret != -EAGAIN)
+			return ret ? err_set(e, -ret, "%s", why.text) : 0;
+		if (clock_mono_ns() - start > ATTACH_WAIT_S * NSEC_PER_SEC)
+			return err_set(e, ETIMEDOUT, "no tasks found after %d s: %.200s",
+				       ATTACH_WAIT_S, why.text);
+		ret = visit_nap(v, NAP_MS, e);
+		if (ret)
+			return ret;
+	}
+}
+
+int visit_pid(const struct visit *v)
+{
+	return (int)v->run->asked.attach;
+}
+
+void visit_cost(const struct visit *v, struct visit_cost *out)
+{
+	struct attach_facts facts = { 0 };
+
+	memset(out, 0, sizeof(*out));
+	if (v->request->gdb) {
+		foreign_facts(v->run->vm, &facts);
+		*out = (struct visit_cost){ facts.stops, facts.stood_ns, facts.longest_ns };
+		return;
+	}
+	for (unsigned int i = 0; i < vm_vcpus(v->run->vm); i++) {
+		struct vcpu_stats s = vm_stats(v->run->vm, i);
+
+		if (s.stop_ns.sum >= out->stopped_ns)
+			*out = (struct visit_cost){ s.stop_ns.count, s.stop_ns.sum, s.stop_ns.max };
+	}
+}
+
+struct vm *visit_vm(const struct visit *v)
+{
+	return v->run->vm;
+}
+
+/* pipeline_options.seen */
+static void pass_sample(void *ctx, const struct sample *s, uint32_t pid)
+{
+	const struct visit *v = ctx;
+
+	(void)pid;
+	v->request->seen(v->request->ctx, pipeline_guest(v->run->pipeline), s);
+}
+
+static int visit_run(struct run *r, const struct visit_request *q, struct err *e)
+{
+	struct guest_options go = { .runs = true };
+	struct visit visit = { .run = r, .request = q, .done = -1 };
+	struct pipeline_options own = { .no_samples = true,
+					.seen = q->seen ? pass_sample : NULL,
+					.seen_ctx = &visit };
+	/* This thread opens no descriptor once it is bound. */
+	cleanup_close int done = eventfd(0, EFD_CLOEXEC);
+	int ret = done < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : run_prepare(r, e);
+
+	if (ret)
+		return ret;
+	if (q->prepared)
+		q->prepared(&visit, q->ctx);
+	ret = run_sandbox_begin(r, e);
+	if (ret)
+		return ret;
+	signals_set(SIGNALS_GRACE); /* what waits for a look at the guest can't be called off */
+	target_bind(&r->source.target, vm_memory(r->vm));
+	go.moves = r->source.target.is_linux;
+	ret = sink_null_create(&r->profile.sink, e);
+	if (ret)
+		return ret;
+	ret = pipeline_start(&r->pipeline,
+			     &(struct pipeline_parts){ &r->source.target, r->vm, r->profile.sink },
+			     &go, &own, NULL, e);
+	if (ret)
+		return ret;
+	ret = vm_start(r->vm, e);
+	if (ret)
+		return ret;
+	ret = run_sandbox_attached(r, e);
+	if (ret)
+		return ret;
+	visit.done = done;
+	ret = q->body(&visit, q->ctx, e);
+	vm_end(r->vm, VM_END_ASKED);
+	vm_join(r->vm);
+	run_restore_stop_signals(r);
+	pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
+	r->pipeline_done = true;
+	if (q->ended)
+		q->ended(&visit, q->ctx);
+	return ret;
+}
+
+int visit_machine(const struct visit_request *q, struct err *e)
+{
+	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
+	char name[64];
+	int ret;
+
+	if (!r)
+		return err_nomem(e);
+	r->asked.reporter = q->reporter;
+	run_options_default(&r->asked);
+	r->asked.command = q->command;
+	r->asked.quiet = true;
+	r->asked.tune = false;
+	r->asked.freq_hz = q->freq_hz;
+	r->asked.gdb = q->gdb;
+	ret = q->gdb ? 0 : attach_domain_find(q->what, &r->asked.attach, &r->domain, e);
+	if (!ret && q->found && r->asked.attach)
+		ret = q->found(r->asked.attach, q->ctx, e);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	if (q->gdb)
+		snprintf(name, sizeof(name), "(guest behind a gdbstub)");
+	else
+		snprintf(name, sizeof(name), "(guest of process %d)", (int)r->asked.attach);
+	r->asked.attach_name = name;
+	run_init(r);
+	console_init(&r->console, -1);
+	ret = run_markers_init(&r->markers, &r->asked, &r->console, e);
+	ret = ret ? ret : visit_run(r, q, e);
+	run_deinit(r);
+	return ret;
+}
