@@ -84,9 +84,10 @@ _kvmprof_values()
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M"|"annotate --disassembler-style") echo att intel ;;
 	"attach --technique") echo auto bpf ptrace ;;
-	"attach --domain"|"ps --domain"|"top --domain") _kvmprof_domains "$1" ;;
-	"attach --name"|"ps --name"|"top --name") _kvmprof_machines "$1" name ;;
-	"attach --pid"|"ps --pid"|"top --pid") _kvmprof_machines "$1" pid ;;
+	"dmesg -l"|"dmesg --level") echo emerg alert crit err warn notice info debug ;;
+	"attach --domain"|"ps --domain"|"top --domain"|"why --domain"|"dmesg --domain") _kvmprof_domains "$1" ;;
+	"attach --name"|"ps --name"|"top --name"|"why --name"|"dmesg --name") _kvmprof_machines "$1" name ;;
+	"attach --pid"|"ps --pid"|"top --pid"|"why --pid"|"dmesg --pid") _kvmprof_machines "$1" pid ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Of this host are FILE, PATH, DIR and the like; of other values nothing is known.
 	"push --path"|"run --cwd"|"report --phase") : ;;
@@ -154,7 +155,7 @@ _kvmprof()
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		return
 	fi
-	if [[ $command == @(attach|ps|top) && $prev != -* ]]; then
+	if [[ $command == @(attach|ps|top|why|dmesg) && $prev != -* ]]; then
 		words="$(_kvmprof_machines "$program" pid) $(_kvmprof_domains "$program")"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		# top takes an image, too.

@@ -14,6 +14,8 @@ int cmd_iosnoop(int argc, char **argv); /* like cmd_run() */
 int cmd_stat(int argc, char **argv);	/* like cmd_run() */
 int cmd_attach(int argc, char **argv);	/* also 4: the guest's kernel panicked */
 int cmd_ps(int argc, char **argv);
+int cmd_why(int argc, char **argv);
+int cmd_dmesg(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_check(int argc, char **argv);

@@ -35,6 +35,8 @@ static const struct main_command {
 	{ "attach", cmd_attach, "profile a guest that another VMM runs" },
 	{ "top", cmd_top, "the hottest functions of a guest while it runs" },
 	{ "ps", cmd_ps, "the tasks of a guest that runs, and what they wait for" },
+	{ "why", cmd_why, "why a guest stands still or crawls: a verdict with its proof" },
+	{ "dmesg", cmd_dmesg, "the log of a guest's kernel, read from its memory" },
 	{ "ctl", cmd_ctl, "watch and change a run that goes on" },
 	{ NULL, NULL, "Look" },
 	{ "report", cmd_report, "where the time went, by function" },

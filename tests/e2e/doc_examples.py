@@ -30,6 +30,8 @@ NOT_RUN = {
     "kvmprof ps": "needs a guest that runs: tasks.py",
     "kvmprof top 4711": "needs a VMM that runs: attach_top.py",
     "kvmprof top --name": "needs a VMM that runs: attach_top.py",
+    "kvmprof why": "needs a guest that stands still: why_causes.py",
+    "kvmprof dmesg": "needs a guest that runs: dmesg_log.py",
     "vmlinux --control": "goes on until it is told to end: control.py",
     "off-cpu": "needs a Linux guest: tasks.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",

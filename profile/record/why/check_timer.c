@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Checks of timers and interrupts that do not arrive, by comparing two clocks: the time for which a processor's clock event device was
+ * programmed, and the time that the guest's other processors have counted since.
+ */
+#include "profile/record/why/private.h"
+
+#include <inttypes.h>
+
+#define ENOUGH 5u
+
+uint64_t why_late_ns(struct why *w, unsigned int cpu)
+{
+	struct why_scene *s = why_now(w);
+	const struct why_scene *b = why_before(w);
+	uint64_t event = s->rq[cpu].event;
+
+	if (s->mono == WHY_UNKNOWN)
+		return WHY_UNKNOWN;
+	if (event == WHY_UNKNOWN || event >= s->mono || (b && b->rq[cpu].event != event))
+		return 0;
+	return s->mono - event;
+}
+
+/* The kernel has a device of which the time is known on one of its processors at least. */
+static bool has_events(struct why *w)
+{
+	for (unsigned int i = 0; i < w->vcpus; i++)
+		if (why_now(w)->rq[i].event != WHY_UNKNOWN)
+			return why_now(w)->mono != WHY_UNKNOWN;
+	return false;
+}
+
+static void prove_timer(struct why *w, struct why_finding *f, unsigned int i, uint64_t late)
+{
+	struct why_scene *s = why_now(w);
+	unsigned int cpu = why_cpu_of(w, i);
+
+	why_prove(w, f, "vcpu", i);
+	why_prove(w, f, "cpu", cpu);
+	why_prove(w, f, "late_ns", late);
+	why_prove(w, f, "event_ns", s->rq[cpu].event);
+	why_prove(w, f, "clock_ns", s->mono);
+	why_fact(w, f,
+		 "the clock event device of CPU %u is programmed for %.6f s by the guest's "
+		 "monotonic clock, at "
+		 "both looks; other processors have counted ticks up to %.6f s",
+		 cpu, why_seconds(s->rq[cpu].event), why_seconds(s->mono));
+}
+
+void why_check_timer(struct why *w, struct why_finding *f)
+{
+	unsigned int seen = 0;
+
+	if (!has_events(w)) {
+		why_unknown(
+			f,
+			"the kernel's clock event devices are not known: no type information, or "
+			"no high-resolution timers");
+		return;
+	}
+	for (unsigned int i = 0; i < w->vcpus; i++) {
+		const struct why_vcpu *v = &w->vcpu[i];
+		uint64_t late = why_late_ns(w, why_cpu_of(w, i));
+
+		seen += v->samples != 0;
+		/* The timer's interrupt is not taken while interrupts are off or others come first. */
+		if (v->samples < ENOUGH || 2 * v->open < v->samples || v->masked ||
+		    2 * v->interrupt > v->samples || late == WHY_UNKNOWN || late < w->hang_ns)
+			continue;
+		why_bad(f,
+			"The timer of vCPU %u has not fired: its interrupt has been due for %.1f "
+			"s, and the vCPU "
+			"runs with interrupts on.",
+			i, why_seconds(late));
+		prove_timer(w, f, i, late);
+		why_fact(w, f,
+			 "interrupts were on in %" PRIu64 " of %" PRIu64 " samples of vCPU %u",
+			 v->open, v->samples, i);
+		return;
+	}
+	if (!seen)
+		why_unknown(f, "no vCPU could be sampled");
+	else
+		why_ok(f, "no timer that is due by the other processors' clock is late");
+}
+
+void why_check_pending(struct why *w, struct why_finding *f)
+{
+	unsigned int seen = 0, masked = 0;
+
+	for (unsigned int i = 0; i < w->vcpus; i++) {
+		const struct why_vcpu *v = &w->vcpu[i];
+		uint64_t late = why_late_ns(w, why_cpu_of(w, i));
+
+		seen += v->samples != 0;
+		masked += v->masked != 0;
+		if (v->samples < ENOUGH || 2 * v->masked < v->samples || v->masked != v->open ||
+		    late == WHY_UNKNOWN || late < w->hang_ns)
+			continue;
+		why_bad(f,
+			"vCPU %u does not take its interrupts: its task priority (CR8) is %" PRIu64
+			", so those of vectors below 0x%" PRIx64
+			"0 wait; its timer's has waited for %.1f s.",
+			i, v->regs.cr8, v->regs.cr8 + 1, why_seconds(late));
+		prove_timer(w, f, i, late);
+		why_prove(w, f, "cr8", v->regs.cr8);
+		return;
+	}
+	if (!seen)
+		why_unknown(f, "no vCPU could be sampled");
+	else if (masked)
+		why_unknown(f,
+			    "a vCPU's task priority holds interrupts up, and whether one waits is "
+			    "not known");
+	else
+		why_unknown(f, "no task priority holds interrupts up; which ones wait in the local "
+			       "APIC cannot be read");
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* why_scene: one look at all tasks and run queues of a guest. */
+#include "profile/record/why/private.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void why_scene_deinit(struct why_scene *s)
+{
+	free(s->task);
+	memset(s, 0, sizeof(*s));
+}
+
+static void take_frames(struct why *w, const struct stack *from, struct why_stack *to)
+{
+	to->n = 0;
+	for (unsigned int i = 0; i < from->n && to->n < WHY_FRAMES; i++) {
+		struct why_frame *f = &to->frame[to->n++];
+		bool exact = from->exact[i] || !i;
+		const struct symbol *s =
+			guest_kernel_symbol(w->guest, from->ip[i] - (exact ? 0 : 1), &f->off);
+
+		f->ip = from->ip[i];
+		f->name = s ? s->name : NULL;
+		f->off = s ? f->off + (exact ? 0 : 1) : 0;
+	}
+}
+
+static int add_task(void *ctx, const struct linux_task *t, const struct linux_sched *sched,
+		    enum linux_sleeper what, struct sample *sample, struct err *e)
+{
+	struct why *w = ctx;
+	struct why_scene *s = why_now(w);
+	struct why_task *at;
+
+	(void)what;
+	if (s->n == WHY_MAX_TASKS)
+		return 0;
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 256;
+		struct why_task *more = realloc(s->task, cap * sizeof(*more));
+
+		if (!more)
+			return err_nomem(e);
+		s->task = more;
+		s->cap = cap;
+	}
+	at = &s->task[s->n++];
+	memset(at, 0, sizeof(*at));
+	at->t = *t;
+	at->s = *sched;
+	at->quiet_ns = at->on_cpu_ns = WHY_UNKNOWN;
+	if (sample) {
+		guest_unwind(w->guest, sample, &w->stack);
+		take_frames(w, &w->stack, &at->stack);
+	}
+	return 0;
+}
+
+bool why_read(const struct why *w, uint64_t at, enum linux_hang_member m, uint64_t *out)
+{
+	return linux_hang_read(w->hang, w->view.memory, at, m, out);
+}
+
+uint64_t why_variable(const struct why *w, const char *name)
+{
+	const struct symbol *s = guest_function(w->guest, name);
+
+	return s ? s->addr : 0;
+}
+
+uint64_t why_percpu(const struct why *w, const char *name, unsigned int cpu)
+{
+	const struct symbol *s = guest_function(w->guest, name);
+	uint64_t table = why_variable(w, "__per_cpu_offset"), base = 0;
+
+	if (!s)
+		return 0;
+	if (!w->view.target->linux_facts.task.per_cpu)
+		return cpu || !(s->addr >> 63) ? 0 : s->addr;
+	if (!table || !memory_u64(w->view.memory, table + 8ull * cpu, &base) || !(base >> 63))
+		return 0;
+	return base + s->addr;
+}
+
+static uint64_t unsigned_of(const struct why *w, const char *name)
+{
+	uint64_t at = why_variable(w, name), v;
+
+	return at && memory_u64(w->view.memory, at, &v) ? v : WHY_UNKNOWN;
+}
+
+static uint64_t member_of(const struct why *w, uint64_t at, enum linux_hang_member m)
+{
+	uint64_t v;
+
+	return at && why_read(w, at, m, &v) ? v : WHY_UNKNOWN;
+}
+
+bool why_cpu_is_online(const struct why *w, unsigned int cpu)
+{
+	uint64_t at = why_variable(w, "__cpu_online_mask"), v;
+
+	return !at || !memory_u64(w->view.memory, at + cpu / 64 * 8, &v) || v >> cpu % 64 & 1;
+}
+
+/* include/asm/preempt.h: per CPU; bit 31 is clear while a reschedule is due. */
+static uint64_t preempt_of(const struct why *w, unsigned int cpu)
+{
+	uint64_t at = why_percpu(w, "__preempt_count", cpu), hot;
+	uint32_t v;
+
+	if (!at) {
+		hot = why_percpu(w, "pcpu_hot", cpu);
+		if (!hot || !linux_hang_has(w->hang, LINUX_HANG_PCPU_HOT_PREEMPT))
+			return WHY_UNKNOWN;
+		at = hot + w->hang->off[LINUX_HANG_PCPU_HOT_PREEMPT];
+	}
+	return memory_u32(w->view.memory, at, &v) ? v : WHY_UNKNOWN;
+}
+
+/* kernel/time/tick-common.c, include/linux/clockchips.h */
+static uint64_t event_of(const struct why *w, unsigned int cpu)
+{
+	uint64_t at = why_percpu(w, "tick_cpu_device", cpu), device, state, next;
+
+	if (!at || w->hang->oneshot < 0 || !why_read(w, at, LINUX_HANG_TICK_DEVICE, &device) ||
+	    !why_read(w, device, LINUX_HANG_EVENT_STATE, &state) ||
+	    (int64_t)(uint32_t)state != w->hang->oneshot ||
+	    !why_read(w, device, LINUX_HANG_EVENT_NEXT, &next) || next > INT64_MAX)
+		return WHY_UNKNOWN;
+	return next == INT64_MAX ? WHY_UNKNOWN : next;
+}
+
+/* The tick after the last one that was counted is due then (tick_do_update_jiffies64()). */
+static uint64_t mono_of(const struct why *w)
+{
+	uint64_t next = unsigned_of(w, "tick_next_period"), jiffy = why_jiffy_ns(w);
+
+	return next != WHY_UNKNOWN && jiffy && next <= INT64_MAX && next >= jiffy ? next - jiffy
+										  : WHY_UNKNOWN;
+}
+
+static void take_queues(struct why *w, struct why_scene *s)
+{
+	s->clock = 0;
+	s->mono = mono_of(w);
+	for (unsigned int i = 0; i < w->vcpus; i++) {
+		uint64_t at = why_percpu(w, "runqueues", i);
+		struct why_rq *q = &s->rq[i];
+
+		q->clock = member_of(w, at, LINUX_HANG_RQ_CLOCK);
+		q->curr = member_of(w, at, LINUX_HANG_RQ_CURR);
+		if (q->curr == WHY_UNKNOWN)
+			q->curr = member_of(w, at, LINUX_HANG_RQ_CURR_UNION);
+		q->idle = member_of(w, at, LINUX_HANG_RQ_IDLE);
+		q->nr_running = member_of(w, at, LINUX_HANG_RQ_NR_RUNNING);
+		q->preempt = preempt_of(w, i);
+		q->event = event_of(w, i);
+		q->known = q->clock != WHY_UNKNOWN;
+		if (q->known && q->clock > s->clock)
+			s->clock = q->clock;
+	}
+}
+
+/* A time of the run queues' clock that has passed. */
+static uint64_t since(const struct why_scene *s, uint64_t then)
+{
+	return then != WHY_UNKNOWN && then && s->clock >= then ? s->clock - then : WHY_UNKNOWN;
+}
+
+static void take_ages(const struct why *w, struct why_scene *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct why_task *t = &s->task[i];
+		uint64_t sum = member_of(w, t->t.task, LINUX_HANG_TASK_SUM_EXEC);
+		uint64_t before = member_of(w, t->t.task, LINUX_HANG_TASK_PREV_SUM_EXEC);
+
+		if (!t->s.running) {
+			t->quiet_ns = since(s, member_of(w, t->t.task, LINUX_HANG_TASK_EXEC_START));
+			continue;
+		}
+		t->on_cpu_ns = since(s, member_of(w, t->t.task, LINUX_HANG_TASK_LAST_ARRIVAL));
+		if (t->on_cpu_ns == WHY_UNKNOWN && sum != WHY_UNKNOWN && before != WHY_UNKNOWN &&
+		    sum >= before)
+			t->on_cpu_ns = sum - before;
+	}
+}
+
+static void take_rcu(const struct why *w, struct why_scene *s)
+{
+	uint64_t at = why_variable(w, "rcu_state"), node;
+
+	s->jiffies = unsigned_of(w, "jiffies");
+	if (s->jiffies == WHY_UNKNOWN)
+		s->jiffies = unsigned_of(w, "jiffies_64");
+	s->gp_seq = member_of(w, at, LINUX_HANG_RCU_GP_SEQ);
+	s->gp_start = member_of(w, at, LINUX_HANG_RCU_GP_START);
+	node = at && linux_hang_has(w->hang, LINUX_HANG_RCU_NODE_FIRST)
+		       ? at + w->hang->off[LINUX_HANG_RCU_NODE_FIRST]
+		       : 0;
+	s->qsmask = member_of(w, node, LINUX_HANG_RCU_QSMASK);
+}
+
+/* A counter of /proc/vmstat: the sum of all processors' parts. */
+static uint64_t event_sum(const struct why *w, int64_t item)
+{
+	uint64_t sum = 0;
+
+	if (item < 0 || item > 4096 || !linux_hang_has(w->hang, LINUX_HANG_VM_EVENTS))
+		return WHY_UNKNOWN;
+	for (unsigned int i = 0; i < w->vcpus; i++) {
+		uint64_t at = why_percpu(w, "vm_event_states", i), v;
+
+		if (!at ||
+		    !memory_u64(w->view.memory,
+				at + w->hang->off[LINUX_HANG_VM_EVENTS] + 8 * (uint64_t)item, &v))
+			return WHY_UNKNOWN;
+		sum += v;
+	}
+	return sum;
+}
+
+static void take_reclaim(const struct why *w, struct why_scene *s)
+{
+	s->killed = event_sum(w, w->hang->oom_kill);
+	s->scanned = s->stolen = 0;
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t scanned = event_sum(w, w->hang->scans[i]);
+		uint64_t stolen = event_sum(w, w->hang->steals[i]);
+
+		if (scanned == WHY_UNKNOWN || stolen == WHY_UNKNOWN) {
+			s->scanned = s->stolen = WHY_UNKNOWN;
+			return;
+		}
+		s->scanned += scanned;
+		s->stolen += stolen;
+	}
+}
+
+int why_scene_take(struct why *w, struct why_scene *s, struct err *e)
+{
+	int ret;
+
+	why_scene_deinit(s);
+	ret = task_walk_run(w->look, TASK_WALK_KERNEL, add_task, w, e);
+	if (ret)
+		return ret;
+	take_queues(w, s);
+	take_ages(w, s);
+	take_rcu(w, s);
+	take_reclaim(w, s);
+	why_find_waits(w, s);
+	s->time_ns = clock_mono_ns();
+	return 0;
+}
+
+struct why_task *why_task_at(struct why_scene *s, uint64_t task)
+{
+	for (size_t i = 0; task && i < s->n; i++)
+		if (s->task[i].t.task == task)
+			return &s->task[i];
+	return NULL;
+}
+
+const struct why_task *why_task_of(const struct why_scene *s, uint32_t tid)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->task[i].t.pid == tid)
+			return &s->task[i];
+	return NULL;
+}
+
+/* -- vCPUs ------------------------------------------------------------------------------- */
+
+static bool is_spin(const char *name)
+{
+	return !strcmp(name, "native_queued_spin_lock_slowpath") ||
+	       !strcmp(name, "queued_spin_lock_slowpath") ||
+	       !strcmp(name, "__pv_queued_spin_lock_slowpath") ||
+	       !strcmp(name, "queued_read_lock_slowpath") ||
+	       !strcmp(name, "queued_write_lock_slowpath");
+}
+
+static bool is_interrupt(const char *name)
+{
+	return !strncmp(name, "asm_sysvec_", 11) || !strncmp(name, "sysvec_", 7) ||
+	       !strncmp(name, "asm_common_interrupt", 20) || !strcmp(name, "common_interrupt") ||
+	       !strcmp(name, "__do_softirq") || !strcmp(name, "handle_softirqs") ||
+	       !strcmp(name, "run_ksoftirqd") || !strcmp(name, "apic_timer_interrupt") ||
+	       !strcmp(name, "asm_exc_nmi");
+}
+
+/* Linux leaves the task priority at 0, or at class 1 where it wants no interrupt of an exception's vector. */
+#define LINUX_CR8 1u
+
+static void note_lock(struct why *w, struct why_vcpu *v, const struct sample *s)
+{
+	struct err e = { 0 };
+	uint32_t word = 0;
+	uint64_t lock =
+		guest_view(w->guest, &w->view, &e) ? why_spinlock_of(w, &s->regs, &word) : 0;
+
+	v->lock_moves |= v->lock && (lock != v->lock || word != v->word);
+	v->lock = lock;
+	v->word = word;
+}
+
+static void note_kernel(struct why *w, struct why_vcpu *v, const struct sample *s)
+{
+	uint64_t func = v->stack.n && v->stack.frame[0].name
+				? v->stack.frame[0].ip - v->stack.frame[0].off
+				: s->regs.rip & ~UINT64_C(4095);
+	bool spin = false, interrupt = false;
+
+	for (unsigned int i = 0; i < v->stack.n; i++) {
+		const char *name = v->stack.frame[i].name;
+
+		spin |= name && is_spin(name);
+		interrupt |= name && is_interrupt(name);
+		if (!i && spin)
+			note_lock(w, v, s);
+	}
+	v->func = v->kernel && v->func != func ? 0 : func;
+	v->kernel++;
+	v->irqs_off += !(s->regs.rflags & 0x200);
+	v->spinning += spin;
+	v->interrupt += interrupt;
+}
+
+void why_sample(struct why *w, const struct guest *g, const struct sample *s)
+{
+	struct why_vcpu *v = &w->vcpu[s->vcpu % WHY_MAX_CPUS];
+	struct guest *guest = (struct guest *)(uintptr_t)g;
+
+	if (s->vcpu >= WHY_MAX_CPUS || !w->looks)
+		return;
+	w->guest = guest;
+	guest_unwind(guest, s, &w->stack);
+	take_frames(w, &w->stack, &v->stack);
+	if (!v->samples || s->regs.rip < v->rip_low)
+		v->rip_low = s->regs.rip;
+	if (!v->samples || s->regs.rip > v->rip_high)
+		v->rip_high = s->regs.rip;
+	if (!v->samples)
+		v->first_ns = s->time_ns;
+	v->tid = !v->samples || v->tid == s->task.tid ? s->task.tid : UINT32_MAX;
+	v->samples++;
+	v->last_ns = s->time_ns;
+	v->regs = s->regs;
+	v->mode = s->mode;
+	v->open += s->regs.rflags >> 9 & 1;
+	v->masked += s->regs.rflags >> 9 & 1 && s->regs.cr8 > LINUX_CR8;
+	v->task = s->task.state == SAMPLE_TASK_FOUND ? s->task.addr : 0;
+	if (s->mode == SAMPLE_IDLE) {
+		bool spin = false;
+
+		for (unsigned int i = 0; i < v->stack.n; i++)
+			spin |= v->stack.frame[i].name && is_spin(v->stack.frame[i].name);
+		v->idle++;
+		v->spinning += spin;
+		v->dead += !spin && !(s->regs.rflags & 0x200);
+	} else if (s->mode == SAMPLE_USER) {
+		v->user++;
+	} else {
+		note_kernel(w, v, s);
+	}
+}
