@@ -49,10 +49,12 @@ class Qemu:
         if os.path.exists(self.out):  # an earlier machine's
             os.unlink(self.out)
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-display", "none", "-nodefaults", *NO_REBOOT,
-             "-serial", "file:" + self.out, *args],
+            ["qemu-system-x86_64", "-display", "none", "-nodefaults", *NO_REBOOT, *self.serial(name), *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.pid = self.process.pid
+
+    def serial(self, _):
+        return ["-serial", "file:" + self.out]
 
     @classmethod
     def with_stub_of(cls, name, *args):
