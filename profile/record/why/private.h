@@ -16,6 +16,9 @@
 #define WHY_STACK_BYTES 8192u /* of a waiting task's stack that are searched */
 #define WHY_TEXT 512u
 #define WHY_UNKNOWN UINT64_MAX
+/* Reads of guest memory in one look, and its time: lists of a hostile guest may be endless. */
+#define WHY_MAX_READS 2000000u
+#define WHY_MAX_LOOK_NS (UINT64_C(20) * NSEC_PER_SEC)
 /* A guest of which no clock moves is looked at for so long. */
 #define WHY_FROZEN_NS (UINT64_C(2) * NSEC_PER_SEC)
 
@@ -67,6 +70,7 @@ struct why_scene {
 	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: there was none */
 	struct why_task *task;
 	size_t n, cap;
+	uint32_t *by_address, *by_tid; /* indices of task[], sorted; NULL: task[] is not complete */
 	struct why_rq rq[WHY_MAX_CPUS];
 	uint64_t clock; /* the newest of the run queues' clocks: no later than now */
 	uint64_t mono;	/* CLOCK_MONOTONIC of the guest at its last tick: no later than now */
@@ -112,7 +116,12 @@ struct why {
 	struct guest *guest; /* during why_look() and why_judge() */
 	struct task_walk *look;
 	struct guest *look_of;
-	struct guest_view view;
+	struct guest_view view; /* with `memory` as its memory */
+	struct memory memory;	/* counts, and reads `guest_memory` */
+	struct memory guest_memory;
+	uint32_t reads; /* in this look */
+	uint64_t look_start_ns;
+	bool gave_up; /* a look has used up its reads or its time: what is in order is not known */
 	const struct linux_hang_layout *hang;
 	struct why_scene scene[2]; /* the first look and the last one */
 	unsigned int looks;
@@ -191,6 +200,12 @@ uint64_t why_stuck_ns(struct why *w, unsigned int i);
 bool why_is_frozen(struct why *w, unsigned int i);
 /* The kernel has finished booting, and does not shut down. */
 bool why_is_running(const struct why *w);
+
+/*
+ * Fills in w->view. Returns false, with the reason in *e, if the guest is not known (yet). With
+ * `anew` the limits of reads and time begin again.
+ */
+bool why_renew_view(struct why *w, struct guest *g, bool anew, struct err *e);
 
 /* The look, and what it finds of locks. */
 int why_scene_take(struct why *w, struct why_scene *s, struct err *e);

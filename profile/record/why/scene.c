@@ -8,9 +8,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_over(struct why *w)
+{
+	if (++w->reads > WHY_MAX_READS ||
+	    (w->reads % 256 == 0 && clock_mono_ns() - w->look_start_ns > WHY_MAX_LOOK_NS))
+		w->gave_up = true;
+	return w->gave_up;
+}
+
+/* struct memory's, for w->memory. */
+static size_t read_counted(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
+{
+	struct why *w = ctx;
+
+	return is_over(w) ? 0 : w->guest_memory.read(w->guest_memory.ctx, space, va, dst, len);
+}
+
+bool why_renew_view(struct why *w, struct guest *g, bool anew, struct err *e)
+{
+	if (!guest_view(g, &w->view, e))
+		return false;
+	w->guest_memory = *w->view.memory;
+	w->memory = (struct memory){ read_counted, w };
+	w->view.memory = &w->memory;
+	if (anew) {
+		w->reads = 0;
+		w->look_start_ns = clock_mono_ns();
+	}
+	return true;
+}
+
 void why_scene_deinit(struct why_scene *s)
 {
 	free(s->task);
+	free(s->by_address);
+	free(s->by_tid);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -241,12 +273,43 @@ static void take_reclaim(const struct why *w, struct why_scene *s)
 	}
 }
 
+/* qsort_r(): by the address of the task, and by its thread id. */
+static int compare_address(const void *a, const void *b, void *ctx)
+{
+	const struct why_task *task = ctx;
+	uint64_t x = task[*(const uint32_t *)a].t.task, y = task[*(const uint32_t *)b].t.task;
+
+	return (x > y) - (x < y);
+}
+
+static int compare_tid(const void *a, const void *b, void *ctx)
+{
+	const struct why_task *task = ctx;
+	uint32_t x = task[*(const uint32_t *)a].t.pid, y = task[*(const uint32_t *)b].t.pid;
+
+	return (x > y) - (x < y);
+}
+
+static int sort_tasks(struct why_scene *s, struct err *e)
+{
+	s->by_address = calloc(s->n + 1, sizeof(*s->by_address));
+	s->by_tid = calloc(s->n + 1, sizeof(*s->by_tid));
+	if (!s->by_address || !s->by_tid)
+		return err_nomem(e);
+	for (uint32_t i = 0; i < s->n; i++)
+		s->by_address[i] = s->by_tid[i] = i;
+	qsort_r(s->by_address, s->n, sizeof(*s->by_address), compare_address, s->task);
+	qsort_r(s->by_tid, s->n, sizeof(*s->by_tid), compare_tid, s->task);
+	return 0;
+}
+
 int why_scene_take(struct why *w, struct why_scene *s, struct err *e)
 {
 	int ret;
 
 	why_scene_deinit(s);
 	ret = task_walk_run(w->look, TASK_WALK_KERNEL, add_task, w, e);
+	ret = ret ? ret : sort_tasks(s, e);
 	if (ret)
 		return ret;
 	take_queues(w, s);
@@ -260,17 +323,37 @@ int why_scene_take(struct why *w, struct why_scene *s, struct err *e)
 
 struct why_task *why_task_at(struct why_scene *s, uint64_t task)
 {
-	for (size_t i = 0; task && i < s->n; i++)
-		if (s->task[i].t.task == task)
-			return &s->task[i];
+	size_t low = 0, high = task && s->by_address ? s->n : 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		struct why_task *t = &s->task[s->by_address[mid]];
+
+		if (t->t.task == task)
+			return t;
+		if (t->t.task < task)
+			low = mid + 1;
+		else
+			high = mid;
+	}
 	return NULL;
 }
 
 const struct why_task *why_task_of(const struct why_scene *s, uint32_t tid)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->task[i].t.pid == tid)
-			return &s->task[i];
+	size_t low = 0, high = s->by_tid ? s->n : 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct why_task *t = &s->task[s->by_tid[mid]];
+
+		if (t->t.pid == tid)
+			return t;
+		if (t->t.pid < tid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
 	return NULL;
 }
 
@@ -302,7 +385,7 @@ static void note_lock(struct why *w, struct why_vcpu *v, const struct sample *s)
 	struct err e = { 0 };
 	uint32_t word = 0;
 	uint64_t lock =
-		guest_view(w->guest, &w->view, &e) ? why_spinlock_of(w, &s->regs, &word) : 0;
+		why_renew_view(w, w->guest, false, &e) ? why_spinlock_of(w, &s->regs, &word) : 0;
 
 	v->lock_moves |= v->lock && (lock != v->lock || word != v->word);
 	v->lock = lock;

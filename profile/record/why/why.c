@@ -231,7 +231,7 @@ static int prepare(struct why *w, struct guest *g, struct err *e)
 		w->look_of = g;
 	}
 	w->guest = g;
-	if (!guest_view(g, &w->view, e))
+	if (!why_renew_view(w, g, true, e))
 		return -EAGAIN;
 	w->hang = &w->view.target->linux_facts.hang;
 	w->vcpus = w->view.vcpus < WHY_MAX_CPUS ? w->view.vcpus : WHY_MAX_CPUS;
@@ -545,11 +545,16 @@ int why_judge(struct why *w, struct guest *g, json_t **out, struct err *e)
 	w->log.len = 0;
 	w->log_err = (struct err){ 0 };
 	(void)why_log_read(g, &log, &w->log, &losses, &w->log_err);
-	if (!guest_view(g, &w->view, e)) {
+	if (!why_renew_view(w, g, false, e)) {
 		json_decref(o);
 		return -EAGAIN;
 	}
 	run_checks(w, true);
+	for (unsigned int i = 0; i < WHY_CAUSES && w->gave_up; i++)
+		if (w->finding[i].result == WHY_OK)
+			why_unknown(&w->finding[i],
+				    "reading the guest took too long: a list is very long, or does "
+				    "not end");
 	set(w, o, "version", json_integer(1));
 	add_verdict(w, o);
 	add_tables(w, o);
