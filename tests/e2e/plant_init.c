@@ -208,20 +208,30 @@ static void press_memory(long percent)
 	}
 }
 
-/* Reads a disk for ever. */
-static void read_disk(void)
+/*
+ * Reads a disk for ever, whose device then may not read memory any more (bit 2 of its PCI command register is cleared): it does
+ * not see what it is asked for. A disk that QEMU slows down is no good: it catches up whenever a gdbstub stops the machine.
+ */
+static void read_disk(long delay)
 {
 	static char block[4096] __attribute__((aligned(4096)));
-	int fd = open("/dev/vda", O_RDONLY | O_DIRECT);
+	int fd = open("/dev/nvme0n1", O_RDONLY | O_DIRECT);
+	int config = open("/sys/block/nvme0n1/device/device/config", O_RDWR);
+	uint16_t command = 0;
 
-	if (fd < 0)
-		printf("plant: failed: /dev/vda: %s\n", strerror(errno));
 	if (!child("reader")) {
-		printf("plant: truth tid=%d\nplant: planted\n", (int)getpid());
+		printf("plant: truth tid=%d\n", (int)getpid());
 		for (off_t at = 0;; at = (at + 4096) % (1 << 20))
 			if (pread(fd, block, sizeof(block), at) < 0)
 				sleep_ms(10);
 	}
+	sleep_ms(delay);
+	if (fd < 0 || pread(config, &command, 2, 4) != 2)
+		printf("plant: failed: no disk: %s\n", strerror(errno));
+	command &= 0xfffb;
+	if (pwrite(config, &command, 2, 4) != 2)
+		printf("plant: failed: the disk's configuration: %s\n", strerror(errno));
+	printf("plant: planted\n");
 }
 
 static void busy(const char *what)
@@ -349,7 +359,7 @@ int main(void)
 	else if (!strcmp(what, "out-of-memory"))
 		eat_memory(kind);
 	else if (!strcmp(what, "disk"))
-		read_disk();
+		read_disk(value("plant.delay"));
 	else if (!strcmp(what, "pressure"))
 		press_memory(40);
 	else if (!strcmp(what, "busy-locks"))

@@ -24,7 +24,6 @@ import plant
 from e2e import check, say
 
 HANG = 2    # seconds after which what stands still is a hang
-KERNELS = {"disk": "smp-fp"}
 AT_LEAST = 20    # causes of 22 that are to be named in each run
 
 # What else follows from a cause: tasks that wait also hang, a processor that is lost has no timer, and so on.
@@ -72,15 +71,15 @@ def interpreted(plan, name):
         m = plant.Machine("guest", "-kernel", kernel.image, "-append", plant.APPEND + " root=/dev/vd%c rootwait" % "abcdefgh"[plan.bits >> 1 & 7])
         m.wait_for("Waiting for root device", 90)
     else:
-        m = plant.restored("guest", kernel, plan.words())
+        if plan.cause == "disk":
+            m = plant.booted("guest", kernel, plan.words(), *plant.disk(), module=False)
+        else:
+            m = plant.restored("guest", kernel, plan.words())
         m.wait_for("plant: planted", 60)
         if plan.cause == "out-of-memory":
             until = time.monotonic() + 120    # it takes an interpreted guest long to fill its memory
             while m.console().count("Out of memory: Killed") < 2 and time.monotonic() < until:
                 time.sleep(0.2)
-    if plan.cause == "disk":
-        time.sleep(plan.delay / 1000)
-        m.command("block_set_io_throttle disk0 1 0 0 0 0 0")
     return Guest(["--gdb", m.stub], m.console, m.end, m.pid)
 
 
@@ -138,7 +137,7 @@ HOSTS = {"not-scheduled": under_kvm, "paused": under_kvm, "memory-absent": small
 
 
 def guest(plan, name):
-    return HOSTS.get(plan.cause, interpreted)(plan, KERNELS.get(plan.cause, name))
+    return HOSTS.get(plan.cause, interpreted)(plan, name)
 
 
 # -- the judge -------------------------------------------------------------------------
@@ -167,7 +166,9 @@ def lacks(plan, proof, text):
         return "threads %s" % missing if missing else ""
     if plan.cause == "spinlock":
         return "" if locks[0] in have or plan.kind & 4 and have else "lock %#x" % locks[0]
-    if plan.cause in ("hung-task", "stack-overflow"):
+    if plan.cause in ("disk", "user-loop"):
+        tids = {0: int(next(t["tid"] for t in truths if "tid" in t))}
+    if plan.cause in ("hung-task", "stack-overflow", "disk", "user-loop"):
         return "" if tids[0] in have else "task %d" % tids[0]
     if plan.cause in ("irqs-off", "halted-irqs-off", "soft-lockup", "lost-timer"):
         return "" if plan.cpu in (proof.get("vcpu"), proof.get("cpu")) else "vCPU %d" % plan.cpu
