@@ -414,6 +414,37 @@ static inline void wg_wait_for_rwsem(unsigned int i, uint64_t lock, int owner, b
 	wg.task[i].frame[1] = "rwsem_down_write_slowpath";
 }
 
+/* -- disks ------------------------------------------------------------------------------------ */
+
+/* A disk with `queues` queues of `tags` requests each, as struct blk_mq_tag_set has them. */
+static inline void wg_make_disk(uint64_t queues, uint64_t tags)
+{
+	uint64_t super = WG_OBJECT(8), inode = WG_OBJECT(9), disk = WG_OBJECT(10),
+		 q = WG_OBJECT(11), set = WG_OBJECT(12), array = WG_OBJECT(13), t = WG_OBJECT(14),
+		 list = WG_OBJECT(15), rq = WG_OBJECT(16);
+	uint64_t bdev = wg_at(inode, LINUX_HANG_BDEV_BDEV);
+	uint64_t node = wg_at(wg_at(inode, LINUX_HANG_BDEV_INODE), LINUX_HANG_INODE_SB_LIST);
+
+	wg_u64(wg_find("blockdev_superblock"), super);
+	wg_list(wg_at(super, LINUX_HANG_SB_INODES), &node, 1);
+	wg_set(bdev, LINUX_HANG_BDEV_DISK, disk);
+	wg_put(wg_at(disk, LINUX_HANG_DISK_NAME), "vda", 4);
+	wg_set(disk, LINUX_HANG_DISK_QUEUE, q);
+	wg_set(q, LINUX_HANG_QUEUE_TAG_SET, set);
+	wg_set(set, LINUX_HANG_SET_TAGS, array);
+	wg_set(set, LINUX_HANG_SET_NR_QUEUES, queues);
+	for (unsigned int i = 0; i < 512; i++) {
+		wg_u64(array + 8ull * i, t);
+		wg_u64(list + 8ull * i, rq);
+	}
+	wg_set(t, LINUX_HANG_TAGS_NR, tags);
+	wg_set(t, LINUX_HANG_TAGS_STATIC, list);
+	wg_set(rq, LINUX_HANG_RQ_STATE, 1);
+	wg_set(rq, LINUX_HANG_RQ_QUEUE, q);
+	wg_set(rq, LINUX_HANG_RQ_START, 60 * WG_SECOND);
+	wg_set(rq, LINUX_HANG_RQ_SECTOR, 7);
+}
+
 /* -- looks ------------------------------------------------------------------------------------ */
 
 /* One sample of each vCPU, in the mode, with RFLAGS.IF as said. */

@@ -360,40 +360,11 @@ static void workqueue(void **state)
 	assert_true(wg.reads < 20000);
 }
 
-/* A disk with `queues` queues of `tags` requests each, as struct blk_mq_tag_set has them. */
-static void make_disk(uint64_t queues, uint64_t tags)
-{
-	uint64_t super = WG_OBJECT(8), inode = WG_OBJECT(9), disk = WG_OBJECT(10),
-		 q = WG_OBJECT(11), set = WG_OBJECT(12), array = WG_OBJECT(13), t = WG_OBJECT(14),
-		 list = WG_OBJECT(15), rq = WG_OBJECT(16);
-	uint64_t bdev = wg_at(inode, LINUX_HANG_BDEV_BDEV);
-	uint64_t node = wg_at(wg_at(inode, LINUX_HANG_BDEV_INODE), LINUX_HANG_INODE_SB_LIST);
-
-	wg_u64(wg_find("blockdev_superblock"), super);
-	wg_list(wg_at(super, LINUX_HANG_SB_INODES), &node, 1);
-	wg_set(bdev, LINUX_HANG_BDEV_DISK, disk);
-	wg_put(wg_at(disk, LINUX_HANG_DISK_NAME), "vda", 4);
-	wg_set(disk, LINUX_HANG_DISK_QUEUE, q);
-	wg_set(q, LINUX_HANG_QUEUE_TAG_SET, set);
-	wg_set(set, LINUX_HANG_SET_TAGS, array);
-	wg_set(set, LINUX_HANG_SET_NR_QUEUES, queues);
-	for (unsigned int i = 0; i < 512; i++) {
-		wg_u64(array + 8ull * i, t);
-		wg_u64(list + 8ull * i, rq);
-	}
-	wg_set(t, LINUX_HANG_TAGS_NR, tags);
-	wg_set(t, LINUX_HANG_TAGS_STATIC, list);
-	wg_set(rq, LINUX_HANG_RQ_STATE, 1);
-	wg_set(rq, LINUX_HANG_RQ_QUEUE, q);
-	wg_set(rq, LINUX_HANG_RQ_START, 60 * WG_SECOND);
-	wg_set(rq, LINUX_HANG_RQ_SECTOR, 7);
-}
-
 static void disk(void **state)
 {
 	(void)state;
 	make_idle();
-	make_disk(1, 1);
+	wg_make_disk(1, 1);
 	judge(WG_SECOND / 2, SAMPLE_IDLE, true);
 	expect_cause("disk");
 	assert_string_equal(json_string_value(proof("disk", "disk")), "vda");
@@ -411,7 +382,7 @@ static void endless_disk(void **state)
 {
 	(void)state;
 	make_idle();
-	make_disk(UINT32_MAX, UINT32_MAX);
+	wg_make_disk(UINT32_MAX, UINT32_MAX);
 	wg_set(WG_OBJECT(16), LINUX_HANG_RQ_START, 99 * WG_SECOND);
 	wg_u64(wg_at(wg_at(WG_OBJECT(9), LINUX_HANG_BDEV_INODE), LINUX_HANG_INODE_SB_LIST),
 	       wg_at(wg_at(WG_OBJECT(9), LINUX_HANG_BDEV_INODE), LINUX_HANG_INODE_SB_LIST));
