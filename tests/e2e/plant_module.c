@@ -69,12 +69,7 @@ extern u8 queue_work_on(int cpu, void *queue, void *work);
 extern char system_wq[], system_highpri_wq[];
 extern void tasklet_init(void *tasklet, void (*fn)(u64), u64 arg);
 extern void __tasklet_schedule(void *tasklet);
-extern void hrtimer_init(void *timer, int clock, int mode);
-extern void hrtimer_setup(void *timer, int (*fn)(void *), int clock, int mode)
-	__attribute__((weak));
-extern void hrtimer_start_range_ns(void *timer, long when, u64 delta, int mode);
-extern u64 hrtimer_forward(void *timer, long now, long interval);
-extern long ktime_get(void);
+extern void __tasklet_hi_schedule(void *tasklet);
 extern u8 irq_work_queue(void *work);
 extern void panic(const char *format, ...);
 extern void __rcu_read_lock(void);
@@ -88,7 +83,7 @@ void cleanup_module(void);
 static u8 storage[MAX_THREADS][256] __attribute__((aligned(64)));
 static u64 completion[8] = { 0, 0, (u64)&completion[2], (u64)&completion[2] };
 static volatile u32 ready, in_order, counter, never;
-static u8 work[2][64] __attribute__((aligned(64))), timer[256] __attribute__((aligned(64)));
+static u8 work[2][64] __attribute__((aligned(64))), again[256] __attribute__((aligned(64)));
 static char thread_names[MAX_THREADS + 1][16];
 static int tids[MAX_THREADS];
 
@@ -438,20 +433,16 @@ static void plant_work(void)
 	queue_work_on((int)PLAN(CPU), queue, work[1]);
 }
 
-/* Interrupts and softirqs without end. */
-
-static int timer_again(void *t)
-{
-	counter = counter + 1;
-	hrtimer_forward(t, ktime_get(), 3000);
-	return 1;
-}
+/* Interrupts and softirqs without end: a tasklet, or an interrupt that the processor sends itself, asks for itself again. */
 
 /* As tasklet_schedule(), which is inline: bit 0 of its state says that it is scheduled. */
 static void schedule_tasklet(void)
 {
-	*(u64 *)(timer + 8) |= 1;
-	__tasklet_schedule(timer);
+	*(u64 *)(again + 8) |= 1;
+	if (PLAN(KIND) % 4)
+		__tasklet_schedule(again);
+	else
+		__tasklet_hi_schedule(again);
 }
 
 static void tasklet_again(u64 arg)
@@ -465,28 +456,18 @@ static void irq_work_again(void *arg)
 {
 	(void)arg;
 	counter = counter + 1;
-	irq_work_queue(timer);
+	irq_work_queue(again);
 }
 
 static int storm(void *arg)
 {
 	(void)arg;
-	switch (PLAN(KIND) % 3) {
-	case 0:
-		if (hrtimer_setup)
-			hrtimer_setup(timer, timer_again, 1, 1);
-		else
-			hrtimer_init(timer, 1, 1);
-		*(u64 *)(timer + 40) = (u64)timer_again;
-		hrtimer_start_range_ns(timer, 1000000, 0, 3);
-		break;
-	case 1:
-		tasklet_init(timer, tasklet_again, 0);
+	if (PLAN(KIND) % 4 < 2) {
+		tasklet_init(again, tasklet_again, 0);
 		schedule_tasklet();
-		break;
-	default:
-		*(u64 *)(timer + 16) = (u64)irq_work_again;
-		irq_work_queue(timer);
+	} else {
+		*(u64 *)(again + 16) = (u64)irq_work_again;
+		irq_work_queue(again);
 	}
 	ready = 1;
 	return 0;
