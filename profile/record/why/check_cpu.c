@@ -398,6 +398,45 @@ static uint64_t interrupts_of(struct why *w, unsigned int cpu)
 	return at && why_read(w, at, LINUX_HANG_KSTAT_IRQS, &v) ? v : WHY_UNKNOWN;
 }
 
+/* A tasklet that schedules itself again: softirqs of tasklets alone, without end, in ksoftirqd, which has the processor. */
+static bool is_tasklet_storm(struct why *w, struct why_finding *f, unsigned int i)
+{
+	const struct why_scene *b = why_before(w);
+	const struct why_vcpu *v = &w->vcpu[i];
+	const struct why_task *t = current_of(w, i);
+	const struct why_task *then = t && b ? why_task_of(b, t->t.pid) : NULL;
+	unsigned int cpu = why_cpu_of(w, i);
+	const struct why_rq *now = &why_now(w)->rq[cpu], *before = b ? &b->rq[cpu] : NULL;
+	uint64_t ran, time, tasklets, all;
+
+	if (!then || !t->t.is_kthread || strncmp(t->t.comm, "ksoftirqd/", 10) != 0 ||
+	    t->s.run_ns == LINUX_SCHED_UNKNOWN || t->s.run_ns < w->hang_ns ||
+	    then->s.run_ns > t->s.run_ns || 10 * v->interrupt < 8 * v->samples ||
+	    now->softirqs == WHY_UNKNOWN || before->softirqs == WHY_UNKNOWN)
+		return false;
+	ran = t->s.run_ns - then->s.run_ns;
+	time = why_now(w)->clock - b->clock;
+	tasklets = (uint32_t)(now->tasklets - before->tasklets);
+	all = (uint32_t)(now->softirqs - before->softirqs);
+	if (!time || 2 * ran < time || 10 * tasklets < 9 * all || tasklets < 100)
+		return false;
+	why_bad(f,
+		"Tasklets on vCPU %u are scheduled again and again: %s has run them %" PRIu64
+		" times between the looks, and had the processor for %.0f %% of the time.",
+		i, why_task_name(t), tasklets,
+		ran < time ? 100.0 * (double)ran / (double)time : 100.0);
+	why_prove(w, f, "vcpu", i);
+	why_prove(w, f, "tid", t->t.pid);
+	why_prove(w, f, "softirqs", tasklets);
+	why_prove(w, f, "ran_ns", ran);
+	why_prove(w, f, "of_ns", time);
+	why_fact(w, f,
+		 "%" PRIu64 " of %" PRIu64
+		 " softirqs between the looks ran tasklets, and %s has run for %.1f s in all",
+		 tasklets, all, why_task_name(t), why_seconds(t->s.run_ns));
+	return true;
+}
+
 void why_check_irq_storm(struct why *w, struct why_finding *f)
 {
 	unsigned int seen = 0;
@@ -407,6 +446,8 @@ void why_check_irq_storm(struct why *w, struct why_finding *f)
 		uint64_t ns, n;
 
 		seen += v->samples != 0;
+		if (v->samples >= ENOUGH && is_tasklet_storm(w, f, i))
+			return;
 		if (v->samples < ENOUGH || 10 * v->interrupt < 9 * v->samples || v->spinning)
 			continue;
 		ns = why_stuck_ns(w, i);

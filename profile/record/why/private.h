@@ -63,6 +63,7 @@ struct why_rq {
 	uint64_t clock, curr, idle, nr_running, preempt;
 	uint64_t
 		event; /* the time that its clock event device is programmed for; UINT64_MAX as well: none */
+	uint64_t softirqs, tasklets; /* softirqs so far, and those that run tasklets */
 };
 
 /* One look. */

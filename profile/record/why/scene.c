@@ -176,6 +176,25 @@ static uint64_t mono_of(const struct why *w)
 										  : WHY_UNKNOWN;
 }
 
+/* Counts of a CPU's softirqs: HI_SOFTIRQ (0) and TASKLET_SOFTIRQ (6) run tasklets, as include/linux/interrupt.h numbers them. */
+static void take_softirqs(const struct why *w, unsigned int cpu, struct why_rq *q)
+{
+	uint64_t at = why_percpu(w, "kstat", cpu);
+	uint32_t v;
+
+	q->softirqs = q->tasklets = WHY_UNKNOWN;
+	if (!at || !linux_hang_has(w->hang, LINUX_HANG_KSTAT_SOFTIRQS))
+		return;
+	at += w->hang->off[LINUX_HANG_KSTAT_SOFTIRQS];
+	q->softirqs = q->tasklets = 0;
+	for (unsigned int i = 0; i < 10; i++) {
+		if (!memory_u32(w->view.memory, at + 4ull * i, &v))
+			v = 0;
+		q->softirqs += v;
+		q->tasklets += i == 0 || i == 6 ? v : 0;
+	}
+}
+
 static void take_queues(struct why *w, struct why_scene *s)
 {
 	s->clock = 0;
@@ -192,6 +211,7 @@ static void take_queues(struct why *w, struct why_scene *s)
 		q->nr_running = member_of(w, at, LINUX_HANG_RQ_NR_RUNNING);
 		q->preempt = preempt_of(w, i);
 		q->event = event_of(w, i);
+		take_softirqs(w, i, q);
 		q->known = q->clock != WHY_UNKNOWN;
 		if (q->known && q->clock > s->clock)
 			s->clock = q->clock;
