@@ -245,21 +245,26 @@ def booted(name, kernel, words, *argv, append="", module=True):
                    "-append", " ".join((APPEND, words, append)), *argv)
 
 
+def saved(kernel):
+    """A snapshot of a machine that has booted, in which plant_init asks what to do. It is made once."""
+    path = "saved-%s.state" % kernel.name
+    if os.path.exists(path):
+        return path
+    m = booted("saved-" + kernel.name, kernel, "plant.do=ask")
+    try:
+        if not m.wait_for("plant: asks", 120):
+            raise SystemExit("%s does not boot" % kernel.name)
+        m.command("stop")
+        m.command('migrate "exec:cat > part.state"')
+        os.rename("part.state", path)
+    finally:
+        m.end()
+    return path
+
+
 def restored(name, kernel, words):
-    """A machine from a snapshot that was taken after the boot, with the words that plant_init then got."""
-    saved = "saved-%s.state" % kernel.name
-    if not os.path.exists(saved):
-        m = booted("saved-" + kernel.name, kernel, "plant.do=ask")
-        try:
-            if not m.wait_for("plant: asks", 120):
-                raise SystemExit("%s does not boot" % kernel.name)
-            time.sleep(0.3)
-            m.command("stop")
-            m.command('migrate "exec:cat > part.state"')
-            os.rename("part.state", saved)
-        finally:
-            m.end()
-    m = Machine(name, "-incoming", "exec:cat " + saved)
+    """A machine from that snapshot, and with what it is to do."""
+    m = Machine(name, "-incoming", "exec:cat " + saved(kernel))
     until = time.monotonic() + 60
     while b"inmigrate" in m.command("info status") and time.monotonic() < until:
         time.sleep(0.02)

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# tests: slow, at most 300 s: quick
 # tests: slow, at most 7200 s: all 10
 # tests: not svm, host
-"""why_causes.py KVMPROF SCRATCH [all [N] | some CAUSE,... [N [KERNEL]] | one CAUSE SEED [KERNEL] | plant CAUSE SEED [KERNEL]]: `kvmprof why`
+"""why_causes.py KVMPROF SCRATCH [quick | all [N] | some CAUSE,... [N [KERNEL]] | one CAUSE SEED [KERNEL] | plant CAUSE SEED [KERNEL]]: `kvmprof why`
 against guests in which a cause was planted (plant.py), each N times with other locks, tasks, processors and delays.
 
 The judge knows the truth by the plan and the guest's console, which `why` does not read. A verdict is right where its cause is the planted one,
 its proof has the lock, task or processor of the truth, and no check is bad that does not follow from it. "Not known" is
 counted apart; another cause is wrong, and fails. Guests run under QEMU without KVM, with real timers and local APICs; what only
-a host's KVM shows runs under that. one: the whole output of a single verdict; plant: the guest stays for ten minutes."""
+a host's KVM shows runs under that. one: the whole output of a single verdict; plant: the guest stays for ten minutes; quick: three causes, and two guests that are well."""
 
+import concurrent.futures
 import json
 import os
 import re
@@ -64,17 +66,17 @@ def kernel_named(name):
     return loaded[name]
 
 
-def interpreted(plan, name):
-    """Under QEMU, without KVM."""
+def interpreted(plan, name, own="guest"):
+    """Under QEMU, without KVM. own: the machine's name, for its files."""
     kernel = kernel_named(name)
     if plan.cause == "boot-wait" and plan.bits & 1:
-        m = plant.Machine("guest", "-kernel", kernel.image, "-append", plant.APPEND + " root=/dev/vd%c rootwait" % "abcdefgh"[plan.bits >> 1 & 7])
+        m = plant.Machine(own, "-kernel", kernel.image, "-append", plant.APPEND + " root=/dev/vd%c rootwait" % "abcdefgh"[plan.bits >> 1 & 7])
         m.wait_for("Waiting for root device", 90)
     else:
         if plan.cause == "disk":
-            m = plant.booted("guest", kernel, plan.words(), *plant.disk(), module=False)
+            m = plant.booted(own, kernel, plan.words(), *plant.disk(), module=False)
         else:
-            m = plant.restored("guest", kernel, plan.words())
+            m = plant.restored(own, kernel, plan.words())
         m.wait_for("plant: planted", 60)
         if plan.cause == "out-of-memory":
             until = time.monotonic() + 120    # it takes an interpreted guest long to fill its memory
@@ -234,6 +236,51 @@ def stay(cause, seed, name):
         g.end()
 
 
+def table(results):
+    """A row for each cause."""
+    say("%-18s %5s %9s %5s" % ("cause", "right", "not known", "wrong"))
+    for cause, r in results.items():
+        say("%-18s %5d %9d %5d" % (cause, r["named"], r["not known"], r["wrong"]))
+
+
+def quick_cause(cause):
+    """One cause of the quick form: its row, and what `why` said."""
+    plan = plant.Plan(cause, len(cause), 2)
+    g = interpreted(plan, "6.1", cause)
+    try:
+        time.sleep(HANG + 1)
+        v = why(*g.target)
+        opinion, reason = judge(plan, v, g.console())
+    finally:
+        g.end()
+    check(opinion == "named", "%s: %s: %s" % (plan, opinion, reason))
+    return cause, Counter([opinion]), v
+
+
+def quick_well(what):
+    """One guest of the quick form that is well."""
+    m = plant.restored(what, kernel_named("6.1"), "plant.do=%s plant.delay=0" % what)
+    try:
+        time.sleep(0.5)
+        v = why("--gdb", m.stub)
+    finally:
+        m.end()
+    is_well = check(v.status == 0 and v.reply, "%s: status %d: %s" % (what, v.status, (v.reply or {}).get("verdict") or v.err))
+    return what, Counter(["named" if is_well else "wrong"]), v
+
+
+def quick():
+    """Three causes and two guests that are well, at the same time."""
+    plant.saved(kernel_named("6.1"))
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        rows = [pool.submit(quick_cause, c) for c in ("deadlock", "halted-irqs-off", "rcu-stall")]
+        rows += [pool.submit(quick_well, w) for w in ("idle", "busy-calls")]
+        rows = [r.result() for r in rows]
+    table({what: counts for what, counts, _ in rows})
+    e2e.finish("5 verdicts, the longest took %.2f s, and the longest stop %.1f ms" %
+               (max(v.seconds for _, _, v in rows), max((v.reply or {}).get("longest_stop_ns", 0) for _, _, v in rows) / 1e6))
+
+
 def many(causes, runs, name):
     results, seconds, stops = {c: Counter() for c in causes}, [], []
     for cause in causes:
@@ -242,8 +289,7 @@ def many(causes, runs, name):
             results[cause][opinion] += 1
             seconds.append(v.seconds)
             stops.append((v.reply or {}).get("longest_stop_ns", 0))
-    for cause in causes:
-        say("%-18s %s" % (cause, ", ".join("%s %d" % x for x in results[cause].items())))
+    table(results)
     wrong = sum(r["wrong"] for r in results.values())
     always = sum(r["named"] == runs for r in results.values())
     check(wrong == 0, "%d wrong verdicts" % wrong)
@@ -261,5 +307,7 @@ if WHAT in ("one", "plant"):
     {"one": show, "plant": stay}[WHAT](e2e.EXTRA[1], int(e2e.EXTRA[2]), e2e.EXTRA[3] if len(e2e.EXTRA) > 3 else "6.1")
 elif WHAT == "some":
     many(e2e.EXTRA[1].split(","), int(e2e.EXTRA[2]) if len(e2e.EXTRA) > 2 else 1, e2e.EXTRA[3] if len(e2e.EXTRA) > 3 else "6.1")
+elif WHAT == "quick":
+    quick()
 else:
     many(plant.CAUSES, int(e2e.EXTRA[1]) if len(e2e.EXTRA) > 1 else 10, "6.1")

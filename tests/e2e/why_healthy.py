@@ -48,7 +48,7 @@ def is_well(kind, seed, kernel):
         early = kind == "booting" and p.status == 1
         text = (reply or {}).get("verdict") or p.err.strip()[-300:]
         say("%s %d: status %d, %s" % (kind, seed, p.status, text))
-        return check(early or p.status == 0, "%s %d: status %d: %s %s" % (kind, seed, p.status, text, (reply or {}).get("causes")))
+        return check(early or p.status == 0, "%s %d: status %d: %s %s" % (kind, seed, p.status, text, (reply or {}).get("causes") or "\n" + q.console()[-1000:]))
     finally:
         q.end()
 

@@ -3,6 +3,7 @@
 #include "profile/record/why/private.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Samples of a vCPU that a check needs. */
@@ -398,19 +399,32 @@ static uint64_t interrupts_of(struct why *w, unsigned int cpu)
 	return at && why_read(w, at, LINUX_HANG_KSTAT_IRQS, &v) ? v : WHY_UNKNOWN;
 }
 
+/* The kernel's thread that runs a processor's softirqs when there are many. */
+static const struct why_task *softirq_thread(struct why *w, unsigned int cpu)
+{
+	struct why_scene *s = why_now(w);
+	char name[24];
+
+	snprintf(name, sizeof(name), "ksoftirqd/%u", cpu);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->task[i].t.is_kthread &&
+		    !strncmp(s->task[i].t.comm, name, sizeof(s->task[i].t.comm)))
+			return &s->task[i];
+	return NULL;
+}
+
 /* A tasklet that schedules itself again: softirqs of tasklets alone, without end, in ksoftirqd, which has the processor. */
 static bool is_tasklet_storm(struct why *w, struct why_finding *f, unsigned int i)
 {
 	const struct why_scene *b = why_before(w);
 	const struct why_vcpu *v = &w->vcpu[i];
-	const struct why_task *t = current_of(w, i);
-	const struct why_task *then = t && b ? why_task_of(b, t->t.pid) : NULL;
 	unsigned int cpu = why_cpu_of(w, i);
+	const struct why_task *t = softirq_thread(w, cpu);
+	const struct why_task *then = t && b ? why_task_of(b, t->t.pid) : NULL;
 	const struct why_rq *now = &why_now(w)->rq[cpu], *before = b ? &b->rq[cpu] : NULL;
 	uint64_t ran, time, tasklets, all;
 
-	if (!then || !t->t.is_kthread || strncmp(t->t.comm, "ksoftirqd/", 10) != 0 ||
-	    t->s.run_ns == LINUX_SCHED_UNKNOWN || t->s.run_ns < w->hang_ns ||
+	if (!then || t->s.run_ns == LINUX_SCHED_UNKNOWN || t->s.run_ns < w->hang_ns ||
 	    then->s.run_ns > t->s.run_ns || 10 * v->interrupt < 8 * v->samples ||
 	    now->softirqs == WHY_UNKNOWN || before->softirqs == WHY_UNKNOWN)
 		return false;
