@@ -83,7 +83,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof dmesg [OPTIONS] PID|DOMAIN\n"
+	.usage = "Usage: kvmprof dmesg [OPTIONS] PID|DOMAIN|SNAPSHOT\n"
 		 "       kvmprof dmesg [OPTIONS] --gdb HOST:PORT\n"
 		 "\n"
 		 "The log of a guest's kernel, read from its memory, while the guest runs or "

@@ -12,7 +12,8 @@
 
 struct cmd_target {
 	struct attach_request attach;
-	const char *gdb; /* HOST:PORT; NULL: none */
+	const char *gdb;   /* HOST:PORT; NULL: none */
+	const char *still; /* a snapshot; NULL: none */
 };
 
 /* Rows for struct cmd_target, to be included by OPTION_ROWS. */

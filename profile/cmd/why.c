@@ -150,7 +150,7 @@ static const struct option_row why_rows[] = {
 };
 
 static const struct option_set why_set = {
-	.usage = "Usage: kvmprof why [OPTIONS] PID|DOMAIN\n"
+	.usage = "Usage: kvmprof why [OPTIONS] PID|DOMAIN|SNAPSHOT\n"
 		 "       kvmprof why [OPTIONS] --gdb HOST:PORT\n"
 		 "\n"
 		 "Why a guest stands still or crawls: two looks from outside at a machine that "
@@ -209,6 +209,8 @@ int cmd_why(int argc, char **argv)
 		return status;
 	cmd_target_visit(&o.target, &request);
 	ret = why_create(&r.why, (uint64_t)(o.hang_s * 1e9), &e);
+	if (!ret && o.target.still)
+		why_set_still(r.why);
 	ret = ret ? ret : visit_machine(&request, &e);
 	ret = ret ? ret : print_result(&o, r.result, &e);
 	if (ret)

@@ -159,11 +159,33 @@ def by_pid(name, image):
         run.communicate()
 
 
+def saved(name, image):
+    """Of a snapshot, by each way to name it; without KVM and without the guest's devices."""
+    console = name + ".saved"
+    with open(console, "wb") as out:
+        p = subprocess.run([e2e.KVMPROF, "run", image, "--initrd", "dmesg.cpio", "-m", "64M", "-F", "1", "-o", "saved.data",
+                            "--append", APPEND % FEW, "--snapshot-save", "log.snap", "--at", "console:^dmesg-end"],
+                           stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, timeout=600)
+    if not check(p.returncode == 0, "saving: " + p.stderr.decode(errors="replace")):
+        return
+    truth = logs(console)[-1]
+    for argv in (["log.snap"], ["--snapshot", "log.snap"]):
+        p = dmesg("--raw", *argv)
+        check(p.stdout == truth and not p.stderr, "%s %s: %s %s" % (name, argv, difference(p.stdout, truth), p.stderr))
+    options(name, truth, "log.snap")
+    w = e2e.kvmprof("why", "--json", "--hang-after", "0.1", "log.snap")
+    o = json.loads(w.out)
+    check(w.status == 0 and o["status"] == "well" and o["vcpus"][0]["samples"] > 5, "why: status %d: %s" % (w.status, w.out[:300]))
+    say("%s, snapshot: %d bytes, the same" % (name, len(truth)))
+
+
 def refusals():
     for argv, status, text in (
             ([], 2, "which machine"), (["--level", "loud", "1"], 2, "emerg"), (["-l", "err,", "1"], 2, "emerg"),
             (["--lines", "0", "1"], 2, "a number of lines"), (["--raw", "--json", "1"], 2, "not both"),
             (["--gdb", "127.0.0.1:1", "7"], 2, "one of them"), (["--gdb", "127.0.0.1:1"], 1, "cannot connect"),
+            (["--snapshot", "no.snap"], 1, "no.snap"), (["--snapshot", "dmesg.cpio"], 1, "not a snapshot"),
+            (["--snapshot", "a", "--gdb", "b"], 2, "not both"), (["--snapshot", "a", "7"], 2, "one of them"),
             ([str(os.getpid())], 1, "KVM")):
         p = e2e.kvmprof("dmesg", *argv)
         check(p.status == status and text in p.err and p.err.count("\n") == 1 and not p.out, "dmesg %s: status %d: %s" %
@@ -174,8 +196,8 @@ def main():
     wanted = e2e.EXTRA[0].split(",") if e2e.EXTRA else None
     kernels = [k for k in kernel_matrix.kernels().values() if k.name in wanted or []] if wanted else \
         [k for k in kernel_matrix.kernels().values() if k.boot in ("slow", "svm") or k.name in ("tiny", "full")]
-    refusals()
     ram_disk()
+    refusals()
     for k in kernels:
         try:
             image = kernel_matrix.image(k)
@@ -186,6 +208,7 @@ def main():
             through_gdb(k.name, image)
         if k.name == "tiny" and os.path.exists("/dev/kvm"):
             by_pid(k.name, image)
+            saved(k.name, image)
     e2e.finish()
 
 

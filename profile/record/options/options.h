@@ -70,6 +70,7 @@ struct run_options {
 	unsigned int attach_machine; /* --vm: which machine of the process; 0: the only one */
 	enum run_engine engine;
 	const char *gdb;	 /* HOST:PORT of a gdbstub to attach to */
+	const char *still;	 /* a snapshot that is examined and does not run */
 	const char *attach_name; /* name of its guest in messages */
 	const char *domain;	 /* name of a libvirt domain, or file with its definition */
 	const char *connect;	 /* URI of libvirt; NULL: as virsh */
@@ -149,10 +150,10 @@ static inline bool run_options_to_stdout(const struct run_options *o)
 	return o->output && o->output[0] == '-' && !o->output[1];
 }
 
-/* Returns whether another process runs the machine. */
+/* Returns whether the machine is not run by this process. */
 static inline bool run_options_is_attached(const struct run_options *o)
 {
-	return o->attach || o->gdb || o->launch.argv || o->launch.wait_for;
+	return o->attach || o->gdb || o->still || o->launch.argv || o->launch.wait_for;
 }
 
 /* Returns the rate of samples that the options request. */

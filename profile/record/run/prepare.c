@@ -15,6 +15,7 @@
 #include "vmm/attach/process.h"
 #include "vmm/exact/exact.h"
 #include "vmm/attach/gdb.h"
+#include "vmm/attach/still.h"
 #include "vmm/attach/split.h"
 #include "vmm/vm.h"
 #include "vmm/config.h"
@@ -488,7 +489,9 @@ static int attach_vm(struct run *r, struct err *e)
 	run_catch_stop_signals(r);
 	ret = run_launched_begin(r, &cfg, e);
 	if (!ret)
-		ret = o->gdb ? gdb_open(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
+		ret = o->gdb	 ? gdb_open(&r->vm, &cfg, e)
+		      : o->still ? still_open(&r->vm, o->still, &cfg, e)
+				 : attach_when_ready(r, &cfg, e);
 	if (ret) {
 		run_launched_fail(r, e);
 		return ret;
@@ -517,8 +520,8 @@ int run_prepare(struct run *r, struct err *e)
 		return ret;
 	if (r->opt->engine == RUN_ENGINE_EXACT)
 		return run_exact_make(r, make_cmdline, e);
-	/* A machine behind a gdbstub needs no KVM. */
-	if (!r->opt->gdb)
+	/* A machine behind a gdbstub needs no KVM, and neither does one that does not run. */
+	if (!r->opt->gdb && !r->opt->still)
 		ret = open_host(r, e);
 	if (!ret && r->opt->freq_hz > 0)
 		ret = prepare_events(r, e);

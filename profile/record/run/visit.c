@@ -212,12 +212,15 @@ int visit_machine(const struct visit_request *q, struct err *e)
 	r->asked.tune = false;
 	r->asked.freq_hz = q->freq_hz;
 	r->asked.gdb = q->gdb;
-	ret = q->gdb ? 0 : attach_domain_find(q->what, &r->asked.attach, &r->domain, e);
+	r->asked.still = q->still;
+	ret = q->gdb || q->still ? 0 : attach_domain_find(q->what, &r->asked.attach, &r->domain, e);
 	if (!ret && q->found && r->asked.attach)
 		ret = q->found(r->asked.attach, q->ctx, e);
 	if (ret)
 		return ret < 0 ? ret : 0;
-	if (q->gdb)
+	if (q->still)
+		snprintf(name, sizeof(name), "(saved guest)");
+	else if (q->gdb)
 		snprintf(name, sizeof(name), "(guest behind a gdbstub)");
 	else
 		snprintf(name, sizeof(name), "(guest of process %d)", (int)r->asked.attach);

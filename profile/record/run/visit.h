@@ -18,6 +18,7 @@ struct visit_request {
 	const struct reporter *reporter;   /* borrowed */
 	const struct attach_request *what; /* not used with gdb */
 	const char *gdb;		   /* HOST:PORT of a gdbstub; NULL: none */
+	const char *still;		   /* a snapshot, which is not run; NULL: none */
 	double freq_hz;			   /* samples a second of each vCPU */
 	/*
 	 * Called with the machine's process before it is attached to. 1: that was enough, and the visit ends with 0. NULL: nothing
@@ -62,7 +63,7 @@ struct visit_cost {
 /* Reports the cost. To be called by ended(). */
 void visit_cost(const struct visit *v, struct visit_cost *out);
 
-/* Returns the process of the machine, or 0 with a gdbstub. */
+/* Returns the process of the machine, or 0 with a gdbstub or a snapshot. */
 int visit_pid(const struct visit *v);
 struct vm *visit_vm(const struct visit *v);
 

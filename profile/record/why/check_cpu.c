@@ -64,7 +64,7 @@ bool why_is_frozen(struct why *w, unsigned int i)
 	struct why_scene *s = why_now(w);
 	const struct why_scene *b = why_before(w);
 
-	return b && b->clock && s->clock == b->clock && s->jiffies == b->jiffies &&
+	return !w->still && b && b->clock && s->clock == b->clock && s->jiffies == b->jiffies &&
 	       w->vcpu[i].samples >= ENOUGH && w->vcpu[i].func &&
 	       w->vcpu[i].kernel == w->vcpu[i].samples;
 }

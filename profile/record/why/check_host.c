@@ -20,8 +20,10 @@ static void judge_host(struct why *w, struct why_finding *f, enum standing_cause
 	const struct standing_check *c = h ? &h->check[cause] : NULL;
 
 	if (!c) {
-		why_unknown(f,
-			    "the machine's process is not known: it is reached through a gdbstub");
+		why_unknown(f, "%s",
+			    w->still ? "the machine was saved, so no process runs it"
+				     : "the machine's process is not known: it is reached through "
+				       "a gdbstub");
 	} else if (c->result == STANDING_UNKNOWN) {
 		why_unknown(f, "%s", c->text);
 	} else if (c->result == STANDING_OK) {

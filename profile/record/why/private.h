@@ -114,6 +114,7 @@ struct why_finding {
 
 struct why {
 	uint64_t hang_ns;
+	bool still;	     /* why_set_still() */
 	struct guest *guest; /* during why_look() and why_judge() */
 	struct task_walk *look;
 	struct guest *look_of;

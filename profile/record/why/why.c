@@ -75,6 +75,11 @@ void why_destroy(struct why *w)
 	free(w);
 }
 
+void why_set_still(struct why *w)
+{
+	w->still = true;
+}
+
 void why_set_host(struct why *w, const struct standing *h)
 {
 	w->host = h;

@@ -47,6 +47,12 @@ struct why;
 int why_create(struct why **out, uint64_t hang_ns, struct err *e);
 void why_destroy(struct why *w); /* NULL is fine */
 
+/*
+ * States that the machine was saved and does not run: that its clocks stand proves nothing, and
+ * there is no process of it.
+ */
+void why_set_still(struct why *w);
+
 /* Notes a sample of a vCPU. */
 void why_sample(struct why *w, const struct guest *g, const struct sample *s);
 /*

@@ -15,6 +15,16 @@
 static struct why *why;
 static json_t *result;
 
+static int fresh(void **state)
+{
+	(void)state;
+	why_destroy(why);
+	json_decref(result);
+	why = NULL;
+	result = NULL;
+	return 0;
+}
+
 /* Looks twice with samples of idle vCPUs between, the clocks `moved` ns apart. */
 static void judge(uint64_t moved, uint8_t mode, bool interrupts)
 {
@@ -391,6 +401,30 @@ static void endless_disk(void **state)
 	assert_true(wg.reads < 3ull * WHY_MAX_READS);
 }
 
+/* Of a saved machine, clocks that stand prove nothing. */
+static void still(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	for (unsigned int saved = 0; saved < 2; saved++) {
+		fresh(state);
+		make_idle();
+		for (unsigned int cpu = 0; cpu < WG_CPUS; cpu++)
+			wg.vcpu_frame[cpu][0] = "work_of_mine";
+		assert_int_equal(why_create(&why, 1, &e), 0);
+		if (saved)
+			why_set_still(why);
+		assert_int_equal(why_look(why, (struct guest *)&wg, &e), 0);
+		wg_samples(why, SAMPLE_KERNEL, false, 10);
+		assert_int_equal(why_look(why, (struct guest *)&wg, &e), 0);
+		assert_int_equal(why_judge(why, (struct guest *)&wg, &result, &e), 0);
+		expect_cause(saved ? NULL : "irqs-off");
+	}
+	assert_non_null(
+		strstr(json_string_value(json_object_get(check_of("paused"), "text")), "saved"));
+}
+
 /* The limit of reads is reached: what seems to be in order is not known. */
 static void gives_up(void **state)
 {
@@ -425,16 +459,6 @@ static void not_yet(void **state)
 	why_destroy(w);
 }
 
-static int fresh(void **state)
-{
-	(void)state;
-	why_destroy(why);
-	json_decref(result);
-	why = NULL;
-	result = NULL;
-	return 0;
-}
-
 static int last(void **state)
 {
 	fresh(state);
@@ -459,6 +483,7 @@ int main(void)
 		cmocka_unit_test_teardown(workqueue, fresh),
 		cmocka_unit_test_teardown(disk, fresh),
 		cmocka_unit_test_teardown(endless_disk, fresh),
+		cmocka_unit_test_teardown(still, fresh),
 		cmocka_unit_test_teardown(gives_up, fresh),
 		cmocka_unit_test_teardown(not_yet, fresh),
 	};
