@@ -169,7 +169,8 @@ int still_open(struct vm **out, const char *path, const struct attach_config *cf
 		return err_nomem(e);
 	ret = read_snapshot(s, path, &vcpus, e);
 	if (!ret)
-		vm = foreign_machine_new(&still_ops, s, cfg, vcpus, e);
+		vm = foreign_machine_new(&still_ops, s, cfg, (struct foreign_vcpus){ vcpus, vcpus },
+					 e);
 	if (!vm) {
 		still_free(s);
 		return ret ? ret : -e->code;

@@ -9,7 +9,6 @@
 #include "profile/record/run/sandbox.h"
 #include "vmm/attach/attach_facts.h"
 #include "vmm/attach/foreign.h"
-#include "vmm/end.h"
 #include "vmm/vm.h"
 
 #include <errno.h>
@@ -75,21 +74,7 @@ static int look_once(struct visit *v, struct err *e)
 
 int visit_nap(struct visit *v, double ms, struct err *e)
 {
-	struct pollfd fds[] = {
-		{ .fd = v->run->signals.fd, .events = POLLIN },
-		{ .fd = vm_end_fd(v->run->vm), .events = POLLIN },
-	};
-	uint64_t end = clock_mono_ns() + (uint64_t)(ms * 1e6), now;
-
-	while ((now = clock_mono_ns()) < end) {
-		int n = poll(fds, 2, (int)((end - now) / 1000000) + 1);
-
-		if (n > 0 && fds[0].revents && run_must_end(v->run))
-			return err_set(e, EINTR, "interrupted");
-		if (n > 0 && fds[1].revents)
-			return err_set(e, ESRCH, "the machine has ended");
-	}
-	return 0;
+	return run_nap(v->run, ms, e);
 }
 
 int visit_look(struct visit *v, visit_look_fn look, struct err *e)
@@ -187,9 +172,7 @@ static int visit_run(struct run *r, const struct visit_request *q, struct err *e
 		return ret;
 	visit.done = done;
 	ret = q->body(&visit, q->ctx, e);
-	vm_end(r->vm, VM_END_ASKED);
-	vm_join(r->vm);
-	run_restore_stop_signals(r);
+	run_leave(r);
 	pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 	r->pipeline_done = true;
 	if (q->ended)

@@ -307,3 +307,29 @@ void run_wait(struct run *r)
 	console_end(&r->console);
 	console_hide_status(&r->console);
 }
+
+int run_nap(struct run *r, double ms, struct err *e)
+{
+	struct pollfd fds[] = {
+		{ .fd = r->signals.fd, .events = POLLIN },
+		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
+	};
+	uint64_t end = clock_mono_ns() + (uint64_t)(ms * 1e6), now;
+
+	while ((now = clock_mono_ns()) < end) {
+		int n = poll(fds, 2, (int)((end - now) / 1000000) + 1);
+
+		if (n > 0 && fds[0].revents && run_must_end(r))
+			return err_set(e, EINTR, "interrupted");
+		if (n > 0 && fds[1].revents)
+			return err_set(e, ESRCH, "the machine has ended");
+	}
+	return 0;
+}
+
+void run_leave(struct run *r)
+{
+	vm_end(r->vm, VM_END_ASKED);
+	vm_join(r->vm);
+	run_restore_stop_signals(r);
+}

@@ -108,7 +108,7 @@ bool why_wants_longer(struct why *w)
 	if (!b || why_now(w)->time_ns - b->time_ns >= WHY_FROZEN_NS)
 		return false;
 	for (unsigned int i = 0; i < w->vcpus; i++)
-		if (why_is_frozen(w, i))
+		if (why_is_frozen(w, i) || (w->vcpu[i].samples && w->vcpu[i].samples < ENOUGH))
 			return true;
 	return false;
 }

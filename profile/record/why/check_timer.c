@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checks of timers and interrupts that do not arrive, by comparing two clocks: the time for which a processor's clock event device was
- * programmed, and the time that the guest's other processors have counted since.
+ * Checks of what does not arrive at a processor: timers and interrupts, and what the host owes a vCPU's thread. The proof of a late
+ * timer are two clocks: the time for which a clock event device was programmed, and the time that other processors have counted since.
  */
 #include "profile/record/why/private.h"
+#include "vmm/attach/standing.h"
 
 #include <inttypes.h>
 
@@ -116,4 +117,61 @@ void why_check_pending(struct why *w, struct why_finding *f)
 	else
 		why_unknown(f, "no task priority holds interrupts up; which ones wait in the local "
 			       "APIC cannot be read");
+}
+
+/* -- the host's side --------------------------------------------------------------------- */
+
+bool why_host_stands(const struct standing *h)
+{
+	for (unsigned int i = 0; i < STANDING_CAUSES; i++)
+		if (h->check[i].result == STANDING_BAD)
+			return true;
+	return false;
+}
+
+/* Sets what the host's look found. bad: with the thread as its proof. */
+static void judge_host(struct why *w, struct why_finding *f, enum standing_cause cause)
+{
+	const struct standing *h = w->host;
+	const struct standing_check *c = h ? &h->check[cause] : NULL;
+
+	if (!c) {
+		why_unknown(f, "%s",
+			    w->still ? "the machine was saved, so no process runs it"
+				     : "the machine's process is not known: it is reached through "
+				       "a gdbstub");
+	} else if (c->result == STANDING_UNKNOWN) {
+		why_unknown(f, "%s", c->text);
+	} else if (c->result == STANDING_OK) {
+		why_ok(f, "%s", c->text);
+	} else {
+		why_bad(f, "The host keeps the machine from running: %s.", c->text);
+		why_prove(w, f, "tid", (uint64_t)c->tid);
+		why_prove(w, f, "ran_ns", c->run_ns);
+		why_prove(w, f, "of_ns", h->interval_ns);
+		why_fact(w, f,
+			 "thread %d was looked at several times in %" PRIu64
+			 " ms, and ran for %" PRIu64 " ms of them",
+			 (int)c->tid, h->interval_ns / 1000000, c->run_ns / 1000000);
+	}
+}
+
+void why_check_paused(struct why *w, struct why_finding *f)
+{
+	judge_host(w, f, STANDING_PAUSED);
+}
+
+void why_check_not_scheduled(struct why *w, struct why_finding *f)
+{
+	judge_host(w, f, STANDING_NOT_SCHEDULED);
+}
+
+void why_check_absent(struct why *w, struct why_finding *f)
+{
+	judge_host(w, f, STANDING_MEMORY);
+}
+
+void why_check_vmm_thread(struct why *w, struct why_finding *f)
+{
+	judge_host(w, f, STANDING_THREAD);
 }

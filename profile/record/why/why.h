@@ -59,7 +59,10 @@ void why_sample(struct why *w, const struct guest *g, const struct sample *s);
  * Looks at all tasks and processors. -EAGAIN: the kernel is not known yet, and e says why.
  */
 int why_look(struct why *w, struct guest *g, struct err *e);
-/* Returns whether no clock of the guest moved between the looks, so that a later second look proves more. */
+/*
+ * Returns whether a later second look proves more: no clock of the guest moved between the looks, or a vCPU could be sampled few times
+ * only.
+ */
 bool why_wants_longer(struct why *w);
 /* Borrows what was seen of the machine's threads on the host. NULL: nothing is known of them. */
 struct standing;
