@@ -75,7 +75,7 @@ bool linux_hang_read(const struct linux_hang_layout *l, const struct memory *m, 
 	if (!linux_hang_has(l, member) || !(at >> 63))
 		return false;
 	/* A structure of one word, such as an atomic_t, is read as that; of others the first one. */
-	len = len >= 8 ? 8 : len >= 4 ? 4 : 1;
+	len = len >= 8 ? 8 : len >= 4 ? 4 : len >= 2 ? 2 : 1;
 	if (!memory_read(m, MEMORY_KERNEL, at + l->off[member], &v, len))
 		return false;
 	*out = v;

@@ -124,7 +124,7 @@ static inline bool linux_hang_has(const struct linux_hang_layout *l, enum linux_
 	return l->off[m] != LINUX_HANG_NONE;
 }
 
-/* Reads a member of 1, 4 or 8 bytes of the structure at `at`. Returns false, and leaves *out alone, if it is not known or cannot be read. */
+/* Reads a member of 1, 2, 4 or 8 bytes of the structure at `at`. Returns false, and leaves *out alone, if it is not known or cannot be read. */
 bool linux_hang_read(const struct linux_hang_layout *l, const struct memory *m, uint64_t at,
 		     enum linux_hang_member member, uint64_t *out);
 
