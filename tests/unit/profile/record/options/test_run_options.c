@@ -379,7 +379,7 @@ static void bad_values(void **state)
 		{ "--duration", "-1" },
 		{ "--duration", "nan" },
 		{ "--duration", "1e8" },
-		{ "--duration", "10d" },
+		{ "--duration", "10y" },
 		{ "--duration", "1e999" },
 		{ "--stack-size", "255" },
 		{ "--stack-size", "16385" },
