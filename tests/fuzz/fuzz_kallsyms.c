@@ -41,8 +41,11 @@ static void decode(const uint8_t *bytes, size_t len, bool known)
 		return;
 	memcpy(copy, bytes, len);
 	r.bytes = copy;
-	if (kallsyms_decode(&(struct kallsyms_source){ &r, 1, known ? KF_TEXT : 0,
-						       known ? KF_TEXT + len : 0, "fuzz" },
+	if (kallsyms_decode(&(struct kallsyms_source){ .range = &r,
+						       .nrange = 1,
+						       .text = known ? KF_TEXT : 0,
+						       .end = known ? KF_TEXT + len : 0,
+						       .name = "fuzz" },
 			    &t, &info, &e) == 0)
 		check_table(t, &info);
 	else if (!e.text[0] || t)
