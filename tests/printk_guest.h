@@ -69,7 +69,8 @@ static inline size_t pg_read(void *ctx, uint64_t space, uint64_t va, void *dst, 
 
 static inline void pg_put(struct pg *g, uint64_t va, const void *src, size_t len)
 {
-	memcpy(g->bytes + (va - PG_BASE), src, len);
+	if (len)
+		memcpy(g->bytes + (va - PG_BASE), src, len);
 }
 
 static inline void pg_u64(struct pg *g, uint64_t va, uint64_t v)

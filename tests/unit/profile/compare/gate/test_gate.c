@@ -366,7 +366,7 @@ static void runs_are_independent(void **state)
 	err_clear(&e);
 	copy->path = "other";
 	assert_int_equal(gate_check_fresh(g, GATE_BASE, copy, &e), -EINVAL);
-	assert_non_null(strstr(e.text, "run and other of the base are one run"));
+	assert_non_null(strstr(e.text, "run and other of the base are the same run"));
 	err_clear(&e);
 	assert_int_equal(gate_check_fresh(g, GATE_HEAD, copy, &e), 0);
 	assert_int_equal(gate_add_run(g, GATE_HEAD, run_of(rules, 7, 0, two), &e), 0);

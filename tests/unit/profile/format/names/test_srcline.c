@@ -141,7 +141,7 @@ static void tells_why_not(void **state)
 	srcline_set_id(s, NULL, 0);
 	err_clear(&e);
 	assert_int_equal(srcline_load(s, &e), -ENOENT);
-	assert_non_null(strstr(e.text, "no build id"));
+	assert_non_null(strstr(e.text, "without a build id"));
 	srcline_destroy(s);
 }
 
