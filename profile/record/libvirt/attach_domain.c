@@ -84,8 +84,16 @@ int attach_domain_find(const struct attach_request *r, pid_t *pid, struct attach
 			       : err_set(e, EINVAL, "%.60s: expected a PID", r->what);
 	if (r->way == ATTACH_NAME)
 		return machines_by_name(r->what, pid, e);
-	if (r->way == ATTACH_DOMAIN || r->uri || !parse_pid(r->what, pid))
+	if (r->way == ATTACH_DOMAIN || r->uri)
 		return find_domain(r, pid, domain, e);
+	if (!parse_pid(r->what, pid)) {
+		ret = find_domain(r, pid, domain, &why);
+		if (ret == -ENOPKG || ret == -ECONNREFUSED)
+			return err_set(e, -ret,
+				       "%.100s is not a PID, and no domain can be found: %s",
+				       r->what, why.text);
+		return ret ? err_set(e, -ret, "%s", why.text) : 0;
+	}
 	ret = process_look(&process, *pid, &no_process);
 	if (ret != -ESRCH && ret != -ENODEV)
 		return 0; /* attach_open() reports anything else that is wrong with it */
