@@ -94,7 +94,7 @@ def refused():
     p = e2e.kvmprof("run", "--call-counts", "-o", "x")
     check(p.status == 2 and "--engine exact" in p.err, "without the engine: " + p.err)
     p = e2e.kvmprof("gate", "--exact", "--base", "demo.data", "demo.data", "--head", "demo.data")
-    check(p.status == 2 and "the same run" in p.err, "two runs of the base: " + p.err)
+    check(p.status == 2 and "one run of the base" in p.err, "two runs of the base: " + p.err)
     p = e2e.kvmprof("gate", "--base", "demo.data", "--head", "demo.data", "-c",
                     os.path.join(e2e.TOP, "configs", "gate-exact.toml"))
     check(p.status == 2 and "give --exact" in p.err, "exact rules without --exact: " + p.err)

@@ -209,7 +209,7 @@ def check_units():
     for argv in (["--duration", "1s"], ["--duration", "500ms"], ["--duration", "5m"], ["--delay", "1h"], ["-m", "2GB"], ["-m", "64MiB"]):
         p = e2e.kvmprof("run", *argv, "missing")
         check(p.status == 1 and "missing: cannot open" in p.err, "%s: %d %s" % (argv, p.status, p.err))
-    for argv in (["--duration", "1d"], ["--duration", "0ms"], ["--duration", "nans"], ["-m", "2GX"], ["-m", "64MiBB"]):
+    for argv in (["--duration", "1y"], ["--duration", "0ms"], ["--duration", "nans"], ["-m", "2GX"], ["-m", "64MiBB"]):
         p = e2e.kvmprof("run", *argv, "missing")
         check(p.status == 2 and "expected" in p.err, "%s: %d %s" % (argv, p.status, p.err))
 
