@@ -42,9 +42,9 @@ struct pg {
 	uint8_t bytes[PG_BYTES];
 	bool gone[PG_PAGES]; /* pages that are not in memory */
 	unsigned int size_bits;
-	uint64_t head_lpos, tail_lpos; /* of the text ring */
+	uint64_t head_lpos, tail_lpos; /* positions in the text ring */
 	uint64_t head, tail;	       /* ids */
-	uint64_t seq;		       /* of the next record */
+	uint64_t seq;		       /* number of the next record */
 	bool fits_exactly;	       /* as newer kernels: a block may end where the ring ends */
 	uint32_t old_header;	       /* older buffer: bytes of struct printk_log */
 	uint32_t old_first, old_next, old_len;

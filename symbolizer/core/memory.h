@@ -30,6 +30,12 @@ struct memory {
 	void *ctx;
 };
 
+/* Returns whether an address is in the kernel's half of the address space. */
+static inline bool memory_is_kernel(uint64_t va)
+{
+	return va >> 63;
+}
+
 /* Copies exactly len bytes. Returns false, with dst undefined, if not all could be read. */
 static inline bool memory_read(const struct memory *m, uint64_t space, uint64_t va, void *dst,
 			       size_t len)

@@ -616,7 +616,8 @@ const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64
 	return s;
 }
 
-const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64_t *off)
+/* Returns the number of symbols at or before addr. */
+static size_t count_before(const struct symtab *t, uint64_t addr)
 {
 	size_t lo = 0, hi = t->n;
 
@@ -628,6 +629,20 @@ const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64
 		else
 			hi = mid;
 	}
+	return lo;
+}
+
+const struct symbol *symtab_nearest(const struct symtab *t, uint64_t addr)
+{
+	size_t n = count_before(t, addr);
+
+	return n ? &t->e[n - 1].sym : NULL;
+}
+
+const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64_t *off)
+{
+	size_t lo = count_before(t, addr);
+
 	for (; lo && addr - t->e[lo - 1].sym.addr < SYMTAB_MAX_GAP; lo--) {
 		const struct symbol *s = &t->e[lo - 1].sym;
 

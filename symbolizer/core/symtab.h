@@ -103,6 +103,8 @@ const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64
  * as in symtab_lookup().
  */
 const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64_t *off);
+/* Returns the last symbol of any type at or before addr, or NULL. */
+const struct symbol *symtab_nearest(const struct symtab *t, uint64_t addr);
 /*
  * Returns the symbol of any type with exactly this name, the one with the lowest address if there
  * are several. If there is none, returns the only one with this name and ".llvm.NUMBER". Otherwise

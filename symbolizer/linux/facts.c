@@ -49,11 +49,11 @@ void linux_target_init(struct target_linux *l, const struct types *types,
 	memset(l, 0, sizeof(*l));
 	l->types_note = types_note;
 	linux_sched_none(&l->sched);
-	linux_hang_layout(&l->hang, symbols ? types : NULL);
+	linux_hang_layout(&l->hang, NULL);
 	if (!symbols) {
 		note = &l->task_note;
 		err_set(note, ENOENT, "the kernel's symbols are not known");
-		l->mm_note = l->file_note = l->module_note = l->printk_note = *note;
+		l->mm_note = l->file_note = l->module_note = *note;
 		return;
 	}
 	find_tasks(l, types, symbols);
@@ -66,7 +66,6 @@ void linux_target_init(struct target_linux *l, const struct types *types,
 	l->have_graph = linux_graph_layout(&l->graph, types);
 	(void)linux_rethook_layout(&l->rethook, types);
 	l->have_dyncode = linux_dyncode_layout(&l->dyncode, types, symbols, NULL) == 0;
-	l->have_printk = linux_printk_layout(&l->printk, types, symbols, &l->printk_note) == 0;
 	if (!types) {
 		no_types(l, &l->mm_note);
 		l->file_note = l->tree_note = l->mm_note;
@@ -75,4 +74,11 @@ void linux_target_init(struct target_linux *l, const struct types *types,
 	l->have_mm = linux_mm_layout_init(&l->mm, types, &l->mm_note) == 0;
 	l->have_file = linux_file_layout_init(&l->file, types, symbols, &l->file_note) == 0;
 	l->have_tree = linux_tree_layout_init(&l->tree, types, &l->tree_note) == 0;
+}
+
+void linux_target_explain(struct target_linux *l, const struct types *types,
+			  const struct symtab *symbols)
+{
+	linux_hang_layout(&l->hang, symbols ? types : NULL);
+	l->have_printk = linux_printk_layout(&l->printk, types, symbols, &l->printk_note) == 0;
 }

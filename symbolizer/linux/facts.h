@@ -39,6 +39,7 @@ struct target_linux {
 	struct linux_dyncode_layout dyncode;
 	struct linux_graph_layout graph;
 	struct linux_rethook_layout rethook; /* len 0: unknown */
+	/* Set by linux_target_explain(); nothing of them is known before. */
 	struct linux_hang_layout hang;
 	bool have_printk;
 	struct linux_printk_layout printk;
@@ -53,5 +54,11 @@ struct target_linux {
  */
 void linux_target_init(struct target_linux *l, const struct types *types,
 		       const struct symtab *symbols);
+/*
+ * Adds what explains a guest that stands still, after linux_target_init() with the same types and
+ * symbols: `hang`, `printk` and printk_note. It takes as long as that function, so a run does without.
+ */
+void linux_target_explain(struct target_linux *l, const struct types *types,
+			  const struct symtab *symbols);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Larger offsets are no member's that is looked for. */
+/* No member of the table has a larger offset. */
 #define MAX_OFFSET (1u << 20)
 
 struct hang_row {
@@ -35,10 +35,9 @@ static uint32_t size_of(const struct types *t, const char *structure)
 void linux_hang_layout(struct linux_hang_layout *out, const struct types *types)
 {
 	memset(out, 0, sizeof(*out));
-	out->running = out->in_flight = out->irq_stat = out->softirq_stat = -1;
+	out->running = out->in_flight = -1;
 	out->free_pages = out->oneshot = out->oom_kill = -1;
 	out->scans[0] = out->scans[1] = out->steals[0] = out->steals[1] = -1;
-	out->have_types = types != NULL;
 	for (size_t i = 0; i < LINUX_HANG_MEMBERS; i++) {
 		struct type_member m;
 
@@ -55,8 +54,6 @@ void linux_hang_layout(struct linux_hang_layout *out, const struct types *types)
 	out->zone_size = size_of(types, "zone");
 	out->running = enumerator(types, "SYSTEM_RUNNING");
 	out->in_flight = enumerator(types, "MQ_RQ_IN_FLIGHT");
-	out->irq_stat = enumerator(types, "CPUTIME_IRQ");
-	out->softirq_stat = enumerator(types, "CPUTIME_SOFTIRQ");
 	out->free_pages = enumerator(types, "NR_FREE_PAGES");
 	out->scans[0] = enumerator(types, "PGSCAN_DIRECT");
 	out->scans[1] = enumerator(types, "PGSCAN_KSWAPD");
@@ -74,7 +71,7 @@ bool linux_hang_read(const struct linux_hang_layout *l, const struct memory *m, 
 
 	if (!linux_hang_has(l, member) || !(at >> 63))
 		return false;
-	/* A structure of one word, such as an atomic_t, is read as that; of others the first one. */
+	/* Of a longer member the first word is read, as of an atomic_t or another structure. */
 	len = len >= 8 ? 8 : len >= 4 ? 4 : len >= 2 ? 2 : 1;
 	if (!memory_read(m, MEMORY_KERNEL, at + l->off[member], &v, len))
 		return false;

@@ -18,16 +18,11 @@ static const char *const printer_name[LINUX_PRINTK_PRINTERS] = {
 	"print_caller", "info_print_prefix", "record_print_text", "print_prefix", "msg_print_text",
 };
 
-static bool is_kernel(uint64_t va)
-{
-	return va >> 63;
-}
-
 static uint64_t printk_variable(const struct symtab *symbols, const char *name)
 {
 	const struct symbol *s = symtab_find(symbols, name);
 
-	return s && is_kernel(s->addr) ? s->addr : 0;
+	return s && memory_is_kernel(s->addr) ? s->addr : 0;
 }
 
 static struct linux_printk_code printk_code(const struct symtab *symbols, const char *name)
@@ -35,7 +30,7 @@ static struct linux_printk_code printk_code(const struct symtab *symbols, const 
 	const struct symbol *s = symtab_find(symbols, name);
 	struct linux_printk_code code = { 0 };
 
-	if (s && is_kernel(s->addr)) {
+	if (s && memory_is_kernel(s->addr)) {
 		code.addr = s->addr;
 		code.len = s->size < CODE_MAX ? s->size : CODE_MAX;
 	}

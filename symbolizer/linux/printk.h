@@ -38,8 +38,8 @@
 
 /* Offsets in struct printk_ringbuffer and in the structures that it points to. */
 struct linux_printk_ring {
-	uint32_t count_bits, descs, infos, head_id, tail_id; /* of desc_ring */
-	uint32_t size_bits, data;			     /* of text_data_ring */
+	uint32_t count_bits, descs, infos, head_id, tail_id; /* members of desc_ring */
+	uint32_t size_bits, data;			     /* members of text_data_ring */
 	uint32_t desc_size, state, begin, next;		     /* struct prb_desc */
 	uint32_t info_size, seq, ts, text_len, facility,
 		caller; /* struct printk_info; flags and level follow facility */

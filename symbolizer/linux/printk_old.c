@@ -30,11 +30,6 @@ struct printk_old {
 	uint32_t header; /* bytes of struct printk_log */
 };
 
-static bool is_kernel(uint64_t va)
-{
-	return va >> 63;
-}
-
 /* Copies the value of `key` ("SUBSYSTEM=") in a dictionary of NUL-separated texts. */
 static void find_value(const char *dict, size_t len, const char *key, char *out, size_t cap)
 {
@@ -163,7 +158,7 @@ int printk_old_read(const struct linux_printk_layout *l, const struct memory *m,
 	bool whole;
 	int ret;
 
-	if (!memory_u64(m, l->log_buf, &at) || !is_kernel(at) ||
+	if (!memory_u64(m, l->log_buf, &at) || !memory_is_kernel(at) ||
 	    !memory_u32(m, l->log_buf_len, &b.len) || !memory_u32(m, l->first_idx, &b.first) ||
 	    !memory_u32(m, l->next_idx, &b.next))
 		return err_set(e, EFAULT, "the variables of the kernel's log cannot be read");

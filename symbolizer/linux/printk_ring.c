@@ -53,11 +53,6 @@ struct printk_ring {
 	uint64_t text_lpos; /* position of text.bytes[0] */
 };
 
-static bool is_kernel(uint64_t va)
-{
-	return va >> 63;
-}
-
 /* -- copies ------------------------------------------------------------------------------ */
 
 static void copy_deinit(struct printk_copy *c)
@@ -193,9 +188,9 @@ static bool read_ring(struct printk_ring *r, uint64_t prb, size_t most)
 	if (!memory_u32(r->m, prb + at->count_bits, &count_bits) || !count_bits ||
 	    count_bits > COUNT_BITS_MAX || !memory_u32(r->m, prb + at->size_bits, &size_bits) ||
 	    size_bits < SIZE_BITS_MIN || size_bits > SIZE_BITS_MAX ||
-	    !memory_u64(r->m, prb + at->descs, &r->descs) || !is_kernel(r->descs) ||
-	    !memory_u64(r->m, prb + at->infos, &r->infos) || !is_kernel(r->infos) ||
-	    !memory_u64(r->m, prb + at->data, &r->data) || !is_kernel(r->data) ||
+	    !memory_u64(r->m, prb + at->descs, &r->descs) || !memory_is_kernel(r->descs) ||
+	    !memory_u64(r->m, prb + at->infos, &r->infos) || !memory_is_kernel(r->infos) ||
+	    !memory_u64(r->m, prb + at->data, &r->data) || !memory_is_kernel(r->data) ||
 	    !memory_u64(r->m, prb + at->tail_id, &tail) ||
 	    !memory_u64(r->m, prb + at->head_id, &head))
 		return false;
@@ -308,7 +303,7 @@ enum printk_text { TEXT_GOOD, TEXT_OVERWRITTEN, TEXT_ABSENT };
 static enum printk_text find_block(const struct printk_ring *r, uint64_t begin, uint64_t next,
 				   uint64_t *off, uint64_t *len)
 {
-	uint64_t size = r->data_mask + 1, end = (begin | r->data_mask) + 1; /* of this round */
+	uint64_t size = r->data_mask + 1, end = (begin | r->data_mask) + 1; /* end of this round */
 
 	/* Differences, because positions pass 2^64 soon after the boot. */
 	if (next - begin > size || next == begin)
@@ -511,7 +506,7 @@ int printk_ring_read(const struct linux_printk_layout *l, const struct memory *m
 	uint64_t prb;
 	int ret;
 
-	if (!memory_u64(m, l->prb, &prb) || !is_kernel(prb))
+	if (!memory_u64(m, l->prb, &prb) || !memory_is_kernel(prb))
 		return err_set(e, EFAULT, "the kernel's variable prb cannot be read");
 	ret = l->by_types ? 0 : find_form(m, prb, &form, e);
 	ret = ret ? ret : open_ring(&form, m, prb, to->most, &r, e);

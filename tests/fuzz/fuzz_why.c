@@ -33,7 +33,7 @@ static void make(uint8_t flags)
 		wg_make_disk(4, 64);
 	if (flags & 32) {
 		pool = wg_percpu_at("cpu_worker_pools", 0);
-		node = wg_at(WG_OBJECT(7), LINUX_HANG_WORK_ENTRY);
+		node = WG_OBJECT(7) + 8;
 		wg_list(wg_at(pool, LINUX_HANG_POOL_WORKLIST), &node, 1);
 		node = wg_at(WG_OBJECT(6), LINUX_HANG_WORKER_NODE);
 		wg_list(wg_at(pool, LINUX_HANG_POOL_WORKERS), &node, 1);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/guest/guest.h"
 
-#include "base/gmem_remote.h"
 #include "base/clock.h"
-#include "base/gmem.h"
-#include "base/gmem_remote.h"
 #include "profile/record/guest/private.h"
 #include "symbolizer/unwind/orc.h"
 
@@ -71,6 +68,7 @@ int guest_create(struct guest **out, struct target *target, const struct guest_h
 	if (!g)
 		return err_nomem(e);
 	g->target = target;
+	target->explains |= opt->explains;
 	g->host = *host;
 	g->sink = sink;
 	g->opt = *opt;
@@ -328,9 +326,7 @@ static void index_forget(void *ctx)
 {
 	struct guest *g = ctx;
 
-	guest_memory_renew(&g->memory);
-	if (g->host.memory->remote)
-		gmem_remote_invalidate(g->host.memory->remote);
+	guest_memory_read_anew(&g->memory);
 }
 
 static bool have_index(struct guest *g)
@@ -602,19 +598,27 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		snprintf(out->no_modules, sizeof(out->no_modules), "%.199s", l->module_note.text);
 }
 
+/* Returns whether the kernel is known; otherwise *e has the reason. */
+static bool is_found(const struct guest *g, struct err *e)
+{
+	if (g->is_linux && g->ready && g->known)
+		return true;
+	err_set(e, EAGAIN, "%s",
+		!g->is_linux ? "the guest is not Linux"
+		: !g->ready  ? "the address of the kernel is not known yet"
+			     : "the address of the kernel could not be found");
+	return false;
+}
+
 const struct memory *guest_reader(struct guest *g, struct err *e)
 {
-	if (!g->is_linux || !g->ready || !g->known || !g->memory.root.cr3) {
-		err_set(e, EAGAIN, "%s",
-			!g->is_linux ? "the guest is not Linux"
-			: !g->ready  ? "where the kernel is is not known yet"
-			: !g->known  ? "where the kernel is could not be found"
-				     : "it has not run");
+	if (!is_found(g, e))
+		return NULL;
+	if (!g->memory.root.cr3) {
+		err_set(e, EAGAIN, "the guest has not run");
 		return NULL;
 	}
-	guest_memory_renew(&g->memory);
-	if (g->memory.mem->remote)
-		gmem_remote_invalidate(g->memory.mem->remote);
+	guest_memory_read_anew(&g->memory);
 	return &g->reader;
 }
 
@@ -622,13 +626,8 @@ bool guest_view(struct guest *g, struct guest_view *out, struct err *e)
 {
 	const struct target_linux *l = &g->target->linux_facts;
 
-	if (!g->is_linux || !g->ready || !g->known) {
-		err_set(e, EAGAIN, "%s",
-			!g->is_linux ? "the guest is not Linux"
-			: !g->ready  ? "the address of the kernel is not known yet"
-				     : "the address of the kernel could not be found");
+	if (!is_found(g, e))
 		return false;
-	}
 	if (!g->tasks || !l->have_task || !g->memory.root.cr3) {
 		/* Without types they may be found later; without `current` they never are. */
 		err_set(e, EAGAIN, "%s: %.200s",

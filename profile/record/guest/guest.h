@@ -36,10 +36,11 @@
 #define GUEST_PID 1u
 
 struct guest_options {
-	bool python; /* show frames of Python's interpreter */
-	bool mem;    /* look up the memory that samples access */
-	bool runs;   /* the guest ran before: its page tables and data exist already */
-	bool moves;  /* the kernel chooses its own address (KASLR): it has to be found */
+	bool python;   /* show frames of Python's interpreter */
+	bool mem;      /* look up the memory that samples access */
+	bool runs;     /* the guest ran before: its page tables and data exist already */
+	bool moves;    /* the kernel chooses its own address (KASLR): it has to be found */
+	bool explains; /* the facts that `why` and `dmesg` need are found, too */
 	/* slide and pa_slide are known already, and are used as in target_move() */
 	bool placed;
 	uint64_t slide, pa_slide;

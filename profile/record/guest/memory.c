@@ -25,6 +25,13 @@ void guest_memory_renew(struct guest_memory *g)
 	g->era_ns = clock_mono_ns();
 }
 
+void guest_memory_read_anew(struct guest_memory *g)
+{
+	guest_memory_renew(g);
+	if (g->mem->remote)
+		gmem_remote_invalidate(g->mem->remote);
+}
+
 /*
  * A translation that was looked up after a sample was taken is as good for it as one that is looked
  * up now, and is closer to the sample's time.

@@ -44,6 +44,8 @@ void guest_memory_begin_sample(struct guest_memory *g, const struct sample *s);
  * Drops the cached translations, because the following reads are of this moment, not of a sample.
  */
 void guest_memory_renew(struct guest_memory *g);
+/* Drops copies of another process's memory as well, so that nothing older than this call is read. */
+void guest_memory_read_anew(struct guest_memory *g);
 
 /*
  * Returns a reader that is valid as long as g. An address space other than MEMORY_KERNEL is given

@@ -268,6 +268,15 @@ static void set_module_orc(struct target *t)
 		t->linux_facts.modules.orc_format = *orc_format_of(t->orc);
 }
 
+/* Fills in t->linux_facts from the kernel's types, which may be NULL, and its symbols. */
+static void set_facts(struct target *t, const struct types *types)
+{
+	linux_target_init(&t->linux_facts, types, t->symbols);
+	if (t->explains)
+		linux_target_explain(&t->linux_facts, types, t->symbols);
+	set_module_orc(t);
+}
+
 /* Reads the kernel's own types first: DWARF takes seconds. */
 static void load_linux(struct target *t)
 {
@@ -283,8 +292,7 @@ static void load_linux(struct target *t)
 		types = btf_types(btf);
 	else if ((dwarf = open_dwarf(t, &e)) != NULL)
 		types = types_dwarf_types(dwarf);
-	linux_target_init(l, btf || dwarf ? &types : NULL, t->symbols);
-	set_module_orc(t);
+	set_facts(t, btf || dwarf ? &types : NULL);
 	btf_destroy(btf);
 	types_dwarf_destroy(dwarf);
 }
@@ -448,8 +456,7 @@ static void take_types(struct target *t, const struct livekernel *l)
 	else if (btf_open(&btf, l->btf, l->btf_len, "the guest's memory",
 			  &t->linux_facts.types_note) == 0)
 		types = btf_types(btf);
-	linux_target_init(&t->linux_facts, btf ? &types : NULL, t->symbols);
-	set_module_orc(t);
+	set_facts(t, btf ? &types : NULL);
 	btf_destroy(btf);
 }
 

@@ -50,6 +50,7 @@ struct target {
 	bool adopted;
 	/* symbols and tables are to be read from guest memory: --symbols live */
 	bool live;
+	bool explains; /* linux_target_explain() is called for each kernel that is read */
 	struct target_linux linux_facts; /* has linked addresses until target_move() */
 	/* set by target_bind(); text is read from the live guest */
 	const struct gmem *mem;

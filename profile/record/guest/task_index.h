@@ -26,7 +26,7 @@ struct guest_task_index_parts {
 	const struct linux_mm_layout *mm;
 	const bool *have_mm; /* mm is known; that may change from false to true */
 	const struct memory *memory;
-	uint64_t stack_size; /* of a kernel stack, in bytes */
+	uint64_t stack_size; /* size of a kernel stack in bytes */
 	/* Stores the guest-physical address of va in the kernel's space. Returns false if there is none. */
 	bool (*walk)(void *ctx, uint64_t va, uint64_t *gpa);
 	/* Makes the next reads be of this moment. */

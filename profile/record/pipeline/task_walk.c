@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/gmem_remote.h"
 #include "symbolizer/linux/sched_find.h"
 
 #include <errno.h>
@@ -86,11 +85,7 @@ static int learn(struct task_walk *l, const struct guest_view *v, struct err *e)
 
 static void forget_pages(void *ctx)
 {
-	struct guest_memory *pages = ctx;
-
-	guest_memory_renew(pages);
-	if (pages->mem->remote)
-		gmem_remote_invalidate(pages->mem->remote);
+	guest_memory_read_anew(ctx);
 }
 
 /*

@@ -19,7 +19,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The kernel is searched for so long: idle guests are seen, but stopped ones are not. */
+/* The longest search for the kernel. An idle guest is found in that time, a stopped one is not. */
 #define ATTACH_WAIT_S 20
 #define NAP_MS 50
 
@@ -33,7 +33,7 @@ struct visit {
 	int ret;
 };
 
-/* On the consumer's thread. */
+/* Called by the consumer thread. */
 static void run_look(struct pipeline_job *job, const struct pipeline_stats *stats)
 {
 	struct visit *v = (struct visit *)((char *)job - offsetof(struct visit, job));
@@ -44,7 +44,7 @@ static void run_look(struct pipeline_job *job, const struct pipeline_stats *stat
 	(void)!write(v->done, &one, sizeof(one));
 }
 
-/* In a signal handler. */
+/* Called in a signal handler. */
 static void refuse_look(struct pipeline_job *job)
 {
 	struct visit *v = (struct visit *)((char *)job - offsetof(struct visit, job));
@@ -54,7 +54,7 @@ static void refuse_look(struct pipeline_job *job)
 	(void)!write(v->done, &one, sizeof(one));
 }
 
-/* Waits until the look is made: it can't be called off. */
+/* Waits until the look is made; it cannot be cancelled. */
 static int look_once(struct visit *v, struct err *e)
 {
 	struct pollfd done = { .fd = v->done, .events = POLLIN };
@@ -98,11 +98,6 @@ int visit_look(struct visit *v, visit_look_fn look, struct err *e)
 	}
 }
 
-int visit_pid(const struct visit *v)
-{
-	return (int)v->run->asked.attach;
-}
-
 void visit_cost(const struct visit *v, struct visit_cost *out)
 {
 	struct attach_facts facts = { 0 };
@@ -121,12 +116,7 @@ void visit_cost(const struct visit *v, struct visit_cost *out)
 	}
 }
 
-struct vm *visit_vm(const struct visit *v)
-{
-	return v->run->vm;
-}
-
-/* pipeline_options.seen */
+/* Implements pipeline_options.seen. */
 static void pass_sample(void *ctx, const struct sample *s, uint32_t pid)
 {
 	const struct visit *v = ctx;
@@ -137,7 +127,7 @@ static void pass_sample(void *ctx, const struct sample *s, uint32_t pid)
 
 static int visit_run(struct run *r, const struct visit_request *q, struct err *e)
 {
-	struct guest_options go = { .runs = true };
+	struct guest_options go = { .runs = true, .explains = q->explains };
 	struct visit visit = { .run = r, .request = q, .done = -1 };
 	struct pipeline_options own = { .no_samples = true,
 					.seen = q->seen ? pass_sample : NULL,
@@ -148,8 +138,6 @@ static int visit_run(struct run *r, const struct visit_request *q, struct err *e
 
 	if (ret)
 		return ret;
-	if (q->prepared)
-		q->prepared(&visit, q->ctx);
 	ret = run_sandbox_begin(r, e);
 	if (ret)
 		return ret;

@@ -22,7 +22,7 @@
 #define MORE (UINT64_C(1) << 20)
 #define KNOWN (UINT64_C(64) << 10)
 
-static struct kallsyms_info names; /* of the kernel that is read */
+static struct kallsyms_info names; /* facts of the kernel that is read */
 
 struct fake {
 	uint64_t va, len;

@@ -12,10 +12,13 @@
 #include <errno.h>
 #include <string.h>
 
+static bool asked_mutex; /* whether a member of a lock was looked up */
+
 static int member(void *ctx, const char *structure, const char *path, struct type_member *out)
 {
 	const uint32_t *stack_size = ctx;
 
+	asked_mutex |= !strcmp(structure, "mutex");
 	if (strcmp(structure, "pcpu_hot") != 0)
 		return -ENOENT;
 	if (!strcmp(path, "current_task"))
@@ -88,11 +91,32 @@ static void reasons(void **state)
 	assert_string_equal(l.file_note.text, "BTF of a newer kind");
 }
 
+/* A run does not look up what only `why` and `dmesg` need. */
+static void explanations(void **state)
+{
+	struct target_linux l = { .have_current = false };
+	uint32_t bytes = 8;
+	struct types t = { member, size_of, value_of, &bytes };
+	struct symtab *s;
+
+	(void)state;
+	asked_mutex = false;
+	look(&l, &t, "pcpu_hot");
+	assert_false(asked_mutex || l.have_printk || l.printk_note.code);
+	assert_false(linux_hang_has(&l.hang, LINUX_HANG_PCPU_HOT_PREEMPT));
+	s = symtab_create();
+	assert_int_equal(symtab_freeze(s, NULL), 0);
+	linux_target_explain(&l, &t, s);
+	assert_true(asked_mutex && l.printk_note.code);
+	symtab_destroy(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(interrupt_stack),
 		cmocka_unit_test(reasons),
+		cmocka_unit_test(explanations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

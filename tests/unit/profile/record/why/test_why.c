@@ -334,7 +334,7 @@ static uint64_t make_stalled_pool(bool endless)
 {
 	uint64_t pool = wg_percpu_at("cpu_worker_pools", 1), worker = WG_OBJECT(6),
 		 work = WG_OBJECT(7);
-	uint64_t node = wg_at(work, LINUX_HANG_WORK_ENTRY);
+	uint64_t node = work + 8;
 	unsigned int i = wg_add("kworker/1:0", 'R', 60 * WG_SECOND);
 
 	wg.task[i].s.running = true;
