@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cmd_dmesg: `kvmprof dmesg`: the log of a guest's kernel, read from its memory. */
+/* cmd_dmesg: `kvmprof dmesg`, which prints the log of a guest's kernel from its memory. */
 #include "profile/cmd/cmd.h"
 
 #include "base/err.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Samples a second, which show where the kernel is. */
+/* Samples a second, by which the kernel is found. */
 #define FREQ_HZ 49
 #define LEVELS_EXPECTED \
 	"emerg, alert, crit, err, warn, notice, info or debug, several with commas, or warn+"
@@ -108,7 +108,7 @@ static int visit_log(struct visit *v, void *ctx, struct err *e)
 	return visit_look(v, read_log, e);
 }
 
-/* A guest must not control the terminal of who reads its log. */
+/* Prints the log without control characters: a guest must not control the terminal. */
 static void print_safely(const struct buf *b)
 {
 	for (size_t i = 0; i < b->len; i++) {
@@ -158,6 +158,7 @@ int cmd_dmesg(int argc, char **argv)
 		.command = "dmesg",
 		.reporter = &cmd_reporter,
 		.freq_hz = FREQ_HZ,
+		.explains = true,
 		.ctx = &d,
 		.body = visit_log,
 	};

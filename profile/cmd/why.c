@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Samples a second: a dozen or two between the looks, which stop each vCPU for few milliseconds in all. */
+/* Samples a second. About twenty between the looks stop each vCPU for a few milliseconds in all. */
 #define FREQ_HZ 37
 #define SHORT_LOOK_S 0.2
 #define LONG_LOOK_S 1.0
@@ -47,7 +47,7 @@ static void put_cost(struct why_run *r, const struct visit_cost *cost)
 			    json_integer((json_int_t)(clock_mono_ns() - r->start_ns)));
 }
 
-/* The stops are counted to the last one, so the result learns of them in the end. */
+/* Adds the cost of the visit, which is known only after the last stop. */
 static void add_cost(struct visit *v, void *ctx)
 {
 	struct why_run *r = ctx;
@@ -81,7 +81,7 @@ static int look_at_host(pid_t pid, void *ctx, struct err *e)
 	return ret ? ret : 1;
 }
 
-/* On the consumer's thread, as are the looks. */
+/* Called by the consumer thread, like the looks. */
 static void see(void *ctx, const struct guest *g, const struct sample *s)
 {
 	struct why_run *r = ctx;
@@ -109,7 +109,7 @@ static int why_last_look(void *ctx, struct guest *g, struct err *e)
 	return why_judge(r->why, g, &r->result, e);
 }
 
-/* A guest of which no clock moves is looked at for longer. */
+/* The additional time before another look at a guest whose clocks do not move. */
 #define LONGER_MS 1600
 
 static int look_again(struct visit *v, struct why_run *r, struct err *e)
@@ -194,6 +194,7 @@ int cmd_why(int argc, char **argv)
 		.command = "why",
 		.reporter = &cmd_reporter,
 		.freq_hz = FREQ_HZ,
+		.explains = true,
 		.found = look_at_host,
 		.seen = see,
 		.ctx = &r,

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks of processors that run and get nowhere. */
+/* The checks of processors that run without progress. */
 #include "profile/record/why/private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Samples of a vCPU that a check needs. */
-#define ENOUGH 5u
 #define RESCHEDULE_BIT UINT64_C(0x80000000)
 #define SCHED_FIFO 1
 #define SCHED_RR 2
 
-/* The kernel's own CPU number: that of the per-CPU base in GS, else vCPU i's. */
 unsigned int why_cpu_of(const struct why *w, unsigned int i)
 {
 	uint64_t table = why_variable(w, "__per_cpu_offset"), base;
@@ -49,7 +46,7 @@ uint64_t why_stuck_ns(struct why *w, unsigned int i)
 	uint64_t lag = q->known && s->clock >= q->clock ? s->clock - q->clock : 0;
 	uint64_t on = t && t->on_cpu_ns != WHY_UNKNOWN ? t->on_cpu_ns : 0;
 
-	/* The same task, and it was not switched away from, at both looks. */
+	/* The task must be the same at both looks, without a switch between them. */
 	if (t && b && b->time_ns) {
 		const struct why_task *then = why_task_of(b, t->t.pid);
 
@@ -65,11 +62,14 @@ bool why_is_frozen(struct why *w, unsigned int i)
 	const struct why_scene *b = why_before(w);
 
 	return !w->still && b && b->clock && s->clock == b->clock && s->jiffies == b->jiffies &&
-	       w->vcpu[i].samples >= ENOUGH && w->vcpu[i].func &&
+	       w->vcpu[i].samples >= WHY_ENOUGH && w->vcpu[i].func &&
 	       w->vcpu[i].kernel == w->vcpu[i].samples;
 }
 
-/* All clocks of the guest stand still; what is proven is the time between the looks. */
+/*
+ * Returns whether no clock of the guest moves. *ns is the time between the looks, which is what
+ * that proves.
+ */
 static bool is_frozen_long(struct why *w, unsigned int i, uint64_t *ns)
 {
 	const struct why_scene *b = why_before(w);
@@ -80,14 +80,17 @@ static bool is_frozen_long(struct why *w, unsigned int i, uint64_t *ns)
 	return *ns >= w->hang_ns || *ns >= WHY_FROZEN_NS;
 }
 
-/* Returns for how long vCPU i has had the same task, as proven; false: that is not long, or not known. */
+/* Returns whether vCPU i has had the same task for long. *ns is the time that is proven. */
 static bool is_stuck(struct why *w, unsigned int i, uint64_t *ns)
 {
 	*ns = why_stuck_ns(w, i);
 	return *ns >= w->hang_ns || is_frozen_long(w, i, ns);
 }
 
-/* Returns for how long vCPU i has taken no timer interrupt: neither has its clock moved nor its timer been served. */
+/*
+ * Returns whether vCPU i has taken no timer interrupt for long: its clock did not move, or its
+ * timer is late. *ns is that time.
+ */
 static bool is_deaf(struct why *w, unsigned int i, uint64_t *ns)
 {
 	struct why_scene *s = why_now(w);
@@ -108,7 +111,7 @@ bool why_wants_longer(struct why *w)
 	if (!b || why_now(w)->time_ns - b->time_ns >= WHY_FROZEN_NS)
 		return false;
 	for (unsigned int i = 0; i < w->vcpus; i++)
-		if (why_is_frozen(w, i) || (w->vcpu[i].samples && w->vcpu[i].samples < ENOUGH))
+		if (why_is_frozen(w, i) || (w->vcpu[i].samples && w->vcpu[i].samples < WHY_ENOUGH))
 			return true;
 	return false;
 }
@@ -147,7 +150,7 @@ static bool is_locked(const struct why *w, uint64_t at, bool with_waiters)
 	       (v & 0xff) <= 3 && (v >> 8 & 0xff) <= 1 && (with_waiters ? v >> 8 != 0 : v == 1);
 }
 
-/* The lock is in a register of the slow path: its argument's, or that in which the function keeps it. */
+/* The slow path has the lock in the register of its argument, or in one that it saves. */
 uint64_t why_spinlock_of(const struct why *w, const struct sample_regs *r, uint32_t *word)
 {
 	static const uint8_t order[] = { GPR_RDI, GPR_RBX, GPR_RBP, GPR_R12,
@@ -168,7 +171,7 @@ static bool waits_for_spinlock(struct why *w, unsigned int i, uint64_t *ns)
 {
 	const struct why_vcpu *v = &w->vcpu[i];
 
-	if (v->samples < ENOUGH || v->spinning != v->samples || v->lock_moves)
+	if (v->samples < WHY_ENOUGH || v->spinning != v->samples || v->lock_moves)
 		return false;
 	if (v->irqs_off == v->samples && is_deaf(w, i, ns))
 		return true;
@@ -177,13 +180,10 @@ static bool waits_for_spinlock(struct why *w, unsigned int i, uint64_t *ns)
 
 void why_check_spinlock(struct why *w, struct why_finding *f)
 {
-	unsigned int seen = 0;
-
 	for (unsigned int i = 0; i < w->vcpus; i++) {
 		const struct why_vcpu *v = &w->vcpu[i];
 		uint64_t ns;
 
-		seen += v->samples != 0;
 		if (!waits_for_spinlock(w, i, &ns))
 			continue;
 		why_bad(f, "vCPU %u has waited for %.1f s for the spinlock%s%s: %s, interrupts %s.",
@@ -201,22 +201,16 @@ void why_check_spinlock(struct why *w, struct why_finding *f)
 			 v->word, v->word >> 8 ? ", with waiters" : "");
 		return;
 	}
-	if (!seen)
-		why_unknown(f, "no vCPU could be sampled");
-	else
-		why_ok(f, "no vCPU spends its time in the slow path of a spinlock");
+	why_ok_if_sampled(w, f, "no vCPU spends its time in the slow path of a spinlock");
 }
 
 void why_check_irqs_off(struct why *w, struct why_finding *f)
 {
-	unsigned int seen = 0;
-
 	for (unsigned int i = 0; i < w->vcpus; i++) {
 		const struct why_vcpu *v = &w->vcpu[i];
 		uint64_t ns;
 
-		seen += v->samples != 0;
-		if (v->samples < ENOUGH || v->irqs_off != v->samples || v->spinning ||
+		if (v->samples < WHY_ENOUGH || v->irqs_off != v->samples || v->spinning ||
 		    2 * v->interrupt > v->samples || !is_deaf(w, i, &ns))
 			continue;
 		why_bad(f, "vCPU %u has run with interrupts off for %.1f s: %s, in %s.", i,
@@ -224,21 +218,15 @@ void why_check_irqs_off(struct why *w, struct why_finding *f)
 		prove_cpu(w, f, i, ns);
 		return;
 	}
-	if (!seen)
-		why_unknown(f, "no vCPU could be sampled");
-	else
-		why_ok(f, "no vCPU runs with interrupts off for long");
+	why_ok_if_sampled(w, f, "no vCPU runs with interrupts off for long");
 }
 
 void why_check_halted(struct why *w, struct why_finding *f)
 {
-	unsigned int seen = 0;
-
 	for (unsigned int i = 0; i < w->vcpus; i++) {
 		const struct why_vcpu *v = &w->vcpu[i];
 
-		seen += v->samples != 0;
-		if (v->samples < ENOUGH || v->dead != v->samples ||
+		if (v->samples < WHY_ENOUGH || v->dead != v->samples ||
 		    !why_cpu_is_online(w, why_cpu_of(w, i)) || !why_is_running(w) ||
 		    why_stack_has(&v->stack, "play_dead") ||
 		    why_stack_has(&v->stack, "stop_this_cpu") ||
@@ -257,13 +245,10 @@ void why_check_halted(struct why *w, struct why_finding *f)
 			 v->regs.rflags);
 		return;
 	}
-	if (!seen)
-		why_unknown(f, "no vCPU could be sampled");
-	else
-		why_ok(f, "no vCPU is halted with interrupts off");
+	why_ok_if_sampled(w, f, "no vCPU is halted with interrupts off");
 }
 
-/* A reschedule has been due at both looks. */
+/* Returns whether a reschedule was due at both looks. */
 static bool wants_reschedule(struct why *w, unsigned int cpu)
 {
 	const struct why_scene *b = why_before(w);
@@ -281,7 +266,10 @@ static bool has_others(struct why *w, unsigned int cpu)
 	return now != WHY_UNKNOWN && then != WHY_UNKNOWN && (uint32_t)now > 1 && (uint32_t)then > 1;
 }
 
-/* The scheduler would have taken the processor away by now; from a real-time task it takes it for a stopper alone. */
+/*
+ * Returns whether the scheduler should have switched to another task. Only a stopper preempts a
+ * real-time task of its priority.
+ */
 static bool is_overdue(struct why *w, unsigned int i, unsigned int cpu)
 {
 	const struct why_task *t = current_of(w, i);
@@ -292,16 +280,14 @@ static bool is_overdue(struct why *w, unsigned int i, unsigned int cpu)
 
 void why_check_soft_lockup(struct why *w, struct why_finding *f)
 {
-	unsigned int seen = 0;
-
 	for (unsigned int i = 0; i < w->vcpus; i++) {
 		const struct why_vcpu *v = &w->vcpu[i];
 		unsigned int cpu = why_cpu_of(w, i);
 		uint64_t ns;
 
-		seen += v->samples != 0;
-		if (v->samples < ENOUGH || v->kernel != v->samples || v->spinning == v->samples ||
-		    v->irqs_off == v->samples || 5 * v->interrupt >= 4 * v->samples)
+		if (v->samples < WHY_ENOUGH || v->kernel != v->samples ||
+		    v->spinning == v->samples || v->irqs_off == v->samples ||
+		    5 * v->interrupt >= 4 * v->samples)
 			continue;
 		ns = why_stuck_ns(w, i);
 		if (ns < w->hang_ns || !current_of(w, i) || !is_overdue(w, i, cpu))
@@ -319,13 +305,13 @@ void why_check_soft_lockup(struct why *w, struct why_finding *f)
 				 (unsigned int)why_now(w)->rq[cpu].nr_running);
 		return;
 	}
-	if (!seen)
-		why_unknown(f, "no vCPU could be sampled");
-	else
-		why_ok(f, "no vCPU stays in the kernel past a reschedule that is due");
+	why_ok_if_sampled(w, f, "no vCPU stays in the kernel past a reschedule that is due");
 }
 
-/* Tasks that could run on this processor and have not for long. */
+/*
+ * Counts the tasks that are ready to run on this processor. *longest is the one that has waited
+ * longest.
+ */
 static unsigned int starving(struct why *w, unsigned int cpu, const struct why_task **longest)
 {
 	struct why_scene *s = why_now(w);
@@ -344,31 +330,39 @@ static unsigned int starving(struct why *w, unsigned int cpu, const struct why_t
 	return n;
 }
 
+/*
+ * Returns whether a task that has run for long in all also had at least half of the time between the
+ * looks. *ran: its time in ns; *time: the time between the looks by the run queues' clock.
+ */
+static bool had_half(struct why *w, const struct why_task *t, uint64_t *ran, uint64_t *time)
+{
+	const struct why_scene *b = why_before(w);
+	const struct why_task *then = b ? why_task_of(b, t->t.pid) : NULL;
+
+	if (!then || t->s.run_ns == LINUX_SCHED_UNKNOWN || t->s.run_ns < w->hang_ns ||
+	    then->s.run_ns > t->s.run_ns)
+		return false;
+	*ran = t->s.run_ns - then->s.run_ns;
+	*time = why_now(w)->clock - b->clock;
+	return *time && 2 * *ran >= *time;
+}
+
 void why_check_user_loop(struct why *w, struct why_finding *f)
 {
 	const struct why_scene *b = why_before(w);
-	unsigned int seen = 0;
-
 	for (unsigned int i = 0; i < w->vcpus && b; i++) {
 		const struct why_vcpu *v = &w->vcpu[i];
-		const struct why_task *t = current_of(w, i), *then, *longest;
+		const struct why_task *t = current_of(w, i), *longest;
 		uint64_t ran, time;
 		unsigned int n;
 
-		seen += v->samples != 0;
-		if (v->samples < ENOUGH || 10 * v->user < 9 * v->samples || !t ||
-		    (t->s.policy != SCHED_FIFO && t->s.policy != SCHED_RR) || t->t.is_kthread)
+		if (v->samples < WHY_ENOUGH || 10 * v->user < 9 * v->samples || !t ||
+		    (t->s.policy != SCHED_FIFO && t->s.policy != SCHED_RR) || t->t.is_kthread ||
+		    !had_half(w, t, &ran, &time))
 			continue;
-		then = why_task_of(b, t->t.pid);
 		n = starving(w, why_cpu_of(w, i), &longest);
-		if (!then || !n || t->s.run_ns == LINUX_SCHED_UNKNOWN || t->s.run_ns < w->hang_ns ||
-		    then->s.run_ns > t->s.run_ns)
-			continue;
-		ran = t->s.run_ns - then->s.run_ns;
-		time = why_now(w)->clock - b->clock;
-		/* It has most of the time, and others have had none for long. */
-		if (!time || 2 * ran < time || !longest || longest->quiet_ns == WHY_UNKNOWN ||
-		    longest->quiet_ns < w->hang_ns)
+		/* The others must have had no time for long. */
+		if (!n || longest->quiet_ns == WHY_UNKNOWN || longest->quiet_ns < w->hang_ns)
 			continue;
 		why_bad(f,
 			"%s loops in user space at a real-time priority and has had %.0f %% of "
@@ -386,10 +380,10 @@ void why_check_user_loop(struct why *w, struct why_finding *f)
 			 why_seconds(longest->quiet_ns));
 		return;
 	}
-	if (!b || !seen)
-		why_unknown(f, "it takes two looks and samples of the vCPUs");
+	if (!b)
+		why_unknown(f, "it takes two looks");
 	else
-		why_ok(f, "no real-time task starves others from user space");
+		why_ok_if_sampled(w, f, "no real-time task starves others from user space");
 }
 
 static uint64_t interrupts_of(struct why *w, unsigned int cpu)
@@ -399,7 +393,7 @@ static uint64_t interrupts_of(struct why *w, unsigned int cpu)
 	return at && why_read(w, at, LINUX_HANG_KSTAT_IRQS, &v) ? v : WHY_UNKNOWN;
 }
 
-/* The kernel's thread that runs a processor's softirqs when there are many. */
+/* Returns the kernel's thread that runs a processor's softirqs when there are many, or NULL. */
 static const struct why_task *softirq_thread(struct why *w, unsigned int cpu)
 {
 	struct why_scene *s = why_now(w);
@@ -413,26 +407,25 @@ static const struct why_task *softirq_thread(struct why *w, unsigned int cpu)
 	return NULL;
 }
 
-/* A tasklet that schedules itself again: softirqs of tasklets alone, without end, in ksoftirqd, which has the processor. */
+/*
+ * Finds a tasklet that schedules itself again: ksoftirqd has the processor, and runs tasklets
+ * without end.
+ */
 static bool is_tasklet_storm(struct why *w, struct why_finding *f, unsigned int i)
 {
 	const struct why_scene *b = why_before(w);
 	const struct why_vcpu *v = &w->vcpu[i];
 	unsigned int cpu = why_cpu_of(w, i);
 	const struct why_task *t = softirq_thread(w, cpu);
-	const struct why_task *then = t && b ? why_task_of(b, t->t.pid) : NULL;
 	const struct why_rq *now = &why_now(w)->rq[cpu], *before = b ? &b->rq[cpu] : NULL;
 	uint64_t ran, time, tasklets, all;
 
-	if (!then || t->s.run_ns == LINUX_SCHED_UNKNOWN || t->s.run_ns < w->hang_ns ||
-	    then->s.run_ns > t->s.run_ns || 10 * v->interrupt < 8 * v->samples ||
+	if (!t || !before || !had_half(w, t, &ran, &time) || 10 * v->interrupt < 8 * v->samples ||
 	    now->softirqs == WHY_UNKNOWN || before->softirqs == WHY_UNKNOWN)
 		return false;
-	ran = t->s.run_ns - then->s.run_ns;
-	time = why_now(w)->clock - b->clock;
 	tasklets = (uint32_t)(now->tasklets - before->tasklets);
 	all = (uint32_t)(now->softirqs - before->softirqs);
-	if (!time || 2 * ran < time || 10 * tasklets < 9 * all || tasklets < 100)
+	if (10 * tasklets < 9 * all || tasklets < 100)
 		return false;
 	why_bad(f,
 		"Tasklets on vCPU %u are scheduled again and again: %s has run them %" PRIu64
@@ -453,16 +446,13 @@ static bool is_tasklet_storm(struct why *w, struct why_finding *f, unsigned int 
 
 void why_check_irq_storm(struct why *w, struct why_finding *f)
 {
-	unsigned int seen = 0;
-
 	for (unsigned int i = 0; i < w->vcpus; i++) {
 		const struct why_vcpu *v = &w->vcpu[i];
 		uint64_t ns, n;
 
-		seen += v->samples != 0;
-		if (v->samples >= ENOUGH && is_tasklet_storm(w, f, i))
+		if (v->samples >= WHY_ENOUGH && is_tasklet_storm(w, f, i))
 			return;
-		if (v->samples < ENOUGH || 10 * v->interrupt < 9 * v->samples || v->spinning)
+		if (v->samples < WHY_ENOUGH || 10 * v->interrupt < 9 * v->samples || v->spinning)
 			continue;
 		ns = why_stuck_ns(w, i);
 		if (ns < w->hang_ns)
@@ -479,8 +469,5 @@ void why_check_irq_storm(struct why *w, struct why_finding *f)
 			why_prove(w, f, "interrupts", n);
 		return;
 	}
-	if (!seen)
-		why_unknown(f, "no vCPU could be sampled");
-	else
-		why_ok(f, "no vCPU spends its time in interrupts");
+	why_ok_if_sampled(w, f, "no vCPU spends its time in interrupts");
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks of what the kernel itself has noted: a panic, a stack's end, grace periods, work queues, the boot. */
+/*
+ * The checks of the kernel's own records: a panic, the ends of stacks, grace periods, work queues,
+ * the boot.
+ */
 #include "profile/record/why/private.h"
+
+#include "base/cleanup.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* include/uapi/linux/magic.h, written at the lowest word of each stack. */
+/* The kernel writes it to the lowest word of each stack (include/uapi/linux/magic.h). */
 #define STACK_END_MAGIC UINT64_C(0x57ac6e9d)
 #define TAINT_DIE 7u
-#define TICKS_MAX 100000u
-#define POOLS 2u /* of each CPU: normal and high priority */
+#define POOLS 2u /* pools of a CPU: normal and high priority */
 
-/* The log's line at `line` without its time. */
+/* Copies a line of the log without its time. */
 static void copy_line(const char *line, size_t len, char *out, size_t cap)
 {
 	const char *text = *line == '[' ? memchr(line, ']', len) : NULL;
@@ -23,7 +27,10 @@ static void copy_line(const char *line, size_t len, char *out, size_t cap)
 	snprintf(out, cap, "%.*s", (int)(len - skip < 300 ? len - skip : 300), line + skip);
 }
 
-/* The first line of the log that has one of these texts, from `from` on. Returns what follows it; NULL, and "", if there is none. */
+/*
+ * Finds the first line of the log, from `from` on, that contains one of these texts. Returns the
+ * end of that line; NULL, with an empty `out`, if there is none.
+ */
 static const char *log_line(const struct why *w, const char *from, const char *const *texts,
 			    char *out, size_t cap)
 {
@@ -125,7 +132,7 @@ void why_check_stack_overflow(struct why *w, struct why_finding *f)
 			whole++;
 			continue;
 		}
-		/* A stack that was freed while it was read has no end any more. */
+		/* A stack that was freed meanwhile proves nothing. */
 		if (!memory_u64(w->view.memory, t->t.task + w->view.target->linux_facts.task.stack,
 				&v) ||
 		    v != t->t.stack || !whole)
@@ -163,17 +170,17 @@ uint64_t why_jiffy_ns(const struct why *w)
 {
 	uint64_t at = why_variable(w, "tick_length"), data = why_variable(w, "tk_ntp_data"), v;
 
-	/* ns of a tick << 32; since 6.13 in struct ntp_data. */
+	/* tick_length is in units of ns << 32. Since 6.13 it is in struct ntp_data. */
 	if ((at && memory_u64(w->view.memory, at, &v)) ||
 	    (data && why_read(w, data, LINUX_HANG_NTP_TICK_LENGTH, &v)))
 		v >>= 32;
 	else
 		return 0;
-	/* HZ is 24 to 1000 or so; a clock that is slewed differs a little. */
+	/* HZ is 24 to 1000; a clock that is slewed differs by a little. */
 	return v >= 500000 && v <= 50000000 ? v : 0;
 }
 
-/* A task that waits within a reader's section while a grace period waits for it. */
+/* Returns the task that has waited longest within rcu_read_lock(), or NULL. */
 static const struct why_task *blocked_reader(struct why *w)
 {
 	struct why_scene *s = why_now(w);
@@ -183,7 +190,7 @@ static const struct why_task *blocked_reader(struct why *w)
 		const struct why_task *t = &s->task[i];
 		uint64_t depth;
 
-		/* One that is ready to run is kept from it by what has its processor. */
+		/* A task that is ready to run is delayed by the one that has its processor. */
 		if (t->s.running || t->s.state == 'R' || t->quiet_ns == WHY_UNKNOWN ||
 		    t->quiet_ns < w->hang_ns ||
 		    !why_read(w, t->t.task, LINUX_HANG_TASK_RCU_NESTING, &depth) ||
@@ -241,7 +248,7 @@ void why_check_rcu(struct why *w, struct why_finding *f)
 		 why_place(w, &reader->stack));
 }
 
-/* It runs, or has run between the looks. */
+/* Returns whether the task runs, or ran between the looks. */
 static bool gets_time(const struct why *w, const struct why_task *t)
 {
 	const struct why_scene *b = why_before(w);
@@ -251,7 +258,10 @@ static bool gets_time(const struct why *w, const struct why_task *t)
 				t->s.run_ns != LINUX_SCHED_UNKNOWN && t->s.run_ns > then->s.run_ns);
 }
 
-/* The pool's worker that is busy with `func` and has a processor for it; NULL: none. */
+/*
+ * Returns a worker of the pool that gets a processor, and stores the function that it executes; or
+ * NULL.
+ */
 static const struct why_task *busy_worker(struct why *w, uint64_t pool, uint64_t *func)
 {
 	uint64_t head = pool + w->hang->off[LINUX_HANG_POOL_WORKERS], node = head, task;
@@ -331,53 +341,71 @@ void why_check_workqueue(struct why *w, struct why_finding *f)
 		why_ok(f, "each work queue with waiting work makes progress");
 }
 
+/* Functions in which a boot waits. */
+static const struct boot_wait {
+	const char *function, *what;
+	/* It wakes up every few ms to look again, so that its wait is as old as the boot. */
+	bool polls;
+} boot_waits[] = {
+	{ "wait_for_root", "the root device", true },
+	{ "prepare_namespace", "the root device", true },
+	{ "wait_for_initramfs", "the initial RAM disk", false },
+	{ "wait_for_random_bytes", "entropy", false },
+	{ "wait_for_device_probe", "the probe of a device", false },
+	{ "async_synchronize", "the probe of a device", false },
+	{ "do_init_module", "the init function of a module", false },
+	{ "do_one_initcall", "the init function of a part of the kernel or of a module", false },
+	{ "device_block_probing", "the probe of a device", false },
+};
+
+/* Returns the place at which a task has kept the boot waiting for long, or NULL. */
+static const struct boot_wait *boot_wait_of(struct why *w, const struct why_task *t)
+{
+	if (t->s.running || t->s.state == 'R' || (t->t.is_kthread && t->t.pid != 1) ||
+	    t->quiet_ns == WHY_UNKNOWN)
+		return NULL;
+	for (size_t k = 0; k < ARRAY_SIZE(boot_waits); k++) {
+		const struct boot_wait *p = &boot_waits[k];
+		uint64_t waited = p->polls ? why_now(w)->clock : t->quiet_ns;
+
+		/* Other tasks than init keep the boot waiting only for entropy or in a module. */
+		if (why_stack_has(&t->stack, p->function) && waited >= w->hang_ns &&
+		    (t->t.pid == 1 || !strcmp(p->what, "entropy") ||
+		     why_stack_has(&t->stack, "do_init_module")))
+			return p;
+	}
+	return NULL;
+}
+
+/* Reads the name of the root device, or makes it empty. */
+static void read_root(const struct why *w, char *out, size_t size)
+{
+	uint64_t at = why_variable(w, "saved_root_name");
+
+	if (!at || !memory_read(w->view.memory, MEMORY_KERNEL, at, out, size - 1))
+		*out = '\0';
+	out[size - 1] = '\0';
+}
+
 void why_check_boot(struct why *w, struct why_finding *f)
 {
-	static const struct {
-		const char *function, *what;
-	} place[] = {
-		{ "wait_for_root", "the root device" },
-		{ "prepare_namespace", "the root device" },
-		{ "wait_for_initramfs", "the initial RAM disk" },
-		{ "wait_for_random_bytes", "entropy" },
-		{ "wait_for_device_probe", "the probe of a device" },
-		{ "async_synchronize", "the probe of a device" },
-		{ "do_init_module", "the init function of a module" },
-		{ "do_one_initcall", "the init function of a part of the kernel or of a module" },
-		{ "device_block_probing", "the probe of a device" },
-	};
 	struct why_scene *s = why_now(w);
+	char root[64] = "";
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct why_task *t = &s->task[i];
+		const struct boot_wait *p = boot_wait_of(w, t);
 
-		if (t->s.running || t->s.state == 'R' || (t->t.is_kthread && t->t.pid != 1))
+		if (!p)
 			continue;
-		for (size_t k = 0; k < sizeof(place) / sizeof(place[0]); k++) {
-			uint64_t at = why_variable(w, "saved_root_name");
-			char root[64] = "";
-
-			if (!why_stack_has(&t->stack, place[k].function) ||
-			    (t->t.pid != 1 && strcmp(place[k].what, "entropy") != 0 &&
-			     !why_stack_has(&t->stack, "do_init_module")) ||
-			    t->quiet_ns == WHY_UNKNOWN)
-				continue;
-			/* wait_for_root() looks every few ms, so that it never sleeps for long. */
-			if (t->quiet_ns < w->hang_ns && k > 1)
-				continue;
-			if (k < 2 && s->clock < w->hang_ns)
-				continue;
-			if (k < 2 && at &&
-			    memory_read(w->view.memory, MEMORY_KERNEL, at, root, sizeof(root) - 1))
-				root[sizeof(root) - 1] = '\0';
-			why_bad(f, "The boot waits for %s%s%.40s: %s, in %s.", place[k].what,
-				*root ? " " : "", root, why_task_name(t), why_place(w, &t->stack));
-			why_prove(w, f, "tid", t->t.pid);
-			why_prove(w, f, "blocked_ns", t->quiet_ns);
-			why_fact(w, f, "%s has %s() on its stack", why_task_name(t),
-				 place[k].function);
-			return;
-		}
+		if (p->polls)
+			read_root(w, root, sizeof(root));
+		why_bad(f, "The boot waits for %s%s%.40s: %s, in %s.", p->what, *root ? " " : "",
+			root, why_task_name(t), why_place(w, &t->stack));
+		why_prove(w, f, "tid", t->t.pid);
+		why_prove(w, f, "blocked_ns", t->quiet_ns);
+		why_fact(w, f, "%s has %s() on its stack", why_task_name(t), p->function);
+		return;
 	}
 	why_ok(f, why_is_running(w) ? "the boot is over" : "the boot goes on");
 }

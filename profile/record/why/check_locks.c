@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks of tasks that wait: for locks that others hold, for each other, and for what is not known. */
+/* The checks of tasks that wait for locks, for each other, or for an unknown reason. */
 #include "profile/record/why/private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* include/linux/sched.h; since 4.14 */
+/* The states of tasks since 4.14 (include/linux/sched.h). */
 #define TASK_UNINTERRUPTIBLE 0x2u
 #define TASK_WAKEKILL 0x100u
 #define TASK_NOLOAD 0x400u
 
-/* Its lock was known at the first look, too, and it has not run since. */
+/* Returns whether the task waited for the same lock at the first look and has not run since. */
 static bool waits_still(const struct why *w, const struct why_task *t)
 {
 	const struct why_scene *b = why_before(w);
@@ -57,7 +57,7 @@ static unsigned int ring_of(struct why_scene *s, const struct why_task *t,
 	return 0;
 }
 
-/* Of readers the kernel keeps the last one that took the lock, also if that has let go of it since. */
+/* The kernel keeps only the last reader that took the lock, also after that reader released it. */
 static const char *holds(const struct why_wait *wait)
 {
 	return wait->kind == WHY_LOCK_RWSEM_READ ? "was the last to take" : "holds";
@@ -73,7 +73,7 @@ static void add_chain(struct why *w, struct why_finding *f, const struct why_tas
 
 		why_fact(w, f,
 			 "%s waits for the %s at %s, which %s %s: its owner's word is 0x%" PRIx64,
-			 why_task_name(t), why_lock_name(w, &t->wait), why_address(w, t->wait.lock),
+			 why_task_name(t), why_lock_name(&t->wait), why_address(w, t->wait.lock),
 			 why_task_name(next), holds(&t->wait), t->wait.word);
 		w->failed |= json_array_append_new(
 				     chain, json_pack("{s:I,s:s,s:I}", "tid", (json_int_t)t->t.pid,
@@ -118,7 +118,10 @@ void why_check_deadlock(struct why *w, struct why_finding *f)
 
 /* -- a lock whose owner waits ------------------------------------------------------------ */
 
-/* The last task of t's chain that does not wait for a lock itself. NULL: it is a ring, or the owner is not known. */
+/*
+ * Returns the end of t's chain of owners, which waits for no lock itself. *waiter is the task
+ * before it. Returns NULL if the chain is a ring, or an owner is not known.
+ */
 static const struct why_task *last_owner(struct why_scene *s, const struct why_task *t,
 					 const struct why_task **waiter)
 {
@@ -152,7 +155,7 @@ void why_check_locks(struct why *w, struct why_finding *f)
 		if (t->wait.kind == WHY_NO_LOCK || !waits_still(w, t) || !is_long(w, t->quiet_ns))
 			continue;
 		o = last_owner(s, t, &by);
-		/* An owner that runs, or could, is a matter of its processor. */
+		/* The checks of processors handle an owner that runs or could run. */
 		if (!o || o->s.running || o->s.state == 'R' || o->s.dead)
 			continue;
 		if (!worst || t->quiet_ns > worst->quiet_ns) {
@@ -169,7 +172,7 @@ void why_check_locks(struct why *w, struct why_finding *f)
 		return;
 	}
 	why_bad(f, "%s has waited for %.1f s for the %s at %s, which %s %s; that task waits in %s.",
-		why_task_name(worst), why_seconds(worst->quiet_ns), why_lock_name(w, &waiter->wait),
+		why_task_name(worst), why_seconds(worst->quiet_ns), why_lock_name(&waiter->wait),
 		why_address(w, waiter->wait.lock), why_task_name(owner), holds(&waiter->wait),
 		why_place(w, &owner->stack));
 	prove_wait(w, f, waiter, owner);
@@ -197,7 +200,10 @@ void why_check_hung_task(struct why *w, struct why_finding *f)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct why_task *t = &s->task[i];
 
-		/* As khungtaskd: what can be killed, and what does not count as load, is no hang. */
+		/*
+		 * khungtaskd also ignores tasks that can be killed, and those that do not count as
+		 * load.
+		 */
 		if (t->s.state != 'D' || !(t->s.raw_state & TASK_UNINTERRUPTIBLE) ||
 		    t->s.raw_state & (TASK_WAKEKILL | TASK_NOLOAD))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks of memory that ran out, and of requests to disks that the host has not completed. */
+/* The checks of exhausted memory, and of requests that a disk does not complete. */
 #include "profile/record/why/private.h"
 
 #include <inttypes.h>
@@ -14,7 +14,10 @@
 
 /* -- memory ------------------------------------------------------------------------------ */
 
-/* Free pages and the minimum of all zones of the first node. false: they are not known. */
+/*
+ * Adds up the free, minimum and managed pages of all zones of the first node. Returns false if they
+ * are not known.
+ */
 static bool read_zones(const struct why *w, uint64_t *free_pages, uint64_t *min, uint64_t *managed)
 {
 	const struct linux_hang_layout *h = w->hang;
@@ -79,7 +82,7 @@ static unsigned int said_lately(struct why *w, const char *text, uint64_t ns)
 	return n;
 }
 
-/* What proves that reclaim makes no progress. */
+/* The proof that reclaim makes no progress. */
 enum shortage {
 	SHORTAGE_NONE,
 	SHORTAGE_KILLS,	 /* processes were killed between the looks, or several lately */
@@ -151,7 +154,7 @@ void why_check_memory(struct why *w, struct why_finding *f)
 		n += why_stack_has(&w->vcpu[i].stack, "try_to_free_pages") ||
 		     why_stack_has(&w->vcpu[i].stack, "alloc_pages_slowpath") ||
 		     why_stack_has(&w->vcpu[i].stack, "out_of_memory");
-	/* Little is free at times in each guest that uses its memory well. */
+	/* A healthy guest, too, has few free pages at times. */
 	if (why == SHORTAGE_NONE || (why != SHORTAGE_KILLS && have > 2 * min)) {
 		why_ok(f, "%" PRIu64 " of %" PRIu64 " pages are free, the minimum is %" PRIu64,
 		       have, managed, min);
@@ -200,7 +203,7 @@ static void add_disk(const struct why *w, struct disk_find *d, uint64_t bdev)
 	d->disk[d->n++] = disk;
 }
 
-/* All inodes of the file system whose inodes are block devices. */
+/* Adds the disks of all inodes of the file system whose inodes are block devices. */
 static void add_disks(const struct why *w, struct disk_find *d, uint64_t super)
 {
 	const struct linux_hang_layout *h = w->hang;
@@ -215,10 +218,9 @@ static void add_disks(const struct why *w, struct disk_find *d, uint64_t super)
 	}
 }
 
-static void look_at_request(const struct why *w, struct disk_find *d, unsigned int i, uint64_t rq)
+static void look_at_request(struct why *w, struct disk_find *d, unsigned int i, uint64_t rq)
 {
-	struct why *mut = (struct why *)(uintptr_t)w;
-	const struct why_scene *s = why_now(mut);
+	const struct why_scene *s = why_now(w);
 	uint64_t state, queue, start = 0, deadline = 0, timeout = 0, age = 0,
 			       jiffy = why_jiffy_ns(w);
 
@@ -227,7 +229,10 @@ static void look_at_request(const struct why *w, struct disk_find *d, unsigned i
 	    !why_read(w, rq, LINUX_HANG_RQ_QUEUE, &queue) || queue != d->queue[i])
 		return;
 	d->in_flight++;
-	/* start_time_ns is of the monotonic clock, which run queues follow closely; else by the deadline in jiffies. */
+	/*
+	 * start_time_ns is on the monotonic clock, which the run queues' clock follows closely.
+	 * Without it the deadline in jiffies gives the age.
+	 */
 	if (why_read(w, rq, LINUX_HANG_RQ_START, &start) && start && s->clock > start)
 		age = s->clock - start;
 	else if (why_read(w, rq, LINUX_HANG_RQ_DEADLINE, &deadline) &&
@@ -246,7 +251,7 @@ static void look_at_request(const struct why *w, struct disk_find *d, unsigned i
 	}
 }
 
-static void look_at_queue(const struct why *w, struct disk_find *d, unsigned int i)
+static void look_at_queue(struct why *w, struct disk_find *d, unsigned int i)
 {
 	uint64_t set, tags, queues;
 
@@ -267,7 +272,7 @@ static void look_at_queue(const struct why *w, struct disk_find *d, unsigned int
 	}
 }
 
-/* Of those that wait for a disk, the one that has waited longest. */
+/* Returns the task that has waited longest for a disk, or NULL. */
 static const struct why_task *waiter_of(struct why *w)
 {
 	struct why_scene *s = why_now(w);
@@ -319,9 +324,7 @@ void why_check_disk(struct why *w, struct why_finding *f)
 	if (linux_hang_has(h, LINUX_HANG_DISK_NAME) &&
 	    memory_read(w->view.memory, MEMORY_KERNEL, d.of + h->off[LINUX_HANG_DISK_NAME], name,
 			sizeof(name) - 1))
-		for (char *c = name; *c; c++)
-			if (*c < 0x20 || *c > 0x7e)
-				*c = '?';
+		why_make_printable(name);
 	why_bad(f, "Disk %s has not completed a request for %.1f s%s%s.",
 		*name ? name : "(without a name)", why_seconds(d.age_ns),
 		who ? "; waiting for it: " : "", who ? why_task_name(who) : "");

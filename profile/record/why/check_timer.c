@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 
-#define ENOUGH 5u
-
 uint64_t why_late_ns(struct why *w, unsigned int cpu)
 {
 	struct why_scene *s = why_now(w);
@@ -23,7 +21,7 @@ uint64_t why_late_ns(struct why *w, unsigned int cpu)
 	return s->mono - event;
 }
 
-/* The kernel has a device of which the time is known on one of its processors at least. */
+/* Returns whether the time of a clock event device is known on at least one processor. */
 static bool has_events(struct why *w)
 {
 	for (unsigned int i = 0; i < w->vcpus; i++)
@@ -51,8 +49,6 @@ static void prove_timer(struct why *w, struct why_finding *f, unsigned int i, ui
 
 void why_check_timer(struct why *w, struct why_finding *f)
 {
-	unsigned int seen = 0;
-
 	if (!has_events(w)) {
 		why_unknown(
 			f,
@@ -64,9 +60,8 @@ void why_check_timer(struct why *w, struct why_finding *f)
 		const struct why_vcpu *v = &w->vcpu[i];
 		uint64_t late = why_late_ns(w, why_cpu_of(w, i));
 
-		seen += v->samples != 0;
 		/* The timer's interrupt is not taken while interrupts are off or others come first. */
-		if (v->samples < ENOUGH || 2 * v->open < v->samples || v->masked ||
+		if (v->samples < WHY_ENOUGH || 2 * v->open < v->samples || v->masked ||
 		    2 * v->interrupt > v->samples || late == WHY_UNKNOWN || late < w->hang_ns)
 			continue;
 		why_bad(f,
@@ -80,23 +75,19 @@ void why_check_timer(struct why *w, struct why_finding *f)
 			 v->open, v->samples, i);
 		return;
 	}
-	if (!seen)
-		why_unknown(f, "no vCPU could be sampled");
-	else
-		why_ok(f, "no timer that is due by the other processors' clock is late");
+	why_ok_if_sampled(w, f, "no timer that is due by the other processors' clock is late");
 }
 
 void why_check_pending(struct why *w, struct why_finding *f)
 {
-	unsigned int seen = 0, masked = 0;
+	unsigned int masked = 0;
 
 	for (unsigned int i = 0; i < w->vcpus; i++) {
 		const struct why_vcpu *v = &w->vcpu[i];
 		uint64_t late = why_late_ns(w, why_cpu_of(w, i));
 
-		seen += v->samples != 0;
 		masked += v->masked != 0;
-		if (v->samples < ENOUGH || 2 * v->masked < v->samples || v->masked != v->open ||
+		if (v->samples < WHY_ENOUGH || 2 * v->masked < v->samples || v->masked != v->open ||
 		    late == WHY_UNKNOWN || late < w->hang_ns)
 			continue;
 		why_bad(f,
@@ -108,7 +99,7 @@ void why_check_pending(struct why *w, struct why_finding *f)
 		why_prove(w, f, "cr8", v->regs.cr8);
 		return;
 	}
-	if (!seen)
+	if (!why_has_samples(w))
 		why_unknown(f, "no vCPU could be sampled");
 	else if (masked)
 		why_unknown(f,
@@ -129,7 +120,7 @@ bool why_host_stands(const struct standing *h)
 	return false;
 }
 
-/* Sets what the host's look found. bad: with the thread as its proof. */
+/* Copies the result of the host's check, with the thread as the proof if it is bad. */
 static void judge_host(struct why *w, struct why_finding *f, enum standing_cause cause)
 {
 	const struct standing *h = w->host;

@@ -30,12 +30,17 @@ static void set(struct why_log *l, json_t *o, const char *key, json_t *v)
 	l->failed |= json_object_set_new(o, key, v) < 0;
 }
 
-static void set_text(struct why_log *l, json_t *o, const char *key, const char *text, size_t len)
+json_t *why_json_bytes(const char *text, size_t len)
 {
 	cleanup_free char *copy = strndup(text, len);
 	cleanup_free char *valid = copy ? utf8_copy(copy) : NULL;
 
-	set(l, o, key, valid ? json_string(valid) : NULL);
+	return valid ? json_string(valid) : NULL;
+}
+
+json_t *why_json_text(const char *text)
+{
+	return why_json_bytes(text, strlen(text));
 }
 
 static void add_object(struct why_log *l, const struct linux_printk_record *r)
@@ -53,10 +58,10 @@ static void add_object(struct why_log *l, const struct linux_printk_record *r)
 		set(l, o, "caller", json_string(caller));
 	}
 	if (*r->subsystem)
-		set_text(l, o, "subsystem", r->subsystem, strlen(r->subsystem));
+		set(l, o, "subsystem", why_json_text(r->subsystem));
 	if (*r->device)
-		set_text(l, o, "device", r->device, strlen(r->device));
-	set_text(l, o, "text", r->text, r->len);
+		set(l, o, "device", why_json_text(r->device));
+	set(l, o, "text", why_json_bytes(r->text, r->len));
 	l->failed |= json_array_append_new(l->records, o) < 0;
 	if (json_array_size(l->records) > l->q->most)
 		json_array_remove(l->records, 0);
@@ -98,7 +103,7 @@ static int print_json(struct why_log *l, const char *release,
 	set(l, missing, "absent", json_integer((json_int_t)losses->absent));
 	set(l, missing, "ended_early", json_boolean(losses->ended_early));
 	set(l, o, "version", json_integer(1));
-	set_text(l, o, "release", release, strlen(release));
+	set(l, o, "release", why_json_text(release));
 	set(l, o, "missing", missing);
 	l->failed |= json_object_set(o, "records", l->records) < 0;
 	text = l->failed ? NULL : json_dumps(o, JSON_COMPACT);

@@ -11,6 +11,8 @@
 #include "profile/record/guest/guest.h"
 #include "symbolizer/linux/printk.h"
 
+#include <jansson.h>
+
 #define WHY_LOG_LEVELS 8u
 #define WHY_LOG_ALL_LEVELS 0xffu
 
@@ -34,6 +36,12 @@ struct why_log_request {
 int why_log_read(struct guest *g, const struct why_log_request *q, struct buf *out,
 		 struct linux_printk_losses *losses, struct err *e);
 
+/*
+ * Returns bytes of the guest as a string of JSON, up to a NUL, with U+FFFD for what is not UTF-8. The
+ * caller owns the result; NULL: memory is exhausted.
+ */
+json_t *why_json_bytes(const char *text, size_t len);
+json_t *why_json_text(const char *text);
 /* Returns the name of a level, as in `dmesg --level`, or NULL beyond the last one. */
 const char *why_log_level_name(unsigned int level);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* why_scene: one look at all tasks and run queues of a guest. */
+/* why_scene: reads all tasks and run queues of a guest, and adds samples of vCPUs. */
 #include "profile/record/why/private.h"
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@ static bool is_over(struct why *w)
 	return w->gave_up;
 }
 
-/* struct memory's, for w->memory. */
+/* Implements memory.read() for w->memory. */
 static size_t read_counted(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
 {
 	struct why *w = ctx;
@@ -139,7 +139,10 @@ bool why_cpu_is_online(const struct why *w, unsigned int cpu)
 	return !at || !memory_u64(w->view.memory, at + cpu / 64 * 8, &v) || v >> cpu % 64 & 1;
 }
 
-/* include/asm/preempt.h: per CPU; bit 31 is clear while a reschedule is due. */
+/*
+ * Reads a processor's preempt count, whose bit 31 is clear while a reschedule is due
+ * (include/asm/preempt.h).
+ */
 static uint64_t preempt_of(const struct why *w, unsigned int cpu)
 {
 	uint64_t at = why_percpu(w, "__preempt_count", cpu), hot;
@@ -154,7 +157,10 @@ static uint64_t preempt_of(const struct why *w, unsigned int cpu)
 	return memory_u32(w->view.memory, at, &v) ? v : WHY_UNKNOWN;
 }
 
-/* kernel/time/tick-common.c, include/linux/clockchips.h */
+/*
+ * Reads the time for which a processor's clock event device is programmed (kernel/time/tick-
+ * common.c, include/linux/clockchips.h).
+ */
 static uint64_t event_of(const struct why *w, unsigned int cpu)
 {
 	uint64_t at = why_percpu(w, "tick_cpu_device", cpu), device, state, next;
@@ -167,7 +173,7 @@ static uint64_t event_of(const struct why *w, unsigned int cpu)
 	return next == INT64_MAX ? WHY_UNKNOWN : next;
 }
 
-/* The tick after the last one that was counted is due then (tick_do_update_jiffies64()). */
+/* tick_next_period is the time at which the next tick is due (tick_do_update_jiffies64()). */
 static uint64_t mono_of(const struct why *w)
 {
 	uint64_t next = unsigned_of(w, "tick_next_period"), jiffy = why_jiffy_ns(w);
@@ -176,7 +182,10 @@ static uint64_t mono_of(const struct why *w)
 										  : WHY_UNKNOWN;
 }
 
-/* Counts of a CPU's softirqs: HI_SOFTIRQ (0) and TASKLET_SOFTIRQ (6) run tasklets, as include/linux/interrupt.h numbers them. */
+/*
+ * Reads the counts of a processor's softirqs. HI_SOFTIRQ (0) and TASKLET_SOFTIRQ (6) run tasklets
+ * (include/linux/interrupt.h).
+ */
 static void take_softirqs(const struct why *w, unsigned int cpu, struct why_rq *q)
 {
 	uint64_t at = why_percpu(w, "kstat", cpu);
@@ -218,7 +227,7 @@ static void take_queues(struct why *w, struct why_scene *s)
 	}
 }
 
-/* A time of the run queues' clock that has passed. */
+/* Returns the time since `then` by the run queues' clock, or WHY_UNKNOWN. */
 static uint64_t since(const struct why_scene *s, uint64_t then)
 {
 	return then != WHY_UNKNOWN && then && s->clock >= then ? s->clock - then : WHY_UNKNOWN;
@@ -257,7 +266,7 @@ static void take_rcu(const struct why *w, struct why_scene *s)
 	s->qsmask = member_of(w, node, LINUX_HANG_RCU_QSMASK);
 }
 
-/* A counter of /proc/vmstat: the sum of all processors' parts. */
+/* Returns a counter of /proc/vmstat, which is the sum over all processors, or WHY_UNKNOWN. */
 static uint64_t event_sum(const struct why *w, int64_t item)
 {
 	uint64_t sum = 0;
@@ -293,7 +302,7 @@ static void take_reclaim(const struct why *w, struct why_scene *s)
 	}
 }
 
-/* qsort_r(): by the address of the task, and by its thread id. */
+/* Compares for qsort_r() by the address of the task. */
 static int compare_address(const void *a, const void *b, void *ctx)
 {
 	const struct why_task *task = ctx;
@@ -397,7 +406,10 @@ static bool is_interrupt(const char *name)
 	       !strcmp(name, "asm_exc_nmi");
 }
 
-/* Linux leaves the task priority at 0, or at class 1 where it wants no interrupt of an exception's vector. */
+/*
+ * Linux sets the task priority to 0, or to class 1, which blocks interrupts with vectors of
+ * exceptions.
+ */
 #define LINUX_CR8 1u
 
 static void note_lock(struct why *w, struct why_vcpu *v, const struct sample *s)

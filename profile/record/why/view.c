@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* why_view: a result of why_judge() as text. */
+/* why_view: prints a result of why_judge() as text. */
 #include "profile/record/why/private.h"
 
 #include <inttypes.h>

@@ -17,7 +17,7 @@
 #define RWSEM_WRITER_LOCKED UINT64_C(1)
 #define RWSEM_FLAG_WAITERS UINT64_C(2)
 
-/* What differs between the kinds of locks. */
+/* The offsets that differ between the kinds of locks. */
 struct lock_kind {
 	bool rwsem;
 	enum linux_hang_member waiter_list, waiter_task, wait_list, first_waiter, owner;
@@ -68,7 +68,7 @@ static bool is_on_stack(const struct why *w, const struct why_task *t, uint64_t 
 	return t->t.stack && at - t->t.stack < stack_size(w);
 }
 
-/* Is the lock at `lock` one for which somebody waits, and whose? */
+/* Returns whether `lock` is a lock with waiters, and stores its kind and its owner. */
 static bool read_owner(struct why *w, struct why_scene *s, const struct lock_kind *k, uint64_t lock,
 		       struct why_wait *out)
 {
@@ -86,7 +86,10 @@ static bool read_owner(struct why *w, struct why_scene *s, const struct lock_kin
 		out->kind =
 			count & RWSEM_WRITER_LOCKED ? WHY_LOCK_RWSEM_WRITE : WHY_LOCK_RWSEM_READ;
 	} else {
-		/* Somebody waits, so the first flag is set; the owner is a task or has just left. */
+		/*
+		 * A mutex with waiters has its first flag set, and its owner is a task, or none for
+		 * a moment.
+		 */
 		if (!(word & 1) || (word & ~MUTEX_FLAGS && !owner))
 			return false;
 		out->kind = WHY_LOCK_MUTEX;
@@ -97,7 +100,10 @@ static bool read_owner(struct why *w, struct why_scene *s, const struct lock_kin
 	return true;
 }
 
-/* From a waiter along its list to the node that is no waiter: the head, which is in the lock. */
+/*
+ * Follows a waiter's list to the node that is not a waiter's. That is the head, which is in the
+ * lock.
+ */
 static bool find_by_head(struct why *w, struct why_scene *s, const struct lock_kind *k,
 			 uint64_t waiter, struct why_wait *out)
 {
@@ -121,7 +127,10 @@ static bool find_by_head(struct why *w, struct why_scene *s, const struct lock_k
 	return false;
 }
 
-/* Without a head in the lock: a word of the stack that leads to a lock whose first waiter is in this ring. */
+/*
+ * Finds a lock without a list head: a word of the stack points to a lock whose first waiter is in
+ * this ring.
+ */
 static bool find_by_first(struct why *w, struct why_scene *s, const struct lock_kind *k,
 			  uint64_t waiter, const struct words *stack, struct why_wait *out)
 {
@@ -191,7 +200,7 @@ static bool find_rt(struct why *w, struct why_scene *s, const struct why_task *t
 	return true;
 }
 
-/* Only stacks of those that may wait for a lock are read. */
+/* Returns whether the task may wait for a lock, so that its stack is searched. */
 static bool may_wait(const struct why_task *t)
 {
 	return !t->s.running && !t->s.dead && t->s.state != 'R' &&
@@ -221,7 +230,7 @@ void why_find_waits(struct why *w, struct why_scene *s)
 	free(stack);
 }
 
-const char *why_lock_name(const struct why *w, const struct why_wait *wait)
+const char *why_lock_name(const struct why_wait *wait)
 {
 	static const char *const name[] = {
 		[WHY_LOCK_MUTEX] = "mutex",
@@ -230,6 +239,5 @@ const char *why_lock_name(const struct why *w, const struct why_wait *wait)
 		[WHY_LOCK_RT] = "rt_mutex",
 	};
 
-	(void)w;
 	return name[wait->kind];
 }

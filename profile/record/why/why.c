@@ -87,8 +87,7 @@ void why_set_host(struct why *w, const struct standing *h)
 
 /* -- what checks say --------------------------------------------------------------------- */
 
-/* Names come from the guest's memory. */
-static void make_printable(char *s)
+void why_make_printable(char *s)
 {
 	for (; *s; s++)
 		if ((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e)
@@ -99,7 +98,7 @@ static void say(struct why_finding *f, enum why_result result, const char *fmt, 
 {
 	f->result = result;
 	vsnprintf(f->text, sizeof(f->text), fmt, ap);
-	make_printable(f->text);
+	why_make_printable(f->text);
 }
 
 void why_ok(struct why_finding *f, const char *fmt, ...)
@@ -109,6 +108,22 @@ void why_ok(struct why_finding *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	say(f, WHY_OK, fmt, ap);
 	va_end(ap);
+}
+
+bool why_has_samples(const struct why *w)
+{
+	for (unsigned int i = 0; i < w->vcpus; i++)
+		if (w->vcpu[i].samples)
+			return true;
+	return false;
+}
+
+void why_ok_if_sampled(const struct why *w, struct why_finding *f, const char *text)
+{
+	if (why_has_samples(w))
+		why_ok(f, "%s", text);
+	else
+		why_unknown(f, "no vCPU could be sampled");
 }
 
 void why_unknown(struct why_finding *f, const char *fmt, ...)
@@ -146,7 +161,7 @@ void why_fact(struct why *w, struct why_finding *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	make_printable(text);
+	why_make_printable(text);
 	w->failed |= json_array_append_new(f->facts, json_string(text)) < 0;
 }
 
@@ -185,21 +200,9 @@ const char *why_address(const struct why *w, uint64_t va)
 	static _Thread_local char room[NAMES][160];
 	static _Thread_local unsigned int turn;
 	char *s = room[turn++ % NAMES];
-	const struct symbol *sym = NULL;
 	const struct symtab *t = w->view.target->symbols;
-	size_t low = 0, high = t ? symtab_count(t) : 0;
+	const struct symbol *sym = t ? symtab_nearest(t, va) : NULL;
 
-	/* Variables, too: the last symbol at or before it, not too far. */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (symtab_at(t, mid)->addr <= va) {
-			sym = symtab_at(t, mid);
-			low = mid + 1;
-		} else {
-			high = mid;
-		}
-	}
 	if (sym && sym->addr >> 63 && va - sym->addr < 65536 &&
 	    va < w->view.target->kernel.end + w->view.target->slide)
 		snprintf(s, sizeof(room[0]), "0x%" PRIx64 " (%.100s+0x%" PRIx64 ")", va, sym->name,
@@ -264,13 +267,6 @@ int why_look(struct why *w, struct guest *g, struct err *e)
 
 /* -- the result -------------------------------------------------------------------------- */
 
-static json_t *text_of(const char *s)
-{
-	cleanup_free char *text = utf8_copy(s);
-
-	return text ? json_string(text) : NULL;
-}
-
 static void set(struct why *w, json_t *o, const char *key, json_t *v)
 {
 	w->failed |= json_object_set_new(o, key, v) < 0;
@@ -294,7 +290,7 @@ static json_t *stack_json(struct why *w, const struct why_stack *s)
 				 s->frame[i].off);
 		else
 			snprintf(text, sizeof(text), "0x%" PRIx64, s->frame[i].ip);
-		w->failed |= json_array_append_new(a, text_of(text)) < 0;
+		w->failed |= json_array_append_new(a, why_json_text(text)) < 0;
 	}
 	return a;
 }
@@ -323,7 +319,7 @@ static json_t *vcpu_json(struct why *w, unsigned int i)
 	if (t) {
 		set_u64(w, o, "pid", t->t.tgid);
 		set_u64(w, o, "tid", t->t.pid);
-		set(w, o, "comm", text_of(t->t.comm));
+		set(w, o, "comm", why_json_text(t->t.comm));
 	}
 	if (v->mode != SAMPLE_IDLE)
 		set_u64(w, o, "same_ns", stuck);
@@ -348,13 +344,13 @@ static json_t *task_json(struct why *w, const struct why_task *t)
 
 	set_u64(w, o, "pid", t->t.tgid);
 	set_u64(w, o, "tid", t->t.pid);
-	set(w, o, "comm", text_of(t->t.comm));
+	set(w, o, "comm", why_json_text(t->t.comm));
 	set(w, o, "state", json_string(state));
 	set_u64(w, o, "blocked_ns", t->quiet_ns);
 	if (t->wait.kind != WHY_NO_LOCK) {
-		snprintf(text, sizeof(text), "%s at %s", why_lock_name(w, &t->wait),
+		snprintf(text, sizeof(text), "%s at %s", why_lock_name(&t->wait),
 			 why_address(w, t->wait.lock));
-		set(w, o, "waits_for", text_of(text));
+		set(w, o, "waits_for", why_json_text(text));
 		set(w, o, "lock", json_string(why_hex(t->wait.lock)));
 	}
 	if (owner)
@@ -381,7 +377,7 @@ static json_t *check_json(struct why *w, const struct why_check *c, const struct
 	return o;
 }
 
-/* The last lines, as an array of strings. */
+/* Returns the last lines of the log as an array of strings. */
 static json_t *log_json(struct why *w)
 {
 	const char *log = (const char *)w->log.data, *at = log + w->log.len;
@@ -390,12 +386,11 @@ static json_t *log_json(struct why *w)
 
 	while (log && at > log && n < LOG_LINES) {
 		const char *end = at - 1; /* its newline */
-		cleanup_free char *line = NULL;
 
 		for (at = end; at > log && at[-1] != '\n';)
 			at--;
-		line = strndup(at, (size_t)(end - at));
-		w->failed |= !line || json_array_insert_new(a, 0, text_of(line)) < 0;
+		w->failed |=
+			json_array_insert_new(a, 0, why_json_bytes(at, (size_t)(end - at))) < 0;
 		n++;
 	}
 	return a;
@@ -416,10 +411,10 @@ static void add_tables(struct why *w, json_t *o)
 	set(w, o, "dmesg", log_json(w));
 	if (w->log_err.code)
 		set(w, o, "dmesg_why_not", json_string(w->log_err.text));
-	set(w, o, "release", text_of(guest_release(w->guest)));
+	set(w, o, "release", why_json_text(guest_release(w->guest)));
 }
 
-/* Nothing has moved between the looks although a vCPU ran: something is wrong, whatever it is. */
+/* Returns whether a vCPU ran but nothing moved between the looks, which is wrong for any reason. */
 static bool makes_no_progress(struct why *w)
 {
 	bool ran = false;
@@ -433,7 +428,7 @@ static bool makes_no_progress(struct why *w)
 	return ran && why_is_running(w);
 }
 
-/* The first one of this result, in the order of precedence. */
+/* Returns the first finding with this result in order of precedence, or NULL. */
 static const struct why_finding *first_of(const struct why *w, enum why_result result,
 					  const char **name)
 {
@@ -446,7 +441,7 @@ static const struct why_finding *first_of(const struct why *w, enum why_result r
 	return NULL;
 }
 
-/* The sentence of the first line. */
+/* Writes the verdict, which is the first line of the output. */
 static const char *verdict_of(struct why *w, const char **status, const char **cause, char *room,
 			      size_t size)
 {
@@ -488,7 +483,7 @@ static void add_verdict(struct why *w, json_t *o)
 		w->failed |= json_array_append_new(list, check_json(w, &checks[i], f)) < 0;
 		if (f->result == WHY_BAD)
 			w->failed |= json_array_append_new(causes, json_string(checks[i].name)) < 0;
-		/* The text of the cause is the verdict. */
+		/* The verdict has the text of the cause already. */
 		if ((f->result == WHY_BAD || f->result == WHY_SYMPTOM) && checks[i].name != cause)
 			w->failed |= json_array_append_new(evidence, json_string(f->text)) < 0;
 		w->failed |= json_array_extend(evidence, f->facts) < 0;
@@ -501,7 +496,7 @@ static void add_verdict(struct why *w, json_t *o)
 	set(w, o, "checks", list);
 }
 
-/* Lets each check decide, or those alone that need no guest. */
+/* Runs all checks, or only those that need no guest. */
 static void run_checks(struct why *w, bool guest)
 {
 	forget_findings(w);

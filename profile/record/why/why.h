@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * why: the reason why a guest makes no progress, from two looks at its memory, its processors and its VMM.
+ * why: finds out why a guest makes no progress, from two looks at its memory, its processors and its VMM.
  *
- * A struct why is filled by why_sample() with each sample, and by why_look() twice, some time apart. why_judge() then lets each
- * check of the table decide: ok, bad, or not known and why. A check says "bad" only with a proof: a field that it read, or two
- * clocks or looks that it compared. All of this is called on the consumer's thread; nothing is written into the guest.
+ * why_sample() adds each sample to a struct why, and why_look() reads the guest twice, some time apart.
+ * why_judge() then runs all checks, with the results ok, bad, or not known and the reason. A check is bad
+ * only with a proof: a field that it read, or two clocks or looks that it compared. Nothing is written into
+ * the guest.
+ *
+ * The consumer thread calls why_sample(), why_look() and why_judge(); the other functions are called before
+ * or after it runs.
  */
 #ifndef KVMPROF_PROFILE_RECORD_WHY_WHY_H
 #define KVMPROF_PROFILE_RECORD_WHY_WHY_H
@@ -14,7 +18,7 @@
 
 #include <jansson.h>
 
-/* The causes in the order of precedence: the first bad one is the cause, and later ones may follow from it. */
+/* The causes in order of precedence: the first bad one is the cause; the later ones may follow from it. */
 enum why_cause {
 	WHY_STACK_OVERFLOW,
 	WHY_PANIC,
@@ -43,9 +47,12 @@ enum why_cause {
 
 struct why;
 
-/* hang_ns: what has made no progress for so long counts as hung. */
+/*
+ * Creates an object, which the caller frees with why_destroy(). What makes no progress for hang_ns counts as
+ * hung. Returns 0 or -ENOMEM.
+ */
 int why_create(struct why **out, uint64_t hang_ns, struct err *e);
-void why_destroy(struct why *w); /* NULL is fine */
+void why_destroy(struct why *w);
 
 /*
  * States that the machine was saved and does not run: that its clocks stand proves nothing, and
@@ -53,30 +60,29 @@ void why_destroy(struct why *w); /* NULL is fine */
  */
 void why_set_still(struct why *w);
 
-/* Notes a sample of a vCPU. */
+/* Adds a sample of a vCPU. */
 void why_sample(struct why *w, const struct guest *g, const struct sample *s);
-/*
- * Looks at all tasks and processors. -EAGAIN: the kernel is not known yet, and e says why.
- */
+/* Reads all tasks and processors. Returns 0, -EAGAIN if the kernel is not known yet, or -ENOMEM. */
 int why_look(struct why *w, struct guest *g, struct err *e);
 /*
- * Returns whether a later second look proves more: no clock of the guest moved between the looks, or a vCPU could be sampled few times
- * only.
+ * Returns whether a later second look proves more: no clock of the guest moved between the looks, or a vCPU
+ * has few samples.
  */
 bool why_wants_longer(struct why *w);
-/* Borrows what was seen of the machine's threads on the host. NULL: nothing is known of them. */
 struct standing;
+/* Sets the state of the machine's threads on the host, which is borrowed. NULL: it is not known. */
 void why_set_host(struct why *w, const struct standing *h);
-/* The host keeps the machine from running, so that it should not be attached to. */
+/* Returns whether the host keeps the machine from running, so that attaching to it would fail. */
 bool why_host_stands(const struct standing *h);
-/* Judges by the host alone, without a guest: as why_judge(), and the guest's checks are not known. */
+/* Judges by the host alone, like why_judge(); the checks of the guest are not known. */
 int why_judge_host(struct why *w, json_t **out, struct err *e);
 /*
- * Judges what was seen. *out is the caller's: an object as docs/why.md describes it. Returns 0 or -ENOMEM.
+ * Runs all checks. *out is an object as docs/why.md describes it, which the caller owns. Returns 0, -EAGAIN if
+ * the kernel is not known any more, or -ENOMEM.
  */
 int why_judge(struct why *w, struct guest *g, json_t **out, struct err *e);
 
-/* The exit status that a result stands for: 0, 10 or 11. */
+/* Returns the exit status for a result: 0, 10 or 11. */
 int why_status(const json_t *result);
 /* Appends the result as text for a person. */
 void why_print(const json_t *result, struct buf *out);
