@@ -197,7 +197,6 @@ static int attach_parse(struct attach_attach *at, int argc, char **argv)
 {
 	struct run_options *o = &at->run.asked;
 	struct attach_request *a = &at->request;
-	struct err e = { 0 };
 	double freq;
 	int status;
 
@@ -241,17 +240,9 @@ static int attach_parse(struct attach_attach *at, int argc, char **argv)
 		return status;
 	if (is_launched(o))
 		return run_options_check(o);
-	if (optind == argc && !a->what && !o->gdb)
-		return cmd_wrong(argv, "which machine? Give a PID, a libvirt domain or --name; "
-				       "`kvmprof list --machines` lists them");
-	if (!a->what && !o->gdb && cmd_attach_set(a, ATTACH_GUESS, argv[optind++], &e))
-		return cmd_wrong(argv, e.text);
-	if (optind < argc)
-		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
-	if ((a->way == ATTACH_PID || a->way == ATTACH_NAME) && (a->uri || a->monitor))
-		return cmd_wrong_usage(
-			argv, "--connect and --monitor cannot be combined with --pid or --name",
-			a->what);
+	status = o->gdb ? -1 : cmd_attach_parse(a, argc, argv, "");
+	if (status >= 0)
+		return status;
 	if (o->symbols && !o->image && strcmp(o->symbols, "live"))
 		return cmd_wrong_usage(
 			argv,

@@ -50,45 +50,20 @@ struct bench_state {
 
 /* -- arguments ----------------------------------------------------------------------------------- */
 
-static int parse_args(struct bench_args *a, const char *text, struct err *e)
+static int parse_args(void *at, char *arg, struct err *e)
 {
+	struct bench_args *a = at;
+
 	bench_args_deinit(a);
-	return bench_args_parse(a, text, e);
+	return bench_args_parse(a, arg, e);
 }
 
-static int parse_base_args(void *at, char *arg, struct err *e)
+static int parse_vmm(void *at, char *arg, struct err *e)
 {
-	struct cmd_bench_options *o = at;
-
-	return parse_args(&o->bench.args[0], arg, e);
-}
-
-static int parse_head_args(void *at, char *arg, struct err *e)
-{
-	struct cmd_bench_options *o = at;
-
-	return parse_args(&o->bench.args[1], arg, e);
-}
-
-static int parse_vmm(struct bench_args *a, const char *text, struct err *e)
-{
-	int ret = parse_args(a, text, e);
+	const struct bench_args *a = at;
+	int ret = parse_args(at, arg, e);
 
 	return ret || a->n ? ret : err_set(e, EINVAL, "expected a command");
-}
-
-static int parse_base_vmm(void *at, char *arg, struct err *e)
-{
-	struct cmd_bench_options *o = at;
-
-	return parse_vmm(&o->bench.vmm[0], arg, e);
-}
-
-static int parse_head_vmm(void *at, char *arg, struct err *e)
-{
-	struct cmd_bench_options *o = at;
-
-	return parse_vmm(&o->bench.vmm[1], arg, e);
 }
 
 static int parse_pin(void *at, char *arg, struct err *e)
@@ -130,12 +105,13 @@ static const struct option_row rows[] = {
 	{ "base-vmm", 0, "COMMAND",
 	  "VMM of the base with its arguments, split as by a shell: each\n"
 	  "run is a `kvmprof attach -- COMMAND'",
-	  OPTION_CALL(parse_base_vmm, NULL) },
-	{ "head-vmm", 0, "COMMAND", "VMM of the head", OPTION_CALL(parse_head_vmm, NULL) },
+	  OPTION_CALL_AT(parse_vmm, bench.vmm[0], NULL) },
+	{ "head-vmm", 0, "COMMAND", "VMM of the head",
+	  OPTION_CALL_AT(parse_vmm, bench.vmm[1], NULL) },
 	{ "base-args", 0, "TEXT", "further run options of the base, split as by a shell",
-	  OPTION_CALL(parse_base_args, NULL) },
+	  OPTION_CALL_AT(parse_args, bench.args[0], NULL) },
 	{ "head-args", 0, "TEXT", "further run options of the head",
-	  OPTION_CALL(parse_head_args, NULL) },
+	  OPTION_CALL_AT(parse_args, bench.args[1], NULL) },
 	{ "engine", 0, "WHAT",
 	  "kvm (default), or exact: one run of each side, in which every\n"
 	  "instruction is counted, judged as by `kvmprof gate --exact'",

@@ -66,6 +66,30 @@ int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *wh
 	return 0;
 }
 
+int cmd_attach_parse(struct attach_request *a, int argc, char **argv, const char *others)
+{
+	struct err e = { 0 };
+	char text[256];
+
+	if (optind < argc && cmd_attach_set(a, ATTACH_GUESS, argv[optind++], &e))
+		return cmd_wrong(argv, e.text);
+	if (optind < argc)
+		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
+	if (!a->what) {
+		snprintf(text, sizeof(text),
+			 "which machine? Give a PID, a libvirt domain%s or --name; `kvmprof list "
+			 "--machines` lists them",
+			 others);
+		return cmd_wrong(argv, text);
+	}
+	if ((a->way == ATTACH_PID || a->way == ATTACH_NAME) && (a->uri || a->monitor))
+		return cmd_wrong_usage(argv,
+				       a->uri ? "--connect cannot be combined with --pid or --name"
+					      : "--monitor cannot be combined with --pid or --name",
+				       a->what);
+	return -1;
+}
+
 static int parse_pid(void *at, char *arg, struct err *e)
 {
 	return cmd_attach_set(at, ATTACH_PID, arg, e);
@@ -87,11 +111,11 @@ static int parse_name(void *at, char *arg, struct err *e)
 const struct option_row cmd_attach_rows[] = {
 	{ "connect", 'c', "URI", "libvirt's URI, as for virsh; a number is then a domain's id",
 	  OPTION_TEXT(uri) },
-	{ "pid", 0, "PID", "attach to this process", OPTION_CALL(parse_pid, NULL) },
-	{ "domain", 0, "DOMAIN", "attach to this domain", OPTION_CALL(parse_domain, NULL) },
+	{ "pid", 0, "PID", "the guest of this process", OPTION_CALL(parse_pid, NULL) },
+	{ "domain", 0, "DOMAIN", "the guest of this domain", OPTION_CALL(parse_domain, NULL) },
 	{ "name", 0, "NAME",
-	  "attach to the machine with this name on its VMM's command line:\n"
-	  "--id of Firecracker, -name of QEMU; see `kvmprof list --machines`",
+	  "the machine with this name on its VMM's command line: --id of\n"
+	  "Firecracker, -name of QEMU; see `kvmprof list --machines`",
 	  OPTION_CALL(parse_name, NULL) },
 	{ 0 },
 };

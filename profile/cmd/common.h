@@ -104,6 +104,12 @@ extern const struct option_row cmd_attach_rows[];
  * `what` is empty.
  */
 int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *what, struct err *e);
+/*
+ * Takes the word behind the options as the machine, if there is one, and checks what was given.
+ * `others` completes the list of what may be given in the message that nothing was: ", --gdb" or "".
+ * Returns -1 to continue, with a->what set, or the exit status after a message.
+ */
+int cmd_attach_parse(struct attach_request *a, int argc, char **argv, const char *others);
 
 /* The paths of profiles of runs of the same code. */
 struct cmd_runs {

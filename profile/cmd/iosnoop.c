@@ -192,14 +192,15 @@ struct snoop {
 
 #define OPTION_STRUCT struct snoop
 #define AS_RUN(name, text) OPTION_AS(name, text, run_option_rows, run)
+#define ONLY_HELP .kind = OPTION_IS_PUT
 
 /* For --help only: snoop_take_own() and run_options_parse() parse the options. */
 static const struct option_row help_rows[] = {
-	{ "stacks", 0, NULL, "the kernel's stack below each line", OPTION_PUT(stacks, true) },
+	{ "stacks", 0, NULL, "the kernel's stack below each line", ONLY_HELP },
 	{ "breakdown", 0, NULL,
 	  "at the end the times of a request's stages: queue, host,\n"
 	  "interrupt, task; with --json in each object",
-	  OPTION_PUT(begun, true) },
+	  ONLY_HELP },
 	AS_RUN("json", "an object for each request, and one for the histogram"),
 	AS_RUN("output", "also write a profile: kvmprof flamegraph, report"),
 	AS_RUN("event", "of that profile (default io: by bytes; io:latency: by time;\n"

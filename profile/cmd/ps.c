@@ -101,11 +101,7 @@ static int parse_sort(void *at, char *arg, struct err *e)
 static const struct option_row rows[] = {
 	{ "control", 0, "PATH", "the run's socket; auto: the only run with --control auto",
 	  OPTION_TEXT_OF(control, "a path") },
-	OPTION_AS("connect", NULL, cmd_attach_rows, attach),
-	OPTION_AS("pid", "this process's guest", cmd_attach_rows, attach),
-	OPTION_AS("domain", "this domain's", cmd_attach_rows, attach),
-	OPTION_AS("name", "the machine with this name on its VMM's command line", cmd_attach_rows,
-		  attach),
+	OPTION_ROWS(cmd_attach_rows, attach),
 	{ "stacks", 0, NULL, "also the kernel stack of each task that does not run",
 	  OPTION_PUT(view.stacks, true) },
 	{ "sort", 0, "KEY", "pid (default), cpu, time, comm, state or wchan",
@@ -138,23 +134,16 @@ static const struct option_set set = {
 static int ps_parse(struct ps_options *o, int argc, char **argv)
 {
 	int status = cmd_options(&set, o, argc, argv);
-	struct err e = { 0 };
 
 	if (status >= 0)
 		return status;
-	if (optind < argc && cmd_attach_set(&o->attach, ATTACH_GUESS, argv[optind++], &e))
-		return cmd_wrong(argv, e.text);
-	if (optind < argc)
-		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
-	if (o->control && (o->attach.what || o->attach.uri))
+	if (!o->control)
+		return cmd_attach_parse(&o->attach, argc, argv, ", --control");
+	if (optind < argc || o->attach.what || o->attach.uri)
 		return cmd_wrong_usage(argv, "--control or a machine to attach to, not also",
-				       o->attach.what ? o->attach.what : o->attach.uri);
-	if (!o->control && !o->attach.what)
-		return cmd_wrong(argv, "which machine? Give a PID, a libvirt domain, --name or "
-				       "--control; `kvmprof list --machines` lists them");
-	if ((o->attach.way == ATTACH_PID || o->attach.way == ATTACH_NAME) && o->attach.uri)
-		return cmd_wrong_usage(argv, "--connect cannot be combined with --pid or --name",
-				       o->attach.what);
+				       optind < argc	? argv[optind]
+				       : o->attach.what ? o->attach.what
+							: o->attach.uri);
 	return -1;
 }
 

@@ -243,11 +243,7 @@ static const char *const orders[] = { "children", "self", NULL };
 static const struct option_row rows[] = {
 	{ "control", 0, "PATH", "the socket of a running `kvmprof run --control PATH`",
 	  OPTION_TEXT_OF(opt.control, "a path") },
-	OPTION_AS("connect", NULL, cmd_attach_rows, machine),
-	OPTION_AS("pid", "of this process's guest", cmd_attach_rows, machine),
-	OPTION_AS("domain", "of this domain's", cmd_attach_rows, machine),
-	OPTION_AS("name", "of the machine that its VMM's command line calls so", cmd_attach_rows,
-		  machine),
+	OPTION_ROWS(cmd_attach_rows, machine),
 	{ "delay", 'd', "SECONDS", "between updates (default 1)",
 	  OPTION_SECONDS(opt.delay_s, 0.05, 3600, "0.05 to 3600 seconds") },
 	{ "iterations", 'n', "N", "end after N updates",

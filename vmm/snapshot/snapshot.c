@@ -206,6 +206,15 @@ static int open_file(struct snapshot *s, struct err *e)
 	return check_sections(s, e);
 }
 
+bool snapshot_is_file(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char head[sizeof(MAGIC) - 1];
+
+	return fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+	       !memcmp(head, MAGIC, sizeof(head));
+}
+
 int snapshot_open(struct snapshot **out, const char *path, struct err *e)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));

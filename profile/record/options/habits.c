@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/record/options/habits.h"
 
+#define FIRMWARE "there is no firmware: kvmprof loads the kernel, also that of a disk image"
+#define GDBSTUB "kvmprof has no gdbstub; --start-at and --mark-at stop at instructions"
+#define CONTROL "--control PATH listens for `kvmprof ctl`"
+#define DELAY "--delay SECONDS begins to sample later"
+#define NAMES "--symbols FILE has the kernel's names, if its memory has none"
 #define IMAGE_IS_A_WORD "the kernel needs no option: kvmprof run KERNEL"
 #define VCPUS "--vcpus N is the number of vCPUs"
 #define DISK "--disk FILE adds a disk; a disk to boot from is a word: kvmprof run DISK"
@@ -21,8 +26,8 @@
 const struct option_habit run_option_habits[] = {
 	/* qemu-system-x86_64(1) */
 	{ "-kernel", IMAGE_IS_A_WORD },
-	{ "-bios", "there is no firmware: kvmprof loads the kernel, also that of a disk image" },
-	{ "-pflash", "there is no firmware: kvmprof loads the kernel, also that of a disk image" },
+	{ "-bios", FIRMWARE },
+	{ "-pflash", FIRMWARE },
 	{ "-smp", VCPUS },
 	{ "-cpu", MACHINE },
 	{ "-machine", MACHINE },
@@ -46,13 +51,13 @@ const struct option_habit run_option_habits[] = {
 	{ "-display", SERIAL },
 	{ "-vga", SERIAL },
 	{ "-serial", SERIAL },
-	{ "-monitor", "--control PATH listens for `kvmprof ctl`" },
-	{ "-qmp", "--control PATH listens for `kvmprof ctl`" },
+	{ "-monitor", CONTROL },
+	{ "-qmp", CONTROL },
 	{ "-no-reboot", "a reset ends the run, unless --reboot is given" },
 	{ "-mem-path", "--hugepages SIZE backs the guest's memory by huge pages" },
-	{ "-s", "kvmprof has no gdbstub; --start-at and --mark-at stop at instructions" },
-	{ "-S", "kvmprof has no gdbstub; --start-at and --mark-at stop at instructions" },
-	{ "-gdb", "kvmprof has no gdbstub; --start-at and --mark-at stop at instructions" },
+	{ "-s", GDBSTUB },
+	{ "-S", GDBSTUB },
+	{ "-gdb", GDBSTUB },
 	/* vng(1), virtme-run(1) */
 	{ "--run", EXEC },
 	{ "-r", IMAGE_IS_A_WORD },
@@ -76,7 +81,7 @@ const struct option_habit run_option_habits[] = {
 	{ "-g", CHAINS },
 	{ "--call-graph", CHAINS },
 	{ "-k", "times are CLOCK_MONOTONIC" },
-	{ "-D", "--delay SECONDS begins to sample later" },
+	{ "-D", DELAY },
 	/* strace(1) */
 	{ "-f", "all tasks of the guest are sampled" },
 	{ "--interval", PERF_PERIOD },
@@ -90,14 +95,14 @@ const struct option_habit attach_option_habits[] = {
 	{ "-t", EXISTING },
 	{ "--guest", "attach always samples the guest; -e host adds the host's side" },
 	{ "--host", "-e host samples the host's side" },
-	{ "-a", "all vCPUs are sampled; -C LIST selects some" },
+	{ "-a", ALL_CPUS },
 	{ "-g", CHAINS },
 	{ "--call-graph", CHAINS },
 	{ "-f", "all threads that are vCPUs are sampled, also those that are added" },
 	{ "-d", "--duration TIME ends the profile" },
-	{ "-D", "--delay SECONDS begins to sample later" },
-	{ "--guestkallsyms", "--symbols FILE has the kernel's names, if its memory has none" },
-	{ "--guestvmlinux", "--symbols FILE has the kernel's names, if its memory has none" },
+	{ "-D", DELAY },
+	{ "--guestkallsyms", NAMES },
+	{ "--guestvmlinux", NAMES },
 	{ "--guestmount", "--guest-root DIR has the guest's files" },
 	{ "--interval", PERF_PERIOD },
 	{ "--period", PERF_PERIOD },
