@@ -39,7 +39,7 @@ struct attach_reader {
 	enum attach_reader_phase phase;
 	uint64_t host;
 	size_t len;
-	int fd;		 /* of the file that has the bytes; -1: the process has them */
+	int fd;		 /* descriptor of the file that has the bytes; -1: the process has them */
 	uint64_t offset; /* in that file */
 	int result;
 	uint8_t bytes[4096]; /* one page is asked for at most */

@@ -17,16 +17,19 @@
 #include <time.h>
 
 #define LOOKS 8u
-/* A vCPU's thread that is ready to run and gets less than one part in so many of the time is not scheduled. */
+/*
+ * A vCPU thread that is ready to run and gets less than 1 / STARVED_PART of the time is not
+ * scheduled.
+ */
 #define STARVED_PART 10u
 
-/* What a thread does at one moment. */
+/* The state of a thread at one moment. */
 struct moment {
 	char state;	      /* as proc(5) has it; 0: the thread is gone, or cannot be read */
 	uint64_t ran, waited; /* ns on a processor, and ns of waits for one that have ended */
 	bool has_times;
 	bool in_run;	/* it is in ioctl(KVM_RUN) */
-	int nr;		/* of its system call; -1: it is in none, or runs */
+	int nr;		/* number of its system call; -1: it is in none, or runs */
 	char wchan[64]; /* where it sleeps in the kernel; "" if that is not known */
 };
 
@@ -55,7 +58,7 @@ static void read_line(pid_t pid, pid_t tid, const char *name, char *text, size_t
 static struct moment moment_of(pid_t pid, pid_t tid)
 {
 	struct moment m = { .nr = -1 };
-	unsigned long long request = 0;
+	struct proc_syscall call;
 	char path[64], text[PROC_STAT_MAX], line[256];
 	const char *stat;
 
@@ -66,10 +69,10 @@ static struct moment moment_of(pid_t pid, pid_t tid)
 	m.state = stat[0];
 	read_line(pid, tid, "schedstat", line, sizeof(line));
 	m.has_times = sscanf(line, "%" SCNu64 " %" SCNu64, &m.ran, &m.waited) == 2;
-	read_line(pid, tid, "syscall", line, sizeof(line));
-	if (sscanf(line, "%d %*x %llx", &m.nr, &request) < 1)
-		m.nr = -1;
-	m.in_run = m.nr == SYS_ioctl && (unsigned int)request == KVM_RUN;
+	if (proc_syscall(path, &call) && !call.runs) {
+		m.nr = (int)call.number;
+		m.in_run = m.nr == SYS_ioctl && (unsigned int)call.argument[1] == KVM_RUN;
+	}
 	read_line(pid, tid, "wchan", m.wchan, sizeof(m.wchan));
 	if (!strcmp(m.wchan, "0"))
 		m.wchan[0] = '\0';
@@ -81,7 +84,7 @@ static bool starts(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* A thread that was never seen in the guest is a vCPU's by its time in guests, or by the name that VMMs give it. */
+/* Returns whether a thread runs a vCPU: by its time in guests, or by the name that VMMs give it. */
 static bool is_vcpu_thread(const struct process *p, pid_t tid)
 {
 	char path[64], comm[16];
@@ -135,7 +138,7 @@ static void say(struct standing_check *c, enum standing_result result, const str
 	snprintf(c->text, sizeof(c->text), "%s", text);
 }
 
-/* The process's directory of control groups (version 2), or "". */
+/* Stores the directory of the process's control group (version 2), or "". */
 static void cgroup_of(pid_t pid, char *dir, size_t size)
 {
 	char path[64], line[1024];
@@ -151,7 +154,7 @@ static void cgroup_of(pid_t pid, char *dir, size_t size)
 	}
 }
 
-/* The number behind `key` in a file of the group; 0 if there is none. */
+/* Returns the number behind `key` in a file of the group, or 0. */
 static uint64_t cgroup_number(const char *dir, const char *file, const char *key)
 {
 	char path[1200], line[128];
@@ -238,7 +241,9 @@ static void check_scheduled(const struct thread *t, unsigned int n, uint64_t ns,
 	say(c, STANDING_BAD, worst, text);
 }
 
-/* The kernel's functions in which a fault waits for a page to be read. */
+/*
+ * Returns whether the thread waits in one of the kernel's functions that read a page after a fault.
+ */
 static bool waits_for_page(const struct moment *m)
 {
 	static const char *const reads[] = { "folio_wait_bit", "wait_on_page_bit", "__lock_page",
@@ -340,7 +345,10 @@ static void check_thread(const struct process *p, const struct thread *t, unsign
 		if (!t[i].away)
 			continue;
 		reason = exit_of(p, t[i].tid);
-		/* After a signal a VMM enters the guest again, unless it pauses, which may be a wait with a timeout. */
+		/*
+		 * After a signal a VMM enters the guest again unless it pauses. A pause may be a
+		 * wait with a timeout.
+		 */
 		if (reason == KVM_EXIT_HLT || (!t[i].same && reason != KVM_EXIT_INTR))
 			continue;
 		snprintf(text, sizeof(text),

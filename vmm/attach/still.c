@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A sample of each vCPU is due each so many ns. */
+/* The period of the samples of each vCPU. */
 #define STILL_PERIOD_NS (UINT64_C(20) * 1000000)
 
 struct still_vcpu {
@@ -66,7 +66,7 @@ static void op_nothing(struct vm *vm)
 	(void)vm;
 }
 
-/* By the consumer's thread, which is so the rings' only producer and only consumer. */
+/* Called by the consumer thread, which is the only producer and the only consumer of the rings. */
 static void op_wait(struct vm *vm, uint64_t ns)
 {
 	const struct timespec nap = { .tv_nsec = (long)ns };
