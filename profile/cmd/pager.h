@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 struct pager {
-	pid_t pid;     /* of $PAGER; 0: none runs */
+	pid_t pid;     /* the process of $PAGER; 0: none runs */
 	bool held;     /* stdout is redirected to the file `text`; `out` is the terminal */
 	int text, out; /* descriptors, valid while `held` */
 };

@@ -66,7 +66,7 @@ static void note_rights(struct live_copy *c)
 	struct live_page p;
 	uint64_t end = c->va + c->len;
 
-	/* Which pages are missing is seen when they are read. */
+	/* Reading a page shows whether it is missing. */
 	if (!c->guest->page) {
 		memset(c->state, LIVE_MAPPED, c->len / PAGE);
 		return;
@@ -132,7 +132,7 @@ void live_copy_close(struct live_copy *c)
 
 /* -- reading ---------------------------------------------------------------------- */
 
-/* Reads `want` bytes at `at`. A read ends at the first missing page; it goes on behind that. */
+/* Reads `want` bytes at `at`. A read ends at a missing page; the next one begins behind that. */
 static void read_run(struct live_copy *c, size_t at, size_t want)
 {
 	const struct memory *m = &c->guest->memory;

@@ -40,7 +40,7 @@ struct live_guest {
 	uint8_t *(*load)(void *ctx, uint64_t inside, unsigned int n, size_t *len);
 	void (*store)(void *ctx, const uint8_t *build_id, size_t id_len, const uint8_t *bytes,
 		      size_t len);
-	void *ctx; /* of the functions above */
+	void *ctx; /* passed to the functions above */
 };
 
 struct live_copy {

@@ -20,7 +20,7 @@
 #define TOP_MAX_STACKS 65536u
 /* When this number of functions is exceeded, the model is emptied. */
 #define TOP_MAX_FUNCS 262144u
-#define TOP_MAX_FRAMES 128u /* of a stack */
+#define TOP_MAX_FRAMES 128u /* frames of a stack that are kept */
 #define TOP_MAX_VCPUS 64u
 
 enum top_mode { TOP_KERNEL, TOP_USER, TOP_IDLE, TOP_MODES };

@@ -61,7 +61,7 @@ struct bench_options {
 	unsigned int pairs, warmup; /* pairs: 1 to STATS_MAX_RUNS */
 	bool again;		    /* run the A/A arm */
 	uint64_t seed;
-	double timeout_s; /* of one run; more than 0 */
+	double timeout_s; /* time limit of one run; more than 0 */
 	int stop_fd;	  /* readable when the user interrupts; -1: never */
 };
 

@@ -28,8 +28,9 @@ struct diff_options {
 /* A function or a stack. self and children are shares, indexed by run, those of the base first. */
 struct diff_row {
 	const char *mode; /* "kernel", "user", "idle" */
-	const char *name; /* of a stack: its functions, outermost first, separated by ';' */
-	const char *dso;  /* "" for a stack */
+	const char *
+		name; /* name of a function; or the functions of a stack, outermost first, separated by ';' */
+	const char *dso; /* "" for a stack */
 	const double *self, *children;
 	double self_a, self_b, children_a, children_b; /* means of base (a) and head (b) */
 	double noise; /* share_noise() if each side has one sampled run, else 0 */
@@ -38,7 +39,7 @@ struct diff_row {
 };
 
 struct diff_run {
-	uint64_t samples, weight; /* of the samples that count, see no_idle */
+	uint64_t samples, weight; /* sums over the samples that count, see no_idle */
 	bool counted;		  /* weights are exact counts, not samples */
 	const char *guest;	  /* stackset.guest */
 	uint64_t contents;	  /* comparable_contents() */

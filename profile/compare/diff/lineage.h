@@ -44,7 +44,7 @@ struct lineage_function {
 /* The fate of a function. */
 struct lineage_event {
 	enum lineage_kind kind;
-	uint32_t function; /* of the base; split: of the head */
+	uint32_t function; /* index of a function of the base; split: of the head */
 	uint32_t other;	   /* renamed, moved: of the head; else the caller */
 	/*
 	 * Own shares of the two functions together. Moved: of all functions of the two files.

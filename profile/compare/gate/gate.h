@@ -85,7 +85,7 @@ struct gate_finding {
 	 */
 	double seen;
 	struct stats_spread spread; /* between runs of a side; base and sd are 0: not known */
-	double *value;		    /* of each run, base first; NULL: not compared */
+	double *value;		    /* value of each run, base first; NULL: not compared */
 };
 
 struct gate_outcome {

@@ -33,7 +33,7 @@
 
 /* A mean over an entry's runs; a function has the share 0 in runs without it. */
 struct gate_history_value {
-	const char *name;	/* of the metric or function */
+	const char *name;	/* name of the metric or function */
 	const char *dso, *mode; /* NULL: it is a metric */
 	double mean;
 	unsigned int runs; /* runs that have it */

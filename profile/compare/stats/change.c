@@ -37,7 +37,7 @@ struct change_search {
 	size_t n;
 	double *shuffled, *unit;
 	double *room;		    /* for wander_test() */
-	uint64_t state, simulation; /* of random numbers */
+	uint64_t state, simulation; /* states of the random number generator */
 	struct change_cut
 		cut[STATS_CHANGES_MAX + 2]; /* the first value, changes in order, the end */
 	size_t ncuts;

@@ -12,8 +12,8 @@
 struct stats_sides {
 	const struct stats_design *design; /* its scratch is used */
 	const double *base, *head;	   /* design->nbase, nhead values */
-	bool relative;			   /* of head / base - 1; else of head - base */
-	double confidence;		   /* 0 to 1 */
+	bool relative; /* the interval is that of head / base - 1; otherwise that of head - base */
+	double confidence; /* 0 to 1 */
 };
 
 /*

@@ -50,7 +50,7 @@ struct stats_rule {
 	double min_effect; /* D, in `unit`: > 0 */
 	double alpha;	   /* probability of a false fail: 0 to 0.5; 0: STATS_ALPHA */
 	double miss;	   /* probability of a false pass: 0 to 0.5; 0: STATS_MISS */
-	double confidence; /* of the interval: 0.5 to 0.999; 0: STATS_CONFIDENCE; < 0: none */
+	double confidence; /* level of the interval: 0.5 to 0.999; 0: STATS_CONFIDENCE; < 0: none */
 	bool strict;	   /* fail only if theta <= D is rejected */
 	enum stats_location location;
 	double quantile; /* for STATS_QUANTILE: 0 to 1; 0.5 is the median */

@@ -18,10 +18,10 @@
 #include <stdint.h>
 
 struct wander_fit {
-	double phi;    /* of the null model; 0 to 1 */
+	double phi;    /* phi of the null model; 0 to 1 */
 	double levels; /* statistic of several levels, less a penalty for each beyond two; 0 or more */
-	double line;	/* of a straight line; 0 or more */
-	double spreads; /* of two spreads; 0 or more */
+	double line;	/* statistic of a straight line; 0 or more */
+	double spreads; /* statistic of two spreads; 0 or more */
 };
 
 struct wander_options {
