@@ -183,9 +183,9 @@ def refusals():
     for argv, status, text in (
             ([], 2, "which machine"), (["--level", "loud", "1"], 2, "emerg"), (["-l", "err,", "1"], 2, "emerg"),
             (["--lines", "0", "1"], 2, "a number of lines"), (["--raw", "--json", "1"], 2, "not both"),
-            (["--gdb", "127.0.0.1:1", "7"], 2, "one of them"), (["--gdb", "127.0.0.1:1"], 1, "cannot connect"),
+            (["--gdb", "127.0.0.1:1", "7"], 2, "give one of"), (["--gdb", "127.0.0.1:1"], 1, "cannot connect"),
             (["--snapshot", "no.snap"], 1, "no.snap"), (["--snapshot", "dmesg.cpio"], 1, "not a snapshot"),
-            (["--snapshot", "a", "--gdb", "b"], 2, "not both"), (["--snapshot", "a", "7"], 2, "one of them"),
+            (["--snapshot", "a", "--gdb", "b"], 2, "not both"), (["--snapshot", "a", "7"], 2, "give one of"),
             ([str(os.getpid())], 1, "KVM")):
         p = e2e.kvmprof("dmesg", *argv)
         check(p.status == status and text in p.err and p.err.count("\n") == 1 and not p.out, "dmesg %s: status %d: %s" %

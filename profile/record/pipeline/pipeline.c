@@ -526,7 +526,8 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 		ret = guest_give_up(p->guest, &p->err);
 	}
 	pipeline_fail(p, ret);
-	if (guest_awaits_tasks(p->guest, s, &ret, &p->err) &&
+	/* Samples that are not written need no names, and must be seen while they are new. */
+	if (!p->opt.no_samples && guest_awaits_tasks(p->guest, s, &ret, &p->err) &&
 	    (s->reason == SAMPLE_LOOK || pipeline_hold(p, s)))
 		return;
 	if (!atomic_load(&p->named_ns))
