@@ -150,7 +150,7 @@ int vm_pause(struct vm *vm, struct err *e)
 	struct pause *p = &vm->pause;
 	bool stop;
 
-	if (vm->ops->rest)
+	if (vm->ops->suspend)
 		return err_set(e, ENOTSUP, "a machine of another process cannot be paused");
 	vm_pause_request(vm);
 	pthread_mutex_lock(&p->lock);

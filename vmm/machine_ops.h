@@ -58,8 +58,8 @@ struct machine_ops {
 	void (*consumer_gone)(struct vm *vm);
 	uint64_t (*now)(const struct vm *vm);
 	/* For a machine of another process only, which vm_pause() cannot stop; else NULL. */
-	void (*rest)(struct vm *vm);   /* implements foreign_rest() */
-	void (*resume)(struct vm *vm); /* implements foreign_resume() */
+	void (*suspend)(struct vm *vm); /* implements foreign_suspend() */
+	void (*resume)(struct vm *vm);	/* implements foreign_resume() */
 	/*
 	 * Passes a changed setting to the process that takes the samples; NULL: samples are taken
 	 * in this process. Any thread.

@@ -60,7 +60,7 @@ static void function_list(struct annotate_command *c, const struct annotate_func
 {
 	char which[ANNOTATE_WHICH_LEN];
 
-	annotate_find_which(&c->find, fn, which);
+	annotate_find_describe(&c->find, fn, which);
 	fprintf(stderr, "  0x%016" PRIx64 " %10" PRIu64 "  %s  (%s)%s%s\n", fn->addr, fn->samples,
 		function_shown(c, fn), fn->dso, *which ? "  " : "", which);
 }

@@ -51,7 +51,8 @@ const struct option_row cmd_filter_rows[] = {
 	{ 0 },
 };
 
-int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *what, struct err *e)
+int cmd_attach_set(struct attach_request *a, enum attach_selector way, const char *what,
+		   struct err *e)
 {
 	if (a->what)
 		return err_set(e, EINVAL, "give one machine only, not also '%.100s'", what);
@@ -242,8 +243,9 @@ static int debuginfo_load(struct srcline *s, struct err *e)
 
 	if (ret && ret != -ENOENT)
 		return err_set(e, -ret, "%s", why.text);
-	if (*srcline_why(s))
-		fprintf(stderr, "kvmprof: %s%s\n", ret ? "no source lines: " : "", srcline_why(s));
+	if (*srcline_reason(s))
+		fprintf(stderr, "kvmprof: %s%s\n", ret ? "no source lines: " : "",
+			srcline_reason(s));
 	return 0;
 }
 

@@ -103,7 +103,8 @@ extern const struct option_row cmd_attach_rows[];
  * Sets the machine to attach to; `what` is borrowed. Returns 0, or -EINVAL if one is set already or
  * `what` is empty.
  */
-int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *what, struct err *e);
+int cmd_attach_set(struct attach_request *a, enum attach_selector way, const char *what,
+		   struct err *e);
 /*
  * Takes the word behind the options as the machine, if there is one, and checks what was given.
  * `others` completes the list of what may be given in the message that nothing was: ", --gdb" or "".

@@ -92,7 +92,7 @@ static int open_source(struct symbols_source *src, struct err *e)
 		return ret;
 	srcline_set_id(src->found, s->kernel->build_id, s->kernel->build_id_len);
 	ret = srcline_load(src->found, e);
-	src->why = srcline_why(src->found);
+	src->why = srcline_reason(src->found);
 	/* Not to have found any is no failure. */
 	if (ret != -ENOENT || places.given || places.map_file)
 		return ret;

@@ -68,12 +68,12 @@ static int look_at_host(pid_t pid, void *ctx, struct err *e)
 	struct why_run *r = ctx;
 	int ret = standing_look(pid, SHORT_LOOK_S, &r->standing, e);
 
-	if (!ret && why_host_stands(&r->standing))
+	if (!ret && why_host_blocks(&r->standing))
 		ret = standing_look(pid, LONG_LOOK_S, &r->standing, e);
 	if (ret)
 		return ret;
 	why_set_host(r->why, &r->standing);
-	if (!why_host_stands(&r->standing))
+	if (!why_host_blocks(&r->standing))
 		return 0;
 	ret = why_judge_host(r->why, &r->result, e);
 	if (!ret)

@@ -152,7 +152,7 @@ void userelf_find_dynamic(struct userelf_load *l)
 
 	l->n.dynsym = USERELF_BAD;
 	if (!read_dynamic(l, &d)) {
-		userelf_why(l, "PT_DYNAMIC is not in memory, or tells of no symbols");
+		userelf_note_reason(l, "PT_DYNAMIC is not in memory, or tells of no symbols");
 		return;
 	}
 	if (d.hash)
@@ -160,23 +160,25 @@ void userelf_find_dynamic(struct userelf_load *l)
 	if (!n && d.gnu_hash)
 		n = count_by_gnu_hash(l, d.gnu_hash);
 	if (!n || n > MAX_DYNSYMS) {
-		userelf_why(l, "the hash table that counts the dynamic symbols is not in memory, "
-			       "or damaged");
+		userelf_note_reason(
+			l, "the hash table that counts the dynamic symbols is not in memory, "
+			   "or damaged");
 		return;
 	}
 	if (read_va(l, &t.sym, d.symtab, (uint64_t)n * sizeof(Elf64_Sym)) < 0 ||
 	    read_va(l, &t.str, d.strtab, d.strsz) < 0) {
 		filepiece_deinit(&t.sym);
-		userelf_why(l, "%u dynamic symbols at 0x%llx, names at 0x%llx: not in the file", n,
-			    (unsigned long long)d.symtab, (unsigned long long)d.strtab);
+		userelf_note_reason(
+			l, "%u dynamic symbols at 0x%llx, names at 0x%llx: not in the file", n,
+			(unsigned long long)d.symtab, (unsigned long long)d.strtab);
 		return;
 	}
 	t.count = n;
 	l->dyn = t;
 	l->n.dynsym = t.sym.nmissing || t.str.nmissing ? USERELF_HOLES : USERELF_READ;
 	if (l->n.dynsym == USERELF_HOLES)
-		userelf_why(l, "%u pages of the dynamic symbols are not in memory",
-			    t.sym.nmissing + t.str.nmissing);
+		userelf_note_reason(l, "%u pages of the dynamic symbols are not in memory",
+				    t.sym.nmissing + t.str.nmissing);
 }
 
 int userelf_object(const struct userelf *u, const char *name, uint64_t *va)

@@ -59,7 +59,7 @@ static void read_slots(struct userelf_load *l, const Elf64_Shdr *s, struct slots
 		return;
 	if (p.nmissing) {
 		l->n.plt = USERELF_HOLES;
-		userelf_why(l, "relocations of the PLT are not in memory");
+		userelf_note_reason(l, "relocations of the PLT are not in memory");
 	}
 	for (c = filepiece_cursor(&p); cursor_left(&c) >= RELA_SIZE && all->n < MAX_SLOTS;) {
 		size_t at = c.pos;

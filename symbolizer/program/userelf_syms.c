@@ -18,7 +18,7 @@
 /* Limit for liblzma's memory: its largest preset needs 65 MiB. */
 #define LZMA_MEMORY (128u << 20)
 
-void userelf_why(struct userelf_load *l, const char *fmt, ...)
+void userelf_note_reason(struct userelf_load *l, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -78,7 +78,8 @@ static bool was_added(struct userelf_load *l, int ret)
 		l->no_memory = true;
 	if (ret == -E2BIG && !l->full) {
 		l->full = true;
-		userelf_why(l, "more than %zu names; the rest is left out", symtab_count(l->t));
+		userelf_note_reason(l, "more than %zu names; the rest is left out",
+				    symtab_count(l->t));
 	}
 	return ret == 0;
 }
@@ -212,7 +213,7 @@ static enum userelf_part read_table(struct userelf_load *l, const Elf64_Shdr *s,
 
 	if (s->sh_entsize != sizeof(Elf64_Sym) || !userelf_section(l, s->sh_link, &str) ||
 	    str.sh_type != SHT_STRTAB) {
-		userelf_why(l, "%s has no string table", what);
+		userelf_note_reason(l, "%s has no string table", what);
 		return USERELF_BAD;
 	}
 	ret = filepiece_read(&x.sym, &l->u->src, s->sh_offset, s->sh_size, USERELF_MAX_TABLE);
@@ -220,10 +221,11 @@ static enum userelf_part read_table(struct userelf_load *l, const Elf64_Shdr *s,
 		ret = filepiece_read(&x.str, &l->u->src, str.sh_offset, str.sh_size,
 				     USERELF_MAX_TABLE);
 	if (ret < 0) {
-		userelf_why(l, "%s (%llu bytes at offset %llu, names %llu bytes at %llu): %s", what,
-			    (unsigned long long)s->sh_size, (unsigned long long)s->sh_offset,
-			    (unsigned long long)str.sh_size, (unsigned long long)str.sh_offset,
-			    ret == -EINVAL ? "not inside the file" : strerror(-ret));
+		userelf_note_reason(
+			l, "%s (%llu bytes at offset %llu, names %llu bytes at %llu): %s", what,
+			(unsigned long long)s->sh_size, (unsigned long long)s->sh_offset,
+			(unsigned long long)str.sh_size, (unsigned long long)str.sh_offset,
+			ret == -EINVAL ? "not inside the file" : strerror(-ret));
 		l->no_memory |= ret == -ENOMEM;
 		table_deinit(&x);
 		return USERELF_BAD;
@@ -232,8 +234,10 @@ static enum userelf_part read_table(struct userelf_load *l, const Elf64_Shdr *s,
 	*t = x;
 	if (x.sym.nmissing + x.str.nmissing == 0)
 		return USERELF_READ;
-	userelf_why(l, "%u of %llu pages of %s are not in memory", x.sym.nmissing + x.str.nmissing,
-		    (unsigned long long)((x.sym.len + x.str.len) / FILEPIECE_PAGE + 1), what);
+	userelf_note_reason(l, "%u of %llu pages of %s are not in memory",
+			    x.sym.nmissing + x.str.nmissing,
+			    (unsigned long long)((x.sym.len + x.str.len) / FILEPIECE_PAGE + 1),
+			    what);
 	return USERELF_HOLES;
 }
 
@@ -271,13 +275,14 @@ static bool open_sections(struct userelf_load *l)
 		ret = filepiece_read(&l->shdrs, &u->src, u->shoff, (uint64_t)shnum * sizeof(s),
 				     MAX_SECTIONS * sizeof(s));
 	if (ret < 0 || shnum == 0) {
-		userelf_why(l, "section headers (%u at offset %llu) are not inside the file", shnum,
-			    (unsigned long long)u->shoff);
+		userelf_note_reason(l,
+				    "section headers (%u at offset %llu) are not inside the file",
+				    shnum, (unsigned long long)u->shoff);
 		return false;
 	}
 	l->shnum = shnum;
 	if (l->shdrs.nmissing)
-		userelf_why(l, "section headers are not in memory");
+		userelf_note_reason(l, "section headers are not in memory");
 	if (userelf_section(l, shstrndx, &s) && s.sh_type == SHT_STRTAB)
 		(void)filepiece_read(&l->shstr, &u->src, s.sh_offset, s.sh_size, 16u << 20);
 	return true;
@@ -358,7 +363,7 @@ static void load_debugdata(struct userelf_load *l, const Elf64_Shdr *s)
 	free(u);
 	free(plain);
 	if (l->n.debugdata != USERELF_READ)
-		userelf_why(l, ".gnu_debugdata is %s", userelf_part_name(l->n.debugdata));
+		userelf_note_reason(l, ".gnu_debugdata is %s", userelf_part_name(l->n.debugdata));
 }
 
 /* Reads the names of a stripped Go program from its runtime's table. */
@@ -383,7 +388,7 @@ static void load_go(struct userelf_load *l, const Elf64_Shdr *s, uint64_t text)
 	l->n.symtab = holes ? USERELF_HOLES : USERELF_READ;
 	l->n.from_symtab = l->n.from_go;
 	if (holes)
-		userelf_why(l, "%u names of .gopclntab are not in memory", holes);
+		userelf_note_reason(l, "%u names of .gopclntab are not in memory", holes);
 }
 
 static bool is_go_table(const char *section)

@@ -35,7 +35,7 @@ struct userelf_load {
 };
 
 /* Records the reason why a part is missing, unless one is recorded already. */
-void userelf_why(struct userelf_load *l, const char *fmt, ...)
+void userelf_note_reason(struct userelf_load *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Reads section header i, less than shnum. Returns false if it is not in memory. */

@@ -145,7 +145,7 @@ static int index_records(struct btf *b, const char *name, struct err *e)
 		if (btf_kind(info) == BTF_STRUCT || btf_kind(info) == BTF_UNION)
 			b->nstructs++;
 		b->nenums += btf_kind(info) == BTF_ENUM || btf_kind(info) == BTF_ENUM64;
-		b->enums_tell_sign |= btf_kind(info) == BTF_ENUM && info >> 31;
+		b->enum_flag_is_sign |= btf_kind(info) == BTF_ENUM && info >> 31;
 	}
 	return 0;
 }

@@ -61,7 +61,7 @@ struct btf {
 	 * Since "bpf: Add btf enum64 support" (6.0), an enum's kind_flag says that values are
 	 * signed; before, it was 0 and they always were.
 	 */
-	bool enums_tell_sign;
+	bool enum_flag_is_sign;
 };
 
 struct btf_record {

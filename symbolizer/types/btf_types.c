@@ -227,7 +227,7 @@ static int64_t enum_value(const struct btf *b, const struct btf_record *r, const
 
 	if (r->kind == BTF_ENUM64)
 		return (int64_t)((uint64_t)btf_u32(item + 8) << 32 | v);
-	return r->kind_flag || !b->enums_tell_sign ? (int64_t)(int32_t)v : (int64_t)v;
+	return r->kind_flag || !b->enum_flag_is_sign ? (int64_t)(int32_t)v : (int64_t)v;
 }
 
 /* There are a few such queries per kernel, so an index is not worth it. */

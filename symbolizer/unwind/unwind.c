@@ -183,7 +183,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		.whole = s->reason != SAMPLE_OFFCPU,
 	};
 	bool orc = u->orc && s->mode != SAMPLE_USER;
-	bool search = unwind_way(u) == UNWIND_SEARCH && s->mode != SAMPLE_USER;
+	bool search = unwind_method(u) == UNWIND_SEARCH && s->mode != SAMPLE_USER;
 	enum step st = STEP_ON;
 	uint8_t byte;
 
@@ -217,7 +217,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			return;
 	}
 	if (!w.code.user &&
-	    (s->mode == SAMPLE_USER ? !u->frame_pointers : unwind_way(u) == UNWIND_INNERMOST)) {
+	    (s->mode == SAMPLE_USER ? !u->frame_pointers : unwind_method(u) == UNWIND_INNERMOST)) {
 		out->end = STACK_END_NO_FP;
 		return;
 	}

@@ -129,7 +129,7 @@ struct unwinder {
 };
 
 /* The method that finds the frames of a kernel's own stacks. */
-enum unwind_way {
+enum unwind_method {
 	UNWIND_INNERMOST, /* none: only the innermost frame */
 	UNWIND_SEARCH,	  /* names, which show which function each call calls */
 	UNWIND_FRAME_POINTERS,
@@ -137,7 +137,7 @@ enum unwind_way {
 };
 
 /* Returns the method that unwind() uses for kernel frames. */
-static inline enum unwind_way unwind_way(const struct unwinder *u)
+static inline enum unwind_method unwind_method(const struct unwinder *u)
 {
 	return u->orc		   ? UNWIND_ORC
 	       : u->frame_pointers ? UNWIND_FRAME_POINTERS

@@ -50,7 +50,7 @@ static void check_memory(const uint8_t *data, size_t size)
 		abort();
 	if (n > SERVE_ANSWER_HEAD && (n != SERVE_ANSWER_HEAD + asked_len || answer.ret))
 		abort();
-	if (n && size != sizeof(struct serve_ask))
+	if (n && size != sizeof(struct serve_request))
 		abort();
 }
 

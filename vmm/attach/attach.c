@@ -6,7 +6,7 @@
 #include "vmm/attach/attach_host.h"
 #include "vmm/attach/attach_hold.h"
 #include "vmm/attach/attach_more.h"
-#include "vmm/attach/attach_rest.h"
+#include "vmm/attach/attach_suspend.h"
 #include "vmm/attach/attach_sample.h"
 #include "vmm/attach/foreign.h"
 #include "vmm/attach/slots_kvm.h"
@@ -41,7 +41,7 @@ static int load_programs(struct attach *a, struct err *e)
 		err_set(&why, ENOTSUP, "this kvmprof was built without samples by BPF (PVM=0)");
 	else
 		pvm_peek_ops()->open(&a->peek, &sampling, &why);
-	return why.code ? attach_go_without_peek(a, &why, e) : 0;
+	return why.code ? attach_disable_peek(a, &why, e) : 0;
 }
 
 static void close_peek(struct attach *a)
@@ -67,7 +67,7 @@ static int tracer_prepare(struct attach *a, struct err *e)
 	if (ret)
 		return ret;
 	ret = attach_host_open(a, e);
-	return ret ? ret : attach_aim_peek(a, e);
+	return ret ? ret : attach_configure_peek(a, e);
 }
 
 /* Stores how long samples were taken. */
@@ -135,12 +135,12 @@ static void *tracer_main(void *arg)
 	}
 	a->facts.reads = a->capture.calls;
 	close_peek(a);
-	attach_let_go(a);
+	attach_release(a);
 	attach_more_close(a);
 	follow_end(&a->follow);
 	attach_host_close(a);
 	host_bpf_close(&a->slots);
-	attach_end_rests(a);
+	attach_end_suspends(a);
 	return NULL;
 }
 
@@ -189,18 +189,18 @@ static int op_start(struct vm *vm, struct err *e)
 	struct attach *a = vm->attached;
 
 	(void)e;
-	sampler_go(&a->sampler);
+	sampler_start(&a->sampler);
 	return 0;
 }
 
-static void op_rest(struct vm *vm)
+static void op_suspend(struct vm *vm)
 {
-	attach_ask_for_rest(vm->attached);
+	attach_request_suspend(vm->attached);
 }
 
 static void op_resume(struct vm *vm)
 {
-	attach_ask_to_resume(vm->attached);
+	attach_request_resume(vm->attached);
 }
 
 static void op_join(struct vm *vm)
@@ -250,7 +250,7 @@ static void op_destroy(struct vm *vm)
 	/* It was never told to begin: the loop ends before its first sample. */
 	if (a->started) {
 		atomic_store(&vm->stop, true);
-		sampler_go(&a->sampler);
+		sampler_start(&a->sampler);
 		op_join(vm);
 	}
 	attach_free(a);
@@ -293,7 +293,7 @@ static pid_t op_vcpu_tid(const struct vm *vm, unsigned int vcpu)
 static const struct machine_ops attach_ops = {
 	.start = op_start,
 	.wake = op_wake,
-	.rest = op_rest,
+	.suspend = op_suspend,
 	.resume = op_resume,
 	.join = op_join,
 	.destroy = op_destroy,

@@ -87,9 +87,9 @@ bool attach_again(struct attach *a)
 		a->gone_ns = now;
 	if (has_ended(a->cfg.pid) || now - a->gone_ns > AGAIN_NS)
 		return false;
-	if (now - a->gone_look_ns < LOOK_NS)
+	if (now - a->gone_checked_ns < LOOK_NS)
 		return true;
-	a->gone_look_ns = now;
+	a->gone_checked_ns = now;
 	p = malloc(sizeof(*p));
 	if (p && !process_look(p, a->cfg.pid, &why) && is_running(p)) {
 		forget_vcpus(a);

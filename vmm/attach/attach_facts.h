@@ -21,7 +21,7 @@ struct attach_facts {
 	unsigned int regions;
 	unsigned int proofs;	  /* that they rest on */
 	bool partial;		  /* there is more RAM than is known */
-	bool memory_told;	  /* the regions are KVM's own list, read by BPF */
+	bool memory_from_kvm;	  /* the regions are KVM's own list, read by BPF */
 	char memory_why_not[480]; /* why they are not; "": they are, or it was not tried */
 	uint64_t in_vmm;    /* samples while the thread worked for the guest outside of KVM_RUN */
 	uint64_t too_soon;  /* stops at which no guest had run since the last: no samples */
@@ -35,7 +35,7 @@ struct attach_facts {
 	bool bpf;	       /* BPF is used, to the end */
 	char why_not[480];     /* why BPF is not used; "": it is, or was not asked for */
 	uint64_t by_bpf, by_ptrace,
-		by_look; /* samples; by_look: the thread slept, and was not stopped */
+		without_stop; /* samples; without_stop: the thread slept, and was not stopped */
 	/* Periods for which no samples stand: the machine was paused; the thread slept in the VMM. */
 	uint64_t paused, away;
 	/* These periods in ns, and the time of vCPUs that were never started. */

@@ -46,7 +46,7 @@ static void attend_found(struct attach *a)
 	for (unsigned int i = 0; i < a->process.nvcpus; i++)
 		if (a->tracee[i].tid && tracer_has_stopped(&a->tracee[i]))
 			tracer_release(&a->tracee[i]);
-	attach_attend_strays(a);
+	attach_handle_strays(a);
 }
 
 static bool hold_is_over(const struct attach *a)
@@ -137,7 +137,7 @@ static bool may_be_vcpu(const struct process *p, pid_t tid, bool unsure)
 	return activity == PROCESS_GUEST || (activity == PROCESS_RUNS && unsure);
 }
 
-bool attach_give_back(struct attach *a, struct tracee *t)
+bool attach_release_thread(struct attach *a, struct tracee *t)
 {
 	unsigned int i = 0;
 
@@ -152,7 +152,7 @@ bool attach_give_back(struct attach *a, struct tracee *t)
 	return true;
 }
 
-void attach_attend_strays(struct attach *a)
+void attach_handle_strays(struct attach *a)
 {
 	for (unsigned int i = 0; i < a->nstrays; i++)
 		if (a->stray[i].tid && tracer_has_stopped(&a->stray[i]))
@@ -185,7 +185,7 @@ static unsigned int find_more(struct attach *a, struct patience *left, unsigned 
 			p->thread[i] = 0;
 			found++;
 		} else {
-			if (attach_give_back(a, &t))
+			if (attach_release_thread(a, &t))
 				p->thread[i] = 0;
 		}
 	}
@@ -283,7 +283,7 @@ static int find_by_witness(struct attach *a, const struct gmem *told, bool parti
 	if (told->n && !slots_prove(told, w, &a->proof, why)) {
 		a->capture_mem = *told;
 		a->proof.partial = partial;
-		a->facts.memory_told = true;
+		a->facts.memory_from_kvm = true;
 		return 0;
 	}
 	return slots_find(&a->capture_mem, &a->process, w, &a->proof, e);
@@ -399,7 +399,7 @@ static int choose_machine(struct attach *a, struct err *e)
 static void wait_for_others(struct attach *a)
 {
 	struct patience left = { 0 };
-	unsigned int seen = follow_held(&a->follow);
+	unsigned int seen = follow_held_count(&a->follow);
 
 	while (seen < a->process.nvcpus &&
 	       patience_is_left(&left, clock_mono_ns(), FOLLOW_REST_NS)) {
@@ -408,7 +408,7 @@ static void wait_for_others(struct attach *a)
 
 		attach_guard_beat(&a->guard);
 		(void)follow_step(&a->follow, &ignored);
-		now = follow_held(&a->follow);
+		now = follow_held_count(&a->follow);
 		if (now > seen)
 			left = (struct patience){ 0 };
 		seen = now;
@@ -423,13 +423,13 @@ static int take_followed(struct attach *a, struct err *e)
 	struct tracee t;
 
 	wait_for_others(a);
-	while (follow_take(&a->follow, &t)) {
+	while (follow_hand_over_next(&a->follow, &t)) {
 		const int vcpu = number_of(a, (int)t.regs.rdi);
 
 		if (vcpu >= 0 && !a->tracee[vcpu].tid)
 			a->tracee[vcpu] = t;
 		else
-			(void)attach_give_back(a, &t);
+			(void)attach_release_thread(a, &t);
 	}
 	return keep_found(a, e);
 }
@@ -438,12 +438,12 @@ void attach_release_followed(struct attach *a)
 {
 	if (!a->cfg.follows)
 		return;
-	a->own_delay_at_go = attach_look_own_delay();
+	a->own_delay_at_start = attach_look_own_delay();
 	for (unsigned int i = 0; i < a->ntracees; i++) {
 		struct attach_look_times t = { .delay = 0 };
 
 		(void)attach_look_times(a, i, &t);
-		a->delay_at_go[i] = t.delay;
+		a->delay_at_start[i] = t.delay;
 		tracer_release(&a->tracee[i]);
 	}
 }
@@ -488,7 +488,7 @@ static void take_slots(struct attach *a)
 	a->proven = false;
 	a->capture_mem.remote = &a->capture;
 	read_slots(a, &a->capture_mem, &partial, &why);
-	a->facts.memory_told = a->capture_mem.n != 0;
+	a->facts.memory_from_kvm = a->capture_mem.n != 0;
 	a->proof.partial = partial;
 	if (why.code)
 		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
@@ -544,14 +544,14 @@ int attach_hold_next(struct attach *a, struct err *e)
 	if (!ret && a->process.nvcpus > a->vm->places)
 		a->process.nvcpus = a->vm->places;
 	if (!ret && a->cfg.follows)
-		follow_again(&a->follow);
+		follow_hold_again(&a->follow);
 	ret = ret ? ret : hold_any(a, e);
 	if (!ret && !a->cfg.follows)
 		take_slots(a);
 	return ret;
 }
 
-void attach_let_go(struct attach *a)
+void attach_release(struct attach *a)
 {
 	for (unsigned int i = 0; i < a->ntracees; i++) {
 		a->facts.signals += a->tracee[i].passed_on;
@@ -560,10 +560,10 @@ void attach_let_go(struct attach *a)
 			regs_page_end(a->page[i]);
 		regs_page_unmap(a->page[i]);
 		a->page[i] = NULL;
-		tracer_let_go(&a->tracee[i]);
+		tracer_abandon(&a->tracee[i]);
 	}
 	for (unsigned int i = 0; i < a->nstrays; i++)
-		tracer_let_go(&a->stray[i]);
+		tracer_abandon(&a->stray[i]);
 	attach_look_close(a);
 	a->ntracees = a->nstrays = 0;
 }

@@ -11,17 +11,17 @@
 
 /*
  * Hold the threads that run vCPUs, map the pages that KVM shares, find the memory: 0, or a
- * negative error. attach_let_go() undoes it, also what was done before an error.
+ * negative error. attach_release() undoes it, also what was done before an error.
  */
 int attach_hold(struct attach *a, struct err *e);
-void attach_let_go(struct attach *a);
+void attach_release(struct attach *a);
 /*
  * Lets a thread go that is no vCPU. Returns true if it does not stop for that now: then it is let go at
  * its next stop.
  */
-bool attach_give_back(struct attach *a, struct tracee *t);
+bool attach_release_thread(struct attach *a, struct tracee *t);
 /* Threads that are no vCPUs and could not be let go at once. */
-void attach_attend_strays(struct attach *a);
+void attach_handle_strays(struct attach *a);
 
 /*
  * Ask for registers in vCPU i's page from now on. -ENOTSUP: the VMM uses it in a way that does

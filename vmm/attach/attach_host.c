@@ -252,7 +252,7 @@ static bool look_away(struct attach *a, unsigned int i, uint32_t missed)
 	account_off(a, i, clock_mono_ns(), 0);
 	if (h->at == SAMPLE_IN_VMM && attach_look_is_paused(a, i, &now, h->now.wall)) {
 		h->asleep = 0;
-		attach_look_leave(a, i, ATTACH_LEFT_PAUSED, 1 + missed);
+		attach_look_skip(a, i, ATTACH_SKIP_PAUSED, 1 + missed);
 		return true;
 	}
 	a->facts.in_vmm += h->at == SAMPLE_IN_VMM;
@@ -313,7 +313,7 @@ static void take_on(struct attach *a, unsigned int i, enum tracer_place place, u
 	counter_note(&h->counter, &v->stats.counter[0]);
 }
 
-void attach_host_take(struct attach *a, unsigned int i)
+void attach_host_sample(struct attach *a, unsigned int i)
 {
 	struct attach_host *h = &a->host[i];
 	struct tracee *t = &a->tracee[i];

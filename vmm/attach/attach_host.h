@@ -22,6 +22,6 @@ void attach_host_begin(struct attach *a, unsigned int i, uint64_t now);
 /* Its deadline has come, and its thread was seen so: takes what is due. false: it has to be stopped for that. */
 bool attach_host_look(struct attach *a, unsigned int i, enum attach_seen seen);
 /* It is held: take what is due, and let it go on. */
-void attach_host_take(struct attach *a, unsigned int i);
+void attach_host_sample(struct attach *a, unsigned int i);
 
 #endif

@@ -177,7 +177,7 @@ static void look_take(struct attach *a, unsigned int i, const struct attach_regs
 	struct capture_cause cause;
 
 	attach_begin_sample(a, i, &cause);
-	a->facts.by_look++;
+	a->facts.without_stop++;
 	if (capture_sample_of(v, &view, &cause))
 		attach_note_first(a, i, cause.now);
 	attach_end_reads(a);
@@ -237,21 +237,21 @@ const struct attach_regs *attach_look_halted(struct attach *a, unsigned int i)
 	return l->kept ? &l->halted : NULL;
 }
 
-void attach_look_leave(struct attach *a, unsigned int i, enum attach_left why, uint32_t periods)
+void attach_look_skip(struct attach *a, unsigned int i, enum attach_skip why, uint32_t periods)
 {
 	const uint64_t ns = periods * a->trigger[i].period_ns;
 	struct attach_facts *f = &a->facts;
 
 	switch (why) {
-	case ATTACH_LEFT_PAUSED:
+	case ATTACH_SKIP_PAUSED:
 		f->paused += periods;
 		f->paused_ns += ns;
 		break;
-	case ATTACH_LEFT_AWAY:
+	case ATTACH_SKIP_AWAY:
 		f->away += periods;
 		f->away_ns += ns;
 		break;
-	case ATTACH_LEFT_UNSTARTED:
+	case ATTACH_SKIP_UNSTARTED:
 		count_add(&a->vm->vcpu[i].stats.offline, periods);
 		f->unstarted_ns += ns;
 		break;
@@ -265,7 +265,7 @@ static bool sample_halted(struct attach *a, unsigned int i)
 	if (!halted)
 		return false;
 	if (a->look[i].unstarted)
-		attach_look_leave(a, i, ATTACH_LEFT_UNSTARTED, look_pass(a, i));
+		attach_look_skip(a, i, ATTACH_SKIP_UNSTARTED, look_pass(a, i));
 	else
 		look_take(a, i, halted);
 	return true;
@@ -282,9 +282,9 @@ static bool sample_away(struct attach *a, unsigned int i)
 		attach_begin_reads(a, i);
 		look_take(a, i, &now);
 	} else if (attach_look_is_paused(a, i, &now, clock_mono_ns())) {
-		attach_look_leave(a, i, ATTACH_LEFT_PAUSED, look_pass(a, i));
+		attach_look_skip(a, i, ATTACH_SKIP_PAUSED, look_pass(a, i));
 	} else {
-		attach_look_leave(a, i, ATTACH_LEFT_AWAY, look_pass(a, i));
+		attach_look_skip(a, i, ATTACH_SKIP_AWAY, look_pass(a, i));
 	}
 	return true;
 }

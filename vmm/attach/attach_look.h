@@ -29,10 +29,10 @@ enum attach_seen {
 };
 
 /* The reason why no sample stands for some time, which is not part of the shares then. */
-enum attach_left {
-	ATTACH_LEFT_PAUSED,    /* the machine is paused */
-	ATTACH_LEFT_AWAY,      /* the thread sleeps in its VMM, for less long */
-	ATTACH_LEFT_UNSTARTED, /* the vCPU was never started */
+enum attach_skip {
+	ATTACH_SKIP_PAUSED,    /* the machine is paused */
+	ATTACH_SKIP_AWAY,      /* the thread sleeps in its VMM, for less long */
+	ATTACH_SKIP_UNSTARTED, /* the vCPU was never started */
 };
 
 /* The registers of a vCPU, copied out of its page. */
@@ -85,7 +85,7 @@ uint64_t attach_look_own_delay(void);
 void attach_look_note(struct attach *a, unsigned int i, enum attach_seen seen);
 
 /* Counts `periods` periods of vCPU i for which there is no sample. */
-void attach_look_leave(struct attach *a, unsigned int i, enum attach_left why, uint32_t periods);
+void attach_look_skip(struct attach *a, unsigned int i, enum attach_skip why, uint32_t periods);
 
 /*
  * Takes the sample that is due of vCPU i without a stop, from what was seen of its thread, and moves its deadline on. Returns false if

@@ -25,13 +25,13 @@
 
 /* -- BPF -------------------------------------------------------------------------------------- */
 
-int attach_go_without_peek(struct attach *a, const struct err *why, struct err *e)
+int attach_disable_peek(struct attach *a, const struct err *why, struct err *e)
 {
 	snprintf(a->facts.why_not, sizeof(a->facts.why_not), "%s", why->text);
 	return a->cfg.technique == ATTACH_BPF ? err_set(e, why->code, "%s", why->text) : 0;
 }
 
-int attach_aim_peek(struct attach *a, struct err *e)
+int attach_configure_peek(struct attach *a, struct err *e)
 {
 	struct pvm_peek_target target[ATTACH_MAX_VCPUS];
 	const struct pvm_peek_aim at = {
@@ -49,7 +49,7 @@ int attach_aim_peek(struct attach *a, struct err *e)
 		return 0;
 	pvm_peek_ops()->close(a->peek);
 	a->peek = NULL;
-	return attach_go_without_peek(a, &why, e);
+	return attach_disable_peek(a, &why, e);
 }
 
 /* -- what is new -------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ static int add_vcpu(struct attach *a, const struct tracee *t, const struct proce
 	a->vm->nvcpus = a->places;
 	attach_mark(a, i);
 	note_added(a, v);
-	return attach_aim_peek(a, e);
+	return attach_configure_peek(a, e);
 }
 
 static bool seize_thread(struct attach *a, pid_t tid, struct tracee *t)
@@ -214,9 +214,9 @@ static void leave_thread(struct attach *a, struct tracee *t)
 
 	m->others[m->nothers++ % ATTACH_MAX_STRAYS] = t->tid;
 	if (a->cfg.follows)
-		follow_take_back(&a->follow, t);
+		follow_readd(&a->follow, t);
 	else
-		(void)attach_give_back(a, t);
+		(void)attach_release_thread(a, t);
 }
 
 /*
@@ -259,7 +259,7 @@ static int descriptor_of(const struct tracee *t)
 	return tracer_place_of(t, &fd) == TRACER_ELSEWHERE ? -1 : fd;
 }
 
-/* A thread that gets no processor stops when it has one: attach_more_attend() goes on with it. */
+/* A thread that gets no processor stops when it has one: attach_more_handle_stop() goes on with it. */
 static void see_thread(struct attach *a, const struct process *p, pid_t tid)
 {
 	struct tracee t;
@@ -274,7 +274,7 @@ static void see_thread(struct attach *a, const struct process *p, pid_t tid)
 		use_thread(a, &t, fd < 0 && t.held ? descriptor_of(&t) : fd);
 }
 
-void attach_more_attend(struct attach *a)
+void attach_more_handle_stop(struct attach *a)
 {
 	struct tracee *t = &a->more.asked, stopped;
 
@@ -288,7 +288,7 @@ void attach_more_attend(struct attach *a)
 	}
 }
 
-void attach_more_rest(struct attach *a)
+void attach_more_suspend(struct attach *a)
 {
 	while (a->more.asked.tid && tracer_detach(&a->more.asked))
 		;
@@ -315,7 +315,7 @@ static void search(struct attach *a, struct process *p)
 		see_thread(a, p, p->thread[i]);
 }
 
-void attach_look_for_more(struct attach *a)
+void attach_more_search(struct attach *a)
 {
 	if (a->more.asked.tid || !more_is_due(a))
 		return;
@@ -328,7 +328,7 @@ void attach_look_for_more(struct attach *a)
 void attach_more_close(struct attach *a)
 {
 	if (a->more.asked.tid)
-		tracer_let_go(&a->more.asked);
+		tracer_abandon(&a->more.asked);
 	free(a->more.process);
 	a->more.process = NULL;
 }

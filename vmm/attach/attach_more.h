@@ -13,11 +13,11 @@
  * Searches for such vCPUs, if it is time. A new thread of the VMM, or a second, makes it time. A thread
  * is stopped only if it runs a guest and its vCPU cannot be seen without a stop.
  */
-void attach_look_for_more(struct attach *a);
+void attach_more_search(struct attach *a);
 /* Handles the stop of a thread that such a search has asked to stop. */
-void attach_more_attend(struct attach *a);
+void attach_more_handle_stop(struct attach *a);
 /* Detaches from that thread: this process is about to be stopped. */
-void attach_more_rest(struct attach *a);
+void attach_more_suspend(struct attach *a);
 /* Frees what the searches use, and lets the thread go. */
 void attach_more_close(struct attach *a);
 
@@ -25,8 +25,8 @@ void attach_more_close(struct attach *a);
  * Has BPF, if it is used, sample all vCPUs. Returns 0, also if BPF is given up, with the reason in
  * the facts; or a negative error if it was demanded.
  */
-int attach_aim_peek(struct attach *a, struct err *e);
+int attach_configure_peek(struct attach *a, struct err *e);
 /* Stores why BPF is not used. Returns 0, or a negative error if it was demanded. */
-int attach_go_without_peek(struct attach *a, const struct err *why, struct err *e);
+int attach_disable_peek(struct attach *a, const struct err *why, struct err *e);
 
 #endif

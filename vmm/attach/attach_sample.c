@@ -7,7 +7,7 @@
 #include "vmm/attach/attach_hold.h"
 #include "vmm/attach/attach_host.h"
 #include "vmm/attach/attach_more.h"
-#include "vmm/attach/attach_rest.h"
+#include "vmm/attach/attach_suspend.h"
 #include "vmm/capture/capture.h"
 
 #include <sys/signalfd.h>
@@ -81,14 +81,14 @@ void attach_begin_sample(struct attach *a, unsigned int i, struct capture_cause 
 void attach_note_first(struct attach *a, unsigned int i, uint64_t now)
 {
 	struct attach_facts *f = &a->facts;
-	struct attach_look_times t = { .delay = a->delay_at_go[i] };
+	struct attach_look_times t = { .delay = a->delay_at_start[i] };
 
 	if (f->first_ns || !a->cfg.follows)
 		return;
 	(void)attach_look_times(a, i, &t);
 	f->first_ns = now;
-	f->first_waited_ns = t.delay - a->delay_at_go[i];
-	f->first_own_waited_ns = attach_look_own_delay() - a->own_delay_at_go;
+	f->first_waited_ns = t.delay - a->delay_at_start[i];
+	f->first_own_waited_ns = attach_look_own_delay() - a->own_delay_at_start;
 }
 
 void attach_begin_reads(struct attach *a, unsigned int i)
@@ -123,7 +123,7 @@ static void capture_stopped(struct attach *a, unsigned int i, enum tracer_place 
 	}
 	attach_find_memory_again(a, i);
 	if (place != TRACER_ELSEWHERE && attach_look_stopped(a, i, a->seen[i])) {
-		attach_look_leave(a, i, ATTACH_LEFT_UNSTARTED, 1 + cause->missed);
+		attach_look_skip(a, i, ATTACH_SKIP_UNSTARTED, 1 + cause->missed);
 		return;
 	}
 	view = capture_view_of_run(a->page[i], &a->capture_mem);
@@ -143,7 +143,7 @@ static void attach_take_sample(struct attach *a, unsigned int i)
 
 	a->facts.thread_stops++;
 	if (a->host) {
-		attach_host_take(a, i);
+		attach_host_sample(a, i);
 		return;
 	}
 	place = tracer_place_of(tracee, &fd);
@@ -163,7 +163,7 @@ static void attach_take_sample(struct attach *a, unsigned int i)
 	else if (a->peek && regs_page_is_fresh(page))
 		pvm_peek_ops()->compare(a->peek, i, page);
 	if (place == TRACER_ELSEWHERE && attach_look_stopped_away(a, i))
-		attach_look_leave(a, i, ATTACH_LEFT_PAUSED, 1 + cause.missed);
+		attach_look_skip(a, i, ATTACH_SKIP_PAUSED, 1 + cause.missed);
 	else
 		capture_stopped(a, i, place, &cause);
 	attach_end_reads(a);
@@ -184,9 +184,9 @@ static void attach_attend(struct attach *a)
 		else
 			tracer_release(&a->tracee[i]);
 	}
-	follow_attend(&a->follow);
-	attach_attend_strays(a);
-	attach_more_attend(a);
+	follow_handle_stops(&a->follow);
+	attach_handle_strays(a);
+	attach_more_handle_stop(a);
 }
 
 /*
@@ -251,7 +251,7 @@ static void attach_try(struct attach *a, unsigned int i)
 	a->again[i] = 0;
 	if (look_sample(a, i))
 		return;
-	if (tracer_ask(t) < 0)
+	if (tracer_request_stop(t) < 0)
 		return;
 	for (unsigned int k = 0; k < LOOKS; k++)
 		if (tracer_has_stopped(t)) {
@@ -296,7 +296,7 @@ static bool attach_begin_turn(void *ctx)
 	if (stop)
 		return false;
 	/* Periods begin anew, and signals of counters are known as ours again, before a stop is looked for. */
-	attach_rest_if_asked(a);
+	attach_suspend_if_requested(a);
 	return true;
 }
 
@@ -362,7 +362,7 @@ static void attach_end_turn(void *ctx, uint64_t when)
 			return;
 		}
 		if (!a->gone_ns)
-			attach_look_for_more(a);
+			attach_more_search(a);
 		if (a->cfg.between)
 			a->cfg.between(a->cfg.between_ctx);
 	}

@@ -41,12 +41,12 @@ struct attach_more {
 	struct process *process; /* owned; a copy for each search */
 };
 
-/* The state of the tracer's thread; attach_rest.c waits for it. */
+/* The state of the tracer's thread; attach_suspend.c waits for it. */
 enum attach_phase {
-	ATTACH_WORKS,	 /* it samples, or is about to */
-	ATTACH_TO_REST,	 /* it is to let go of all threads */
-	ATTACH_RESTS,	 /* it has, until it is told to go on */
-	ATTACH_HAS_ENDED /* it has, for good */
+	ATTACH_ACTIVE,	   /* it samples, or is about to */
+	ATTACH_SUSPENDING, /* it is to let go of all threads */
+	ATTACH_SUSPENDED,  /* it has, until it is told to go on */
+	ATTACH_ENDED	   /* it has, for good */
 };
 
 struct attach {
@@ -72,9 +72,9 @@ struct attach {
 	uint64_t looked_ns;  /* when the memory was last looked for */
 	unsigned int places; /* vCPUs that there have been at a time, the most */
 	struct attach_more more;
-	uint64_t gone_ns, gone_look_ns; /* all vCPUs have ended; 0: they have not */
-	bool proven;			/* registers agree with where the memory is */
-	struct host_bpf slots;		/* reads KVM's memory slots; not open: BPF can't be used */
+	uint64_t gone_ns, gone_checked_ns; /* all vCPUs have ended; 0: they have not */
+	bool proven;			   /* registers agree with where the memory is */
+	struct host_bpf slots; /* reads KVM's memory slots; not open: BPF can't be used */
 	struct slots_proof proof;
 	struct attach_guard guard;
 	pthread_t thread;
@@ -100,7 +100,7 @@ struct attach {
 	unsigned int too_soon[ATTACH_MAX_VCPUS];
 	struct attach_look look[ATTACH_MAX_VCPUS];
 	/* Delays for a processor when samples began, of each vCPU's thread and of the tracer (ns). */
-	uint64_t delay_at_go[ATTACH_MAX_VCPUS], own_delay_at_go;
+	uint64_t delay_at_start[ATTACH_MAX_VCPUS], own_delay_at_start;
 	unsigned int nlooks;			 /* whose files are open */
 	enum attach_seen seen[ATTACH_MAX_VCPUS]; /* before the thread was asked to stop */
 	/* attach_host.h, by vCPU, and how many are open; NULL: another event is sampled */

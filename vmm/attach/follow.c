@@ -352,7 +352,7 @@ static bool is_taken(const struct follow *f, pid_t tid)
 	return false;
 }
 
-void follow_attend(struct follow *f)
+void follow_handle_stops(struct follow *f)
 {
 	siginfo_t info;
 	int status;
@@ -374,7 +374,7 @@ void follow_attend(struct follow *f)
 	}
 }
 
-unsigned int follow_held(const struct follow *f)
+unsigned int follow_held_count(const struct follow *f)
 {
 	unsigned int held = 0;
 
@@ -383,7 +383,7 @@ unsigned int follow_held(const struct follow *f)
 	return held;
 }
 
-void follow_again(struct follow *f)
+void follow_hold_again(struct follow *f)
 {
 	f->settled = false;
 	f->ntaken = 0;
@@ -394,7 +394,7 @@ void follow_settle(struct follow *f)
 	f->settled = true;
 }
 
-bool follow_take(struct follow *f, struct tracee *out)
+bool follow_hand_over_next(struct follow *f, struct tracee *out)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		struct follow_thread *t = &f->thread[i];
@@ -442,7 +442,7 @@ bool follow_hand_over(struct follow *f, pid_t tid, uint64_t timeout_ns, struct t
 	const uint64_t until = clock_mono_ns() + timeout_ns;
 	struct follow_thread *t = thread_of(f, tid);
 
-	if (!t || f->ntaken == ATTACH_MAX_VCPUS || tracer_ask(&t->t) < 0)
+	if (!t || f->ntaken == ATTACH_MAX_VCPUS || tracer_request_stop(&t->t) < 0)
 		return false;
 	while (!has_been_held(f, tid)) {
 		if (!thread_of(f, tid) || clock_mono_ns() > until)
@@ -457,7 +457,7 @@ bool follow_hand_over(struct follow *f, pid_t tid, uint64_t timeout_ns, struct t
 	return true;
 }
 
-void follow_take_back(struct follow *f, struct tracee *t)
+void follow_readd(struct follow *f, struct tracee *t)
 {
 	struct follow_thread *again;
 	unsigned int i = 0;
@@ -473,7 +473,7 @@ void follow_take_back(struct follow *f, struct tracee *t)
 		again->t = *t;
 }
 
-void follow_rest(struct follow *f)
+void follow_suspend(struct follow *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		while (tracer_detach(&f->thread[i].t))

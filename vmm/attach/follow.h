@@ -50,7 +50,7 @@ struct follow {
 	uint64_t run_ns;  /* the first KVM_RUN */
 	uint64_t looked_ns;
 	bool settled;		       /* follow_settle() */
-	pid_t taken[ATTACH_MAX_VCPUS]; /* threads that follow_take() has handed over */
+	pid_t taken[ATTACH_MAX_VCPUS]; /* threads that follow_hand_over_next() has handed over */
 	unsigned int ntaken;
 };
 
@@ -62,26 +62,26 @@ int follow_begin(struct follow *f, pid_t pid, struct err *e);
  */
 int follow_step(struct follow *f, struct err *e);
 /* Handles what has happened to threads that are not vCPUs, once follow_step() has returned 1. */
-void follow_attend(struct follow *f);
+void follow_handle_stops(struct follow *f);
 /* Returns how many threads are held at KVM_RUN. */
-unsigned int follow_held(const struct follow *f);
+unsigned int follow_held_count(const struct follow *f);
 /* Holds threads at KVM_RUN again: those that were handed over have ended. */
-void follow_again(struct follow *f);
+void follow_hold_again(struct follow *f);
 /* Lets threads run through their system calls from now on. */
 void follow_settle(struct follow *f);
 /*
  * Hands over a thread that is held at KVM_RUN: *out holds it, and it is not followed any more. Returns false if there is none.
  */
-bool follow_take(struct follow *f, struct tracee *out);
+bool follow_hand_over_next(struct follow *f, struct tracee *out);
 /*
  * Hands over a thread that runs a vCPU by now: *out holds it, and it is not followed any more. Returns
  * false if it did not stop within the time, or is not followed.
  */
 bool follow_hand_over(struct follow *f, pid_t tid, uint64_t timeout_ns, struct tracee *out);
 /* Follows a thread again that was handed over and is still held, and lets it run. */
-void follow_take_back(struct follow *f, struct tracee *t);
+void follow_readd(struct follow *f, struct tracee *t);
 /* Stops all threads and detaches from them: this process is about to be stopped, and signals would wait for it. */
-void follow_rest(struct follow *f);
+void follow_suspend(struct follow *f);
 /* Detaches from all threads. Those that sleep are left to the end of this thread, at which the kernel detaches. */
 void follow_end(struct follow *f);
 

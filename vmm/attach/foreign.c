@@ -71,9 +71,9 @@ void foreign_facts(const struct vm *vm, struct attach_facts *out)
 	out->vcpus = vm->nvcpus;
 }
 
-void foreign_rest(struct vm *vm)
+void foreign_suspend(struct vm *vm)
 {
-	vm->ops->rest(vm);
+	vm->ops->suspend(vm);
 }
 
 void foreign_resume(struct vm *vm)

@@ -32,7 +32,7 @@ struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
  * the two; that time is not on their clock. Both by one thread. Only after attach_open() or
  * gdb_open(), at any time until vm_destroy().
  */
-void foreign_rest(struct vm *vm);
+void foreign_suspend(struct vm *vm);
 void foreign_resume(struct vm *vm);
 /* Stores the facts of a vm that came from attach_open(), split_open() or gdb_open(). After vm_join() they are final. */
 void foreign_facts(const struct vm *vm, struct attach_facts *out);

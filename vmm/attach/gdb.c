@@ -168,7 +168,7 @@ static void gdb_take(void *ctx)
 	gmem_remote_invalidate(&g->capture);
 	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++)
 		ret = sample_vcpu(g, i, &cause);
-	ret = ret ? ret : gdb_link_go(&g->link, &g->err);
+	ret = ret ? ret : gdb_link_resume(&g->link, &g->err);
 	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++) {
 		hist_add(&vm->vcpu[i].stats.latency_ns, late);
 		hist_add(&vm->vcpu[i].stats.stop_ns, clock_mono_ns() - cause.now);
@@ -213,7 +213,7 @@ static bool gdb_is_ready(void *ctx, uint64_t now, uint64_t *when)
 {
 	struct gdb *g = ctx;
 
-	if (gdb_link_look(&g->link, &g->err) || g->link.dead || g->link.let_alone)
+	if (gdb_link_poll(&g->link, &g->err) || g->link.dead || g->link.let_alone)
 		return false;
 	if (g->link.running)
 		return true;
@@ -221,7 +221,7 @@ static bool gdb_is_ready(void *ctx, uint64_t now, uint64_t *when)
 		*when = g->linger_until;
 		return false;
 	}
-	if (!gdb_link_go(&g->link, &g->err))
+	if (!gdb_link_resume(&g->link, &g->err))
 		return true;
 	*when = now;
 	return false;
@@ -282,7 +282,7 @@ static int op_start(struct vm *vm, struct err *e)
 	if (ret)
 		return err_set(e, ret, "cannot bind a thread: %s", strerror(ret));
 	atomic_store(&vm->first_entry_ns, clock_mono_ns());
-	sampler_go(&g->sampler);
+	sampler_start(&g->sampler);
 	return 0;
 }
 
@@ -292,20 +292,20 @@ static void op_wake(struct vm *vm)
 
 	/* Names are still looked for in the guest's memory, of a stub that answers. */
 	if (atomic_load(&vm->stop))
-		gdb_link_hurry(&g->link, vm_result(vm)->reason == VM_END_INTERRUPTED
-						 ? RSP_HURRY_MS
-						 : END_HURRY_MS);
+		gdb_link_limit_wait(&g->link, vm_result(vm)->reason == VM_END_INTERRUPTED
+						      ? RSP_HURRY_MS
+						      : END_HURRY_MS);
 	sampler_wake(&g->sampler);
 }
 
 /* Keeps the lock until op_resume(), so that no other thread stops the machine meanwhile. */
-static void op_rest(struct vm *vm)
+static void op_suspend(struct vm *vm)
 {
 	struct gdb *g = vm->attached;
 
 	gdb_lock(g);
 	if (!g->link.running && !g->link.dead && !g->link.let_alone)
-		(void)gdb_link_go(&g->link, &g->err);
+		(void)gdb_link_resume(&g->link, &g->err);
 }
 
 static void op_resume(struct vm *vm)
@@ -374,7 +374,7 @@ static void op_facts(const struct vm *vm, struct attach_facts *out)
 static const struct machine_ops gdb_ops = {
 	.start = op_start,
 	.wake = op_wake,
-	.rest = op_rest,
+	.suspend = op_suspend,
 	.resume = op_resume,
 	.join = op_join,
 	.destroy = op_destroy,

@@ -58,7 +58,7 @@ int gdb_link_stop(struct gdb_link *l, struct err *e)
 	return failed(l, ret);
 }
 
-int gdb_link_go(struct gdb_link *l, struct err *e)
+int gdb_link_resume(struct gdb_link *l, struct err *e)
 {
 	uint64_t stood;
 	int ret;
@@ -67,7 +67,7 @@ int gdb_link_go(struct gdb_link *l, struct err *e)
 		return gdb_link_refuse(l, e);
 	if (l->running)
 		return 0;
-	ret = rsp_tell(&l->rsp, l->can_vcont ? "vCont;c" : "c", e);
+	ret = rsp_send(&l->rsp, l->can_vcont ? "vCont;c" : "c", e);
 	stood = clock_mono_ns() - l->stopped_at;
 	l->stood_ns += stood;
 	if (stood > l->longest_ns)
@@ -76,13 +76,13 @@ int gdb_link_go(struct gdb_link *l, struct err *e)
 	return failed(l, ret);
 }
 
-int gdb_link_look(struct gdb_link *l, struct err *e)
+int gdb_link_poll(struct gdb_link *l, struct err *e)
 {
 	int ret;
 
 	if (!l->running || l->dead || l->let_alone)
 		return 0;
-	ret = rsp_look(&l->rsp, e);
+	ret = rsp_poll(&l->rsp, e);
 	if (ret > 0) {
 		l->let_alone = true;
 		return 0;
@@ -139,11 +139,11 @@ static void fill_run(const struct gdb_link *l, const struct sample_regs *r, stru
 /* Both questions at once where the other side reads on: half of the time is on the way. */
 static int ask_regs(struct gdb_link *l, const char *select, struct err *e)
 {
-	int ret = rsp_tell(&l->rsp, select, e);
+	int ret = rsp_send(&l->rsp, select, e);
 
 	if (ret)
 		return ret;
-	ret = l->is_physical ? rsp_tell(&l->rsp, "g", e) : 0;
+	ret = l->is_physical ? rsp_send(&l->rsp, "g", e) : 0;
 	if (ret)
 		return ret;
 	ret = rsp_reply(&l->rsp, e);
@@ -152,7 +152,7 @@ static int ask_regs(struct gdb_link *l, const char *select, struct err *e)
 	if (rsp_is_refusal(&l->rsp))
 		return err_set(e, ENODEV, "the gdbstub does not know its vCPU any more: %s",
 			       select + 2);
-	return l->is_physical ? rsp_reply(&l->rsp, e) : rsp_ask(&l->rsp, "g", e);
+	return l->is_physical ? rsp_reply(&l->rsp, e) : rsp_request(&l->rsp, "g", e);
 }
 
 int gdb_link_regs(struct gdb_link *l, unsigned int i, struct kvm_run *out, uint64_t *kernel_gs,
@@ -254,7 +254,7 @@ static bool says(const struct gdb_link *l, const char *what)
 
 static int greet(struct gdb_link *l, struct err *e)
 {
-	int ret = rsp_ask(&l->rsp, "qSupported:xmlRegisters=i386;qXfer:features:read+", e);
+	int ret = rsp_request(&l->rsp, "qSupported:xmlRegisters=i386;qXfer:features:read+", e);
 	unsigned long packet = LEAST_PACKET;
 	const char *size;
 
@@ -265,11 +265,11 @@ static int greet(struct gdb_link *l, struct err *e)
 		packet = strtoul(size + strlen("PacketSize="), NULL, 16);
 	if (packet < 64)
 		return err_set(e, EPROTO, "the gdbstub's packets are too short");
-	ret = rsp_ask(&l->rsp, "vCont?", e);
+	ret = rsp_request(&l->rsp, "vCont?", e);
 	if (ret)
 		return ret;
 	l->can_vcont = says(l, ";c");
-	ret = rsp_ask(&l->rsp, "Qqemu.PhyMemMode:1", e);
+	ret = rsp_request(&l->rsp, "Qqemu.PhyMemMode:1", e);
 	if (ret)
 		return ret;
 	l->is_physical = says(l, "OK");
@@ -325,7 +325,7 @@ int gdb_link_open(struct gdb_link *l, const char *where, struct err *e)
 	return ret;
 }
 
-void gdb_link_hurry(struct gdb_link *l, unsigned int ms)
+void gdb_link_limit_wait(struct gdb_link *l, unsigned int ms)
 {
 	unsigned int now = atomic_load(&l->rsp.hurry_ms);
 
@@ -338,16 +338,16 @@ void gdb_link_close(struct gdb_link *l)
 	struct err ignored = { 0 };
 	bool well = false;
 
-	gdb_link_hurry(l, RSP_HURRY_MS);
+	gdb_link_limit_wait(l, RSP_HURRY_MS);
 	l->rsp.hurried_ns = 0;
-	(void)gdb_link_look(l, &ignored);
+	(void)gdb_link_poll(l, &ignored);
 	if (l->let_alone)
 		well = true;
 	else if (l->rsp.fd >= 0 && !l->dead && !gdb_link_stop(l, &ignored)) {
 		/* QEMU keeps the mode for the next debugger, which expects virtual addresses. */
 		if (l->is_physical)
-			(void)rsp_ask(&l->rsp, "Qqemu.PhyMemMode:0", &ignored);
-		well = !rsp_ask(&l->rsp, "D", &ignored) && !rsp_is_refusal(&l->rsp);
+			(void)rsp_request(&l->rsp, "Qqemu.PhyMemMode:0", &ignored);
+		well = !rsp_request(&l->rsp, "D", &ignored) && !rsp_is_refusal(&l->rsp);
 	}
 	gdb_guard_stop(&l->guard, well ? GDB_GUARD_DOES_NOTHING : GDB_GUARD_DETACHES);
 	rsp_deinit(&l->rsp);

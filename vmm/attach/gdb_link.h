@@ -38,15 +38,15 @@ struct gdb_link {
 /* Connect; the machine stands then, as all stubs have it. Errors leave it running. */
 int gdb_link_open(struct gdb_link *l, const char *where, struct err *e);
 /* From now on the stub is waited for so long at most. Any thread may call it. */
-void gdb_link_hurry(struct gdb_link *l, unsigned int ms);
+void gdb_link_limit_wait(struct gdb_link *l, unsigned int ms);
 /* Detach; it runs on, but where let_alone is set. */
 void gdb_link_close(struct gdb_link *l);
 
 /* Both do nothing where that is so already. */
 int gdb_link_stop(struct gdb_link *l, struct err *e);
-int gdb_link_go(struct gdb_link *l, struct err *e);
+int gdb_link_resume(struct gdb_link *l, struct err *e);
 /* While it runs: has it ended (-EPIPE), was it stopped by somebody else (let_alone)? */
-int gdb_link_look(struct gdb_link *l, struct err *e);
+int gdb_link_poll(struct gdb_link *l, struct err *e);
 /* CLOCK_MONOTONIC without the time that it stood. */
 uint64_t gdb_link_time(const struct gdb_link *l, uint64_t now_ns);
 

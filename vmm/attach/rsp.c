@@ -230,7 +230,7 @@ static int get_packet(struct rsp *r, struct err *e)
 	return rsp_waited(r, &left, ret);
 }
 
-int rsp_tell(struct rsp *r, const char *command, struct err *e)
+int rsp_send(struct rsp *r, const char *command, struct err *e)
 {
 	struct buf b;
 	uint8_t sum = 0;
@@ -273,14 +273,14 @@ int rsp_reply(struct rsp *r, struct err *e)
 	return err_set(e, EPROTO, "the gdbstub answers with nothing but stops");
 }
 
-int rsp_ask(struct rsp *r, const char *command, struct err *e)
+int rsp_request(struct rsp *r, const char *command, struct err *e)
 {
-	int ret = rsp_tell(r, command, e);
+	int ret = rsp_send(r, command, e);
 
 	return ret ? ret : rsp_reply(r, e);
 }
 
-int rsp_look(struct rsp *r, struct err *e)
+int rsp_poll(struct rsp *r, struct err *e)
 {
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };
 	size_t garbage = 0;

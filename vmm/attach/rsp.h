@@ -58,11 +58,11 @@ int rsp_connect(struct rsp *r, const char *where, struct err *e);
  * A command, and its reply in r->data (with a NUL behind it). -EPROTO, -ETIMEDOUT, -EPIPE.
  * Stop replies that nobody asked for, as after a connection, are passed over.
  */
-int rsp_ask(struct rsp *r, const char *command, struct err *e);
-/* The reply alone, to what rsp_tell() has sent. */
+int rsp_request(struct rsp *r, const char *command, struct err *e);
+/* The reply alone, to what rsp_send() has sent. */
 int rsp_reply(struct rsp *r, struct err *e);
 /* Without waiting for anything: "vCont;c". */
-int rsp_tell(struct rsp *r, const char *command, struct err *e);
+int rsp_send(struct rsp *r, const char *command, struct err *e);
 /* Stop the machine (a break), and wait for it to say so. */
 int rsp_break(struct rsp *r, struct err *e);
 
@@ -71,7 +71,7 @@ int rsp_break(struct rsp *r, struct err *e);
  * else stopped the machine, 0 if not, -EPIPE if the machine has ended, -EPROTO if the stub sends
  * too much, or an error of the connection.
  */
-int rsp_look(struct rsp *r, struct err *e);
+int rsp_poll(struct rsp *r, struct err *e);
 
 /* Is it an error reply, "E01", or "" for what it does not know? */
 bool rsp_is_refusal(const struct rsp *r);

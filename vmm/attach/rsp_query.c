@@ -23,7 +23,7 @@ static int read_file(struct rsp *r, const char *name, struct buf *out, struct er
 
 		snprintf(command, sizeof(command), "qXfer:features:read:%s:%zx,%x", name, done,
 			 XML_CHUNK);
-		ret = rsp_ask(r, command, e);
+		ret = rsp_request(r, command, e);
 		if (ret)
 			return ret;
 		if (rsp_is_refusal(r) || (r->data.data[0] != 'l' && r->data.data[0] != 'm'))
@@ -82,13 +82,13 @@ static unsigned int take_threads(const char *s, char id[RSP_MAX_THREADS][RSP_THR
 int rsp_threads(struct rsp *r, char id[RSP_MAX_THREADS][RSP_THREAD_ID], unsigned int *n,
 		struct err *e)
 {
-	int ret = rsp_ask(r, "qfThreadInfo", e);
+	int ret = rsp_request(r, "qfThreadInfo", e);
 
 	*n = 0;
 	for (unsigned int i = 0; !ret && i < MAX_PARTS && r->data.len && r->data.data[0] == 'm';
 	     i++) {
 		*n = take_threads((const char *)r->data.data + 1, id, *n);
-		ret = rsp_ask(r, "qsThreadInfo", e);
+		ret = rsp_request(r, "qsThreadInfo", e);
 	}
 	if (ret)
 		return ret;
@@ -137,7 +137,7 @@ int rsp_monitor(struct rsp *r, const char *command, struct buf *out, struct err 
 	for (const char *c = command; *c; c++)
 		buf_printf(&b, "%02x", (unsigned char)*c);
 	buf_u8(&b, 0);
-	ret = b.failed ? err_nomem(e) : rsp_ask(r, (const char *)b.data, e);
+	ret = b.failed ? err_nomem(e) : rsp_request(r, (const char *)b.data, e);
 	buf_deinit(&b);
 	for (unsigned int i = 0; !ret && i < MAX_PARTS; i++) {
 		const uint8_t *d = r->data.data;
@@ -171,7 +171,7 @@ int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, struct 
 
 			part = len - asked < chunk ? len - asked : chunk;
 			snprintf(command, sizeof(command), "m%" PRIx64 ",%zx", addr + asked, part);
-			ret = rsp_tell(r, command, e);
+			ret = rsp_send(r, command, e);
 			if (ret)
 				return ret;
 			asked += part;

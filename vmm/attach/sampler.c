@@ -31,7 +31,7 @@ void sampler_wake(const struct sampler *s)
 	(void)!write(s->wake_fd, &one, sizeof(one));
 }
 
-void sampler_go(struct sampler *s)
+void sampler_start(struct sampler *s)
 {
 	atomic_store(&s->go, true);
 	sampler_wake(s);

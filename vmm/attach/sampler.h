@@ -6,7 +6,7 @@
  * it stands, and the wait until then. A driver does the rest: attach_sample.c stops threads by ptrace or has BPF look at them, and gdb.c
  * stops the machine through a gdbstub.
  *
- * All functions but sampler_go() and sampler_wake() are called by the thread that samples, or before it is there.
+ * All functions but sampler_start() and sampler_wake() are called by the thread that samples, or before it is there.
  */
 #ifndef KVMPROF_VMM_ATTACH_SAMPLER_H
 #define KVMPROF_VMM_ATTACH_SAMPLER_H
@@ -61,7 +61,7 @@ int sampler_open(struct sampler *s);
 void sampler_close(struct sampler *s);
 
 /* Has it begin to take samples. Any thread may call it. */
-void sampler_go(struct sampler *s);
+void sampler_start(struct sampler *s);
 /* Ends its wait. Any thread may call it. */
 void sampler_wake(const struct sampler *s);
 

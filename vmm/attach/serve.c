@@ -24,7 +24,7 @@ static bool is_guest_memory(const struct serve_memory *m, uint64_t host, uint64_
 size_t serve_memory(const struct serve_memory *m, const void *ask, size_t len,
 		    struct serve_answer *out)
 {
-	struct serve_ask a;
+	struct serve_request a;
 
 	if (len != sizeof(a))
 		return 0;

@@ -24,7 +24,7 @@
 #define SERVE_LEAST_PERIOD 10000u
 
 /* A request for bytes of guest memory. */
-struct serve_ask {
+struct serve_request {
 	uint32_t number; /* chosen by the asker; the answer repeats it */
 	uint32_t len;	 /* 1 to SERVE_MAX */
 	uint64_t host;	 /* address in the VMM; the range is in one region of guest memory */
@@ -43,7 +43,7 @@ struct serve_answer {
 struct serve_memory {
 	struct gmem_region region[GMEM_MAX_REGIONS];
 	unsigned int n;
-	/* Copies all of it or nothing. tables: as in struct serve_ask. Returns 0 or -errno. */
+	/* Copies all of it or nothing. tables: as in struct serve_request. Returns 0 or -errno. */
 	int (*read)(void *ctx, bool tables, uint64_t host, void *dst, size_t len);
 	void *ctx;
 };
@@ -60,7 +60,7 @@ enum serve_op {
 	SERVE_START = 1,
 	SERVE_END,    /* no more samples */
 	SERVE_JOIN,   /* the same, and wait until no thread is held */
-	SERVE_REST,   /* foreign_rest() */
+	SERVE_REST,   /* foreign_suspend() */
 	SERVE_RESUME, /* foreign_resume() */
 	SERVE_CONTROL,
 	SERVE_SLIDE,

@@ -116,7 +116,7 @@ static bool split_ask(struct split *s, enum serve_op op, struct serve_done *out)
 
 static int fetch_piece(struct split *s, uint64_t host, void *dst, uint32_t len)
 {
-	const struct serve_ask a = {
+	const struct serve_request a = {
 		.number = ++s->memory_number, .len = len, .host = host, .tables = s->remote.tables
 	};
 	ssize_t n;
@@ -239,7 +239,7 @@ static void op_wake(struct vm *vm)
 		op_changed(vm, VM_CHANGED_CONTROL, NULL);
 }
 
-static void op_rest(struct vm *vm)
+static void op_suspend(struct vm *vm)
 {
 	struct serve_done done;
 
@@ -369,7 +369,7 @@ static const struct machine_ops split_ops = {
 	.start = op_start,
 	.wake = op_wake,
 	.changed = op_changed,
-	.rest = op_rest,
+	.suspend = op_suspend,
 	.resume = op_resume,
 	.join = op_join,
 	.destroy = op_destroy,

@@ -131,7 +131,7 @@ static void *serve_main(void *arg)
 {
 	const struct timespec patience = { LET_GO_MS / 1000, LET_GO_MS % 1000 * 1000000 };
 	struct split_side *s = arg;
-	uint8_t ask[sizeof(struct serve_ask) +
+	uint8_t ask[sizeof(struct serve_request) +
 		    1]; /* a longer message is cut, and found to be too long */
 	ssize_t n;
 
@@ -231,7 +231,7 @@ static void side_carry_out(struct split_side *s, const struct serve_order *o)
 		side_join(s);
 		break;
 	case SERVE_REST:
-		foreign_rest(s->vm);
+		foreign_suspend(s->vm);
 		break;
 	case SERVE_RESUME:
 		foreign_resume(s->vm);

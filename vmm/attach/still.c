@@ -111,7 +111,7 @@ static const struct machine_ops still_ops = {
 	.destroy = op_destroy,
 	.memory = op_memory,
 	.wait = op_wait,
-	.rest = op_nothing,
+	.suspend = op_nothing,
 	.resume = op_nothing,
 	.facts = op_facts,
 };

@@ -223,7 +223,7 @@ static void unhide(struct tracee *t)
 		ptrace(PTRACE_SETREGS, t->tid, NULL, &t->broken);
 }
 
-void tracer_skip_stop(struct tracee *t, enum tracer_way way)
+void tracer_skip_stop(struct tracee *t, enum tracer_resume_mode way)
 {
 	struct user_regs_struct now;
 
@@ -323,7 +323,7 @@ static bool tracer_look(struct tracee *t)
 	return take_status(t, status);
 }
 
-int tracer_ask(struct tracee *t)
+int tracer_request_stop(struct tracee *t)
 {
 	if (t->gone || (!t->asked && ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)) {
 		t->gone = true;
@@ -359,7 +359,7 @@ int tracer_hold(struct tracee *t, uint64_t timeout_ns)
 {
 	uint64_t until = clock_mono_ns() + timeout_ns;
 
-	if (tracer_ask(t) < 0)
+	if (tracer_request_stop(t) < 0)
 		return -ESRCH;
 	for (unsigned int i = 0; !tracer_has_stopped(t); i++) {
 		if (t->gone)
@@ -458,7 +458,7 @@ int tracer_detach(struct tracee *t)
 	return 0;
 }
 
-void tracer_let_go(struct tracee *t)
+void tracer_abandon(struct tracee *t)
 {
 	if (t->tid && !t->gone && !t->held)
 		(void)tracer_has_stopped(t);

@@ -61,7 +61,7 @@ int tracer_seize(struct tracee *t, pid_t tid, struct err *e);
 int tracer_check(pid_t tid, struct err *e);
 
 /* Ask it to stop, soon. -ESRCH: it has ended. */
-int tracer_ask(struct tracee *t);
+int tracer_request_stop(struct tracee *t);
 /*
  * Has it stopped, as it was asked to? Then it is held, and t->regs are its own. Sees to
  * everything else that has happened to it: signals, its end.
@@ -86,13 +86,13 @@ enum tracer_place tracer_place_of(const struct tracee *t, int *fd);
  */
 int tracer_choose_own(pid_t tid, struct tracer_own *out, struct err *e);
 
-enum tracer_way {
+enum tracer_resume_mode {
 	TRACER_FREELY,
 	TRACER_TO_CALL, /* up to the thread's next system call */
 };
 
 /* Lets a thread go on from a stop of which nothing else is wanted. */
-void tracer_skip_stop(struct tracee *t, enum tracer_way way);
+void tracer_skip_stop(struct tracee *t, enum tracer_resume_mode way);
 
 /* Let it go on. A KVM_RUN that was broken off begins again, unless it was by a kick. */
 void tracer_release(struct tracee *t);
@@ -103,6 +103,6 @@ int tracer_detach(struct tracee *t);
  * Detaches from a thread that is held or that was asked to stop. Leaves any other to the end of this thread of ours, at which the
  * kernel detaches: a thread need not stop for that, and nothing that it waits in is broken off. To be called last.
  */
-void tracer_let_go(struct tracee *t);
+void tracer_abandon(struct tracee *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/virtio_console.h"
 
-#include "vmm/dev/virtio_rest.h"
+#include "vmm/dev/virtio_deferred.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ enum { QUEUE_RECEIVE, QUEUE_TRANSMIT, QUEUES };
 
 struct virtio_console {
 	struct virtio d; /* first: cast from it */
-	struct virtio_rest rest;
+	struct virtio_deferred deferred;
 	void (*put)(void *ctx, uint8_t byte);
 	void *ctx;
 	pthread_mutex_t lock; /* protects the input; held while the receive queue is used */
@@ -76,7 +76,7 @@ static bool transmit(struct virtio *d, unsigned int q)
 
 static int virtio_console_start(struct virtio *d, struct err *e)
 {
-	return virtio_rest_start(&((struct virtio_console *)d)->rest, e);
+	return virtio_deferred_start(&((struct virtio_console *)d)->deferred, e);
 }
 
 static void virtio_console_kick(struct virtio *d, unsigned int q)
@@ -84,7 +84,7 @@ static void virtio_console_kick(struct virtio *d, unsigned int q)
 	struct virtio_console *c = (struct virtio_console *)d;
 
 	if (q == QUEUE_TRANSMIT) {
-		virtio_rest_kick(&c->rest, q);
+		virtio_deferred_kick(&c->deferred, q);
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
@@ -100,7 +100,7 @@ static void virtio_console_reset(struct virtio *d)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
-	virtio_rest_stop(&c->rest);
+	virtio_deferred_stop(&c->deferred);
 	pthread_mutex_lock(&c->lock);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -141,7 +141,7 @@ static void virtio_console_destroy(struct virtio *d)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
-	virtio_rest_deinit(&c->rest);
+	virtio_deferred_deinit(&c->deferred);
 	virtio_deinit(d);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -174,7 +174,7 @@ int virtio_console_new(struct virtio **out, const struct gmem *mem,
 	c->ctx = ctx;
 	pthread_mutex_init(&c->lock, NULL);
 	virtio_init(&c->d, mem);
-	virtio_rest_init(&c->rest, &c->d, transmit);
+	virtio_deferred_init(&c->deferred, &c->d, transmit);
 	*out = &c->d;
 	return 0;
 }

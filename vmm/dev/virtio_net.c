@@ -6,7 +6,7 @@
 #include "base/thread.h"
 #include "vmm/dev/net_tap.h"
 #include "vmm/dev/net_user.h"
-#include "vmm/dev/virtio_rest.h"
+#include "vmm/dev/virtio_deferred.h"
 #include "vmm/dev/rate.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ enum { QUEUE_RECEIVE, QUEUE_TRANSMIT, QUEUES };
 
 struct virtio_net {
 	struct virtio d; /* first: cast from it */
-	struct virtio_rest rest;
+	struct virtio_deferred deferred;
 	struct net_link *link;
 	struct dev_io io;
 	pthread_mutex_t receive_lock; /* held while the receive queue is used */
@@ -135,7 +135,7 @@ static int virtio_net_start(struct virtio *d, struct err *e)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 
-	int ret = virtio_rest_start(&n->rest, e);
+	int ret = virtio_deferred_start(&n->deferred, e);
 
 	return ret ? ret : n->link->start(n->link, e);
 }
@@ -204,7 +204,7 @@ static bool net_transmit_limited(struct virtio_net *n, unsigned int q)
 		uint64_t now = clock_mono_ns();
 
 		if (now < rate_next_ns(&n->sent)) {
-			virtio_rest_pause(&n->rest, rate_next_ns(&n->sent));
+			virtio_deferred_pause(&n->deferred, rate_next_ns(&n->sent));
 			return true;
 		}
 		if (!net_pop(n, q, &c))
@@ -237,7 +237,7 @@ static void virtio_net_kick(struct virtio *d, unsigned int q)
 	if (q != QUEUE_TRANSMIT)
 		return;
 	if (rate_is_limited(&n->sent) || net_transmit(n, q, &kick, n->io.done != NULL))
-		virtio_rest_leave(&n->rest, q);
+		virtio_deferred_add(&n->deferred, q);
 }
 
 /* -- called by virtio and the machine --------------------------------------------------------- */
@@ -250,7 +250,7 @@ static void virtio_net_reset(struct virtio *d)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 
-	virtio_rest_stop(&n->rest);
+	virtio_deferred_stop(&n->deferred);
 	pthread_mutex_lock(&n->receive_lock);
 	pthread_mutex_unlock(&n->receive_lock);
 }
@@ -274,7 +274,7 @@ static void virtio_net_destroy(struct virtio *d)
 	struct virtio_net *n = (struct virtio_net *)d;
 
 	net_hurry(n);
-	virtio_rest_deinit(&n->rest); /* it sends to the link */
+	virtio_deferred_deinit(&n->deferred); /* it sends to the link */
 	if (n->link)
 		n->link->destroy(n->link);
 	virtio_deinit(d);
@@ -325,7 +325,7 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 	rate_init(&n->sent, &cfg->limit);
 	rate_init(&n->received, &cfg->limit);
 	virtio_init(&n->d, mem);
-	virtio_rest_init(&n->rest, &n->d, virtio_net_transmit);
+	virtio_deferred_init(&n->deferred, &n->d, virtio_net_transmit);
 	ret = cfg->kind == NET_TAP ? net_tap_new(&n->link, cfg, virtio_net_receive, n, e)
 				   : net_user_new(&n->link, cfg, virtio_net_receive, n, e);
 	if (ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/virtio_rng.h"
 
-#include "vmm/dev/virtio_rest.h"
+#include "vmm/dev/virtio_deferred.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 struct virtio_rng {
 	struct virtio d; /* first: cast from it */
-	struct virtio_rest rest;
+	struct virtio_deferred deferred;
 };
 
 /*
@@ -53,22 +53,22 @@ static bool virtio_rng_serve(struct virtio *d, unsigned int q)
 
 static int virtio_rng_start(struct virtio *d, struct err *e)
 {
-	return virtio_rest_start(&((struct virtio_rng *)d)->rest, e);
+	return virtio_deferred_start(&((struct virtio_rng *)d)->deferred, e);
 }
 
 static void virtio_rng_kick(struct virtio *d, unsigned int q)
 {
-	virtio_rest_kick(&((struct virtio_rng *)d)->rest, q);
+	virtio_deferred_kick(&((struct virtio_rng *)d)->deferred, q);
 }
 
 static void virtio_rng_stop(struct virtio *d)
 {
-	virtio_rest_stop(&((struct virtio_rng *)d)->rest);
+	virtio_deferred_stop(&((struct virtio_rng *)d)->deferred);
 }
 
 static void virtio_rng_destroy(struct virtio *d)
 {
-	virtio_rest_deinit(&((struct virtio_rng *)d)->rest);
+	virtio_deferred_deinit(&((struct virtio_rng *)d)->deferred);
 	virtio_deinit(d);
 	free(d);
 }
@@ -93,7 +93,7 @@ int virtio_rng_new(struct virtio **out, const struct gmem *mem, struct err *e)
 	d->nqueues = 1;
 	d->ops = &ops;
 	virtio_init(d, mem);
-	virtio_rest_init(&r->rest, d, virtio_rng_serve);
+	virtio_deferred_init(&r->deferred, d, virtio_rng_serve);
 	*out = d;
 	return 0;
 }

@@ -506,7 +506,7 @@ int child_stopped(struct child *c)
 	return n < 0 && (errno == EAGAIN || errno == EINTR) ? -EAGAIN : -EPROTO;
 }
 
-void child_answer(struct child *c)
+void child_resume(struct child *c)
 {
 	uint64_t one = 1;
 
@@ -518,7 +518,7 @@ static int child_greets(struct child *c, struct err *e)
 {
 	struct exact_hello hello;
 
-	exact_stop_hello(c->shared, &hello);
+	exact_stop_read_hello(c->shared, &hello);
 	if (hello.magic != EXACT_MAGIC || hello.version != EXACT_VERSION)
 		return err_set(e, EPROTO,
 			       "the plugin inside QEMU is of another version than "

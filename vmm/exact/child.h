@@ -53,7 +53,7 @@ struct child {
 void child_init(struct child *c);
 /*
  * Creates memory files and descriptors, starts QEMU, and waits (at most CHILD_READY_MS) until its
- * vCPU is stopped before the guest's first instruction; child_answer() resumes it. Returns 0, or
+ * vCPU is stopped before the guest's first instruction; child_resume() resumes it. Returns 0, or
  * -errno with the reason in *e. The caller frees everything with child_deinit(), also after an
  * error.
  */
@@ -70,7 +70,7 @@ bool child_listen(struct child *c);
  */
 int child_stopped(struct child *c);
 /* Resumes the vCPU. Does not block. */
-void child_answer(struct child *c);
+void child_resume(struct child *c);
 /*
  * Kills QEMU if it runs, and waits for its end for at most CHILD_END_MS, since a process may hang
  * in the kernel. May be called repeatedly.

@@ -375,7 +375,7 @@ static void let_go(struct exact *x)
 	} else {
 		x->expected.least = executed(x);
 	}
-	child_answer(&x->child);
+	child_resume(&x->child);
 	x->answered = true;
 }
 

@@ -97,7 +97,7 @@ void exact_finish_counts(struct exact *x)
 	x->child.shared->next = UINT64_MAX;
 	monitor_quit(&x->monitor);
 	if (!x->answered)
-		child_answer(&x->child);
+		child_resume(&x->child);
 	while (poll(&p, 1, PATIENCE_LOOK_NS / 1000000) <= 0) {
 		limit = (end_was_asked_for(x) ? COUNTS_ASKED_MS : COUNTS_MS) * UINT64_C(1000000);
 		if (!patience_is_left(&left, clock_mono_ns(), limit) ||

@@ -77,7 +77,7 @@ uint64_t exact_stop_count(const exact_page *page, const struct exact_expected *x
 	return count < x->least ? x->least : count > most ? most : count;
 }
 
-void exact_stop_hello(const exact_page *page, struct exact_hello *out)
+void exact_stop_read_hello(const exact_page *page, struct exact_hello *out)
 {
 	unsigned int n = 0;
 

@@ -66,7 +66,7 @@ struct exact_hello {
 	char error[128]; /* printable; "": no error */
 };
 /* Copies the message; characters that cannot be printed become '?'. */
-void exact_stop_hello(const exact_page *page, struct exact_hello *out);
+void exact_stop_read_hello(const exact_page *page, struct exact_hello *out);
 
 /*
  * Places: instructions before which an exact machine stops. They are the machine's breakpoints,

@@ -108,8 +108,8 @@ static bool is_wanted(struct annotate_find *f, const struct annotate_function *f
 	       is_called(f, fn, f->parts.name) && is_selected(f, fn);
 }
 
-void annotate_find_which(struct annotate_find *f, const struct annotate_function *fn,
-			 char out[ANNOTATE_WHICH_LEN])
+void annotate_find_describe(struct annotate_find *f, const struct annotate_function *fn,
+			    char out[ANNOTATE_WHICH_LEN])
 {
 	struct find_files files = { .find = f, .fn = fn };
 	const struct function_table table = { fn->symbols, fn->dso, find_lines, &files };

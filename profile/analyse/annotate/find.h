@@ -83,7 +83,7 @@ void annotate_find_deinit(struct annotate_find *f);
  * if the file has several functions of the name.
  */
 #define ANNOTATE_WHICH_LEN 128u
-void annotate_find_which(struct annotate_find *f, const struct annotate_function *fn,
-			 char out[ANNOTATE_WHICH_LEN]);
+void annotate_find_describe(struct annotate_find *f, const struct annotate_function *fn,
+			    char out[ANNOTATE_WHICH_LEN]);
 
 #endif

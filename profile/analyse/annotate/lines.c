@@ -52,8 +52,8 @@ int annotate_lines_open(struct annotate_lines **out, const struct annotate_funct
 		l->shift = fn->shift;
 		ret = srcline_load(srcline, why);
 		if (!ret || ret == -ENOENT) {
-			if (!ret && *srcline_why(srcline))
-				err_set(why, ENOENT, "%s", srcline_why(srcline));
+			if (!ret && *srcline_reason(srcline))
+				err_set(why, ENOENT, "%s", srcline_reason(srcline));
 			ret = 0;
 		} else {
 			err_set(e, -ret, "%s", why->text);

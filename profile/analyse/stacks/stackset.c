@@ -420,7 +420,7 @@ static int stackset_build(struct stackset_build *b, struct stackset **out, struc
 	ret = name_stacks(b, e);
 	if (ret)
 		return ret;
-	ret = names_unread(b->in.names, e);
+	ret = names_read_error(b->in.names, e);
 	if (ret)
 		return ret;
 	return make_set(b, out, e);

@@ -534,7 +534,7 @@ int agg_finish(struct agg *a, enum agg_order by, struct err *e)
 	ret = add_first(a, v->stacks.n, e);
 	if (ret)
 		return ret;
-	ret = names_unread(v->names, e);
+	ret = names_read_error(v->names, e);
 	if (ret)
 		return ret;
 	a->row = v->rows.item;

@@ -130,7 +130,7 @@ int agg_need_comm(const struct agg *a, struct err *e);
 
 /*
  * Names the stacks, sums up and sorts the rows, after the last sample. Symbols belong to names.
- * Returns 0, -ENOMEM, or an error of names_unread().
+ * Returns 0, -ENOMEM, or an error of names_read_error().
  */
 int agg_finish(struct agg *a, enum agg_order order, struct err *e);
 

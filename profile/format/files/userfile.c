@@ -400,7 +400,7 @@ static int open_at_once(int root_fd, const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int userfile_open_in_root(int root_fd, const char *path, enum userfile_way way)
+int userfile_open_in_root(int root_fd, const char *path, enum userfile_resolver way)
 {
 	int fd = way == USERFILE_BY_STEPS ? -ENOSYS : open_at_once(root_fd, path);
 	char self[48];

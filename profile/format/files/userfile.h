@@ -34,14 +34,14 @@
 #define USERFILE_MAX_PERFMAP (256u << 20)
 
 /* How symbolic links are resolved: by openat2(2), or one by one, as kernels before 5.6 require. */
-enum userfile_way { USERFILE_BY_OPENAT2, USERFILE_BY_STEPS };
+enum userfile_resolver { USERFILE_BY_OPENAT2, USERFILE_BY_STEPS };
 
 struct userfile_options {
 	const char *guest_root;			  /* --guest-root; NULL: none */
 	const char *debuginfo[USERFILE_MAX_DIRS]; /* directories; the list ends at the first NULL */
 	const char *system_debug;		  /* NULL: /usr/lib/debug; "": none */
 	const char *cache;			  /* NULL: $HOME/.debug; "": none */
-	enum userfile_way way;
+	enum userfile_resolver way;
 	/*
 	 * CLOCK_REALTIME in s: perf maps last written before this time belong to an earlier run; 0:
 	 * accept any
@@ -123,6 +123,6 @@ void userfile_close(struct userfile *f);
  * root_fd. Returns a descriptor that the caller closes, or -errno: -ELOOP for too many links,
  * -EISDIR for a directory, -EACCES for another file that is not regular. Public for tests, too.
  */
-int userfile_open_in_root(int root_fd, const char *path, enum userfile_way way);
+int userfile_open_in_root(int root_fd, const char *path, enum userfile_resolver way);
 
 #endif

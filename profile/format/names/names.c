@@ -150,10 +150,10 @@ int names_add_map(struct names *n, uint32_t pid, const struct mapping *at,
 void names_kernel(struct names *n, const struct profile_kernel *k)
 {
 	/* The mappings under the previous kernel are gone. */
-	if (n->kernel_told)
+	if (n->kernel_is_set)
 		(void)spaces_clear_all(&n->spaces, NULL);
 	n->kernel_space = spaces_of(&n->spaces, KERNEL_PID);
-	n->kernel_told = true;
+	n->kernel_is_set = true;
 	n->kernel = k->symbols;
 	n->kernel_start = n->kernel_end = 0;
 	n->stamp++;

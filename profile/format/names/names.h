@@ -106,7 +106,7 @@ uint64_t names_left_out(const struct names *n);
  * Returns -errno, with the reason in *e, if a program's file exists but could not be read because
  * of an error of the host, so that a second run may find more names. Otherwise returns 0.
  */
-int names_unread(const struct names *n, struct err *e);
+int names_read_error(const struct names *n, struct err *e);
 
 /*
  * Applies a record. Records must come in order of time. MAP, FORK, COMM (exec) and EPOCH have an

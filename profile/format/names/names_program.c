@@ -233,7 +233,7 @@ void names_load_dso(const struct names *names, struct names_dso *d)
 		n->unread = unread;
 }
 
-int names_unread(const struct names *n, struct err *e)
+int names_read_error(const struct names *n, struct err *e)
 {
 	for (const struct names_from_profile *f = n->from; f; f = f->before)
 		if (f->unread.code) {

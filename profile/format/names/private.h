@@ -74,7 +74,7 @@ struct names {
 	struct names_from_profile *from; /* owned; NULL: the input is the calls of a sink */
 	const struct symtab *kernel;
 	uint64_t kernel_start, kernel_end; /* range of the kernel's map; 0,0: everywhere */
-	bool kernel_told;		   /* names_kernel() was called */
+	bool kernel_is_set;		   /* names_kernel() was called */
 	uint64_t slide;			   /* run-time address minus address in kallsyms */
 	struct table dsos;		   /* struct names_dso */
 	struct spaces spaces;

@@ -315,5 +315,5 @@ int reader_next(struct reader *r, struct perfdata_record *rec, struct err *e)
 		if (ret)
 			return ret;
 	}
-	return names_unread(r->names, e);
+	return names_read_error(r->names, e);
 }

@@ -124,7 +124,7 @@ const struct debuginfo_places *srcline_places(const struct srcline *s)
 	return &s->places;
 }
 
-const char *srcline_why(const struct srcline *s)
+const char *srcline_reason(const struct srcline *s)
 {
 	if (!s->why.code && s->info)
 		return debuginfo_note(s->info);

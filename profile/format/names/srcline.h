@@ -3,7 +3,7 @@
  * srcline: source lines for run-time addresses of a guest kernel.
  *
  * The debug file is searched for at the first lookup, and each address is looked up once. If there
- * is no debug file, srcline_why() returns the reason in one line and every lookup is empty. Not
+ * is no debug file, srcline_reason() returns the reason in one line and every lookup is empty. Not
  * thread-safe: the caller serialises calls on one object. Strings that are returned belong to s.
  */
 #ifndef KVMPROF_PROFILE_FORMAT_NAMES_SRCLINE_H
@@ -51,7 +51,7 @@ int srcline_load(struct srcline *s, struct err *e);
  * Returns why the search or the latest lookup failed, or a note on an alternate file that is
  * missing; "" if all is well.
  */
-const char *srcline_why(const struct srcline *s);
+const char *srcline_reason(const struct srcline *s);
 /* Returns the path of the debug file, or NULL before it was found. */
 const char *srcline_file(const struct srcline *s);
 

@@ -385,7 +385,7 @@ static int sink_perfdata_end(struct sink_perfdata *p, const struct profile_total
 	return p->failed ? sink_perfdata_say_failed(p, e) : 0;
 }
 
-static int sink_perfdata_abandon(struct sink_perfdata *p, enum sink_rest rest, struct err *e)
+static int sink_perfdata_abandon(struct sink_perfdata *p, enum sink_leftover rest, struct err *e)
 {
 	struct err why = { 0 };
 	int ret;
@@ -662,7 +662,7 @@ static void op_destroy(struct sink *s)
 
 static int op_copy(struct sink *s, const char *path, struct sink **out, struct err *e);
 
-static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+static int op_abandon(struct sink *s, enum sink_leftover rest, struct err *e)
 {
 	return sink_perfdata_abandon(self(s), rest, e);
 }

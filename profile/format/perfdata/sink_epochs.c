@@ -138,7 +138,7 @@ static int op_end(struct sink *s, const struct profile_totals *totals, struct er
 
 static int op_copy(struct sink *s, const char *path, struct sink **out, struct err *e);
 
-static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+static int op_abandon(struct sink *s, enum sink_leftover rest, struct err *e)
 {
 	struct sink_epochs *x = self(s);
 

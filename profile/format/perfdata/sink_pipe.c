@@ -180,7 +180,7 @@ static int op_end(struct sink *s, const struct profile_totals *totals, struct er
 	return end ? end : ret;
 }
 
-static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+static int op_abandon(struct sink *s, enum sink_leftover rest, struct err *e)
 {
 	struct sink_pipe *p = self(s);
 	struct file_map m = { 0 };

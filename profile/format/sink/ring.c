@@ -206,7 +206,7 @@ static int op_copy(struct sink *s, const char *path, struct sink **out, struct e
 }
 
 /* The file has no sample yet, and the crash may have left the buffer inconsistent. */
-static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+static int op_abandon(struct sink *s, enum sink_leftover rest, struct err *e)
 {
 	int ret = sink_forward_abandon(s, SINK_DROP, e);
 

@@ -83,7 +83,7 @@ int sink_forward_copy(struct sink *s, const char *path, struct sink **out, struc
 	return forward_next(s)->ops->copy(forward_next(s), path, out, e);
 }
 
-int sink_forward_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+int sink_forward_abandon(struct sink *s, enum sink_leftover rest, struct err *e)
 {
 	return forward_next(s)->ops->abandon(forward_next(s), rest, e);
 }
@@ -174,7 +174,7 @@ static int null_copy(struct sink *s, const char *path, struct sink **out, struct
 	return err_set(e, ENOTSUP, "%s: no profile is kept (-o PATH)", path);
 }
 
-static int null_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+static int null_abandon(struct sink *s, enum sink_leftover rest, struct err *e)
 {
 	(void)s, (void)rest, (void)e;
 	return 0;

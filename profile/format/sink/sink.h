@@ -181,7 +181,7 @@ struct profile_comm {
 };
 
 /* Whether abandon() publishes or removes the output that has been written. */
-enum sink_rest { SINK_KEEP, SINK_DROP };
+enum sink_leftover { SINK_KEEP, SINK_DROP };
 
 struct sink_ops {
 	/* Begins the profile, e.g. creates its file. */
@@ -229,7 +229,7 @@ struct sink_ops {
 	 * written so far as it is, or removes it (SINK_DROP). Does not read or free what waits in
 	 * memory. Returns -ENODATA if there is no output to publish.
 	 */
-	int (*abandon)(struct sink *s, enum sink_rest rest, struct err *e);
+	int (*abandon)(struct sink *s, enum sink_leftover rest, struct err *e);
 	void (*destroy)(struct sink *s); /* Frees s and all it owns; does nothing for NULL */
 };
 
@@ -276,7 +276,7 @@ int sink_forward_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t tim
 int sink_forward_flush(struct sink *s, uint64_t before_ns, struct err *e);
 int sink_forward_end(struct sink *s, const struct profile_totals *totals, struct err *e);
 int sink_forward_copy(struct sink *s, const char *path, struct sink **out, struct err *e);
-int sink_forward_abandon(struct sink *s, enum sink_rest rest, struct err *e);
+int sink_forward_abandon(struct sink *s, enum sink_leftover rest, struct err *e);
 /* Destroys the sink behind f, if it has one. Does not free f. */
 void sink_forward_destroy(struct sink_forward *f);
 

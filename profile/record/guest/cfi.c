@@ -144,7 +144,7 @@ static bool file_ask_host(struct guest_cfi *g, struct cfi_file *f, const struct 
 	if (f->asked_host || f->vdso || g->nhost >= GUEST_CFI_MAX_HOST)
 		return false;
 	f->asked_host = true;
-	if (!guest_dso_on_host(g->dsos, dso, GUEST_DSO_PROGRAM, &f->host))
+	if (!guest_dso_open_on_host(g->dsos, dso, GUEST_DSO_PROGRAM, &f->host))
 		return false;
 	g->nhost++;
 	g->stats.from_host++;
@@ -167,7 +167,7 @@ static enum cfi_found file_ask_debug(struct guest_cfi *g, struct cfi_file *f,
 	if (f->asked_debug || f->vdso || g->nhost >= GUEST_CFI_MAX_HOST)
 		return CFI_NONE;
 	f->asked_debug = true;
-	if (!guest_dso_on_host(g->dsos, dso, GUEST_DSO_DEBUG, &f->debug))
+	if (!guest_dso_open_on_host(g->dsos, dso, GUEST_DSO_DEBUG, &f->debug))
 		return CFI_NONE;
 	f->debug_bytes = (struct file_bytes){ f->debug.map.data, f->debug.map.len };
 	src = filepiece_source_of_bytes(&f->debug_bytes);
@@ -245,7 +245,7 @@ static const struct guest_dso *mapped_dso(const struct guest_cfi *g, const struc
 	if (mark->dso)
 		return guest_dsos_at(g->dsos, mark->dso - 1);
 	/* A mapping without a file that cannot grow was made by the kernel: the vDSO. */
-	dso = v->file ? guest_dso_known(g->dsos, &mark->file)
+	dso = v->file ? guest_dso_find(g->dsos, &mark->file)
 	      : v->flags & LINUX_VM_DONTEXPAND
 		      ? guest_dso_of_vdso(g->dsos, g->owner.task->mm, g->space)
 		      : NULL;

@@ -376,7 +376,7 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
 	return o;
 }
 
-struct guest_dso *guest_dso_known(const struct guest_dsos *d, const struct linux_file_id *id)
+struct guest_dso *guest_dso_find(const struct guest_dsos *d, const struct linux_file_id *id)
 {
 	return dso_find(d, id);
 }
@@ -392,8 +392,8 @@ bool guest_dso_pages(const struct guest_dsos *d, const struct guest_dso *o, uint
 	       linux_file_open(out, d->file, d->memory, file) == LINUX_OK;
 }
 
-bool guest_dso_on_host(struct guest_dsos *d, const struct guest_dso *o, enum guest_dso_host what,
-		       struct userfile *out)
+bool guest_dso_open_on_host(struct guest_dsos *d, const struct guest_dso *o,
+			    enum guest_dso_host what, struct userfile *out)
 {
 	struct err e = { 0 };
 

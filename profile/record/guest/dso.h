@@ -80,21 +80,21 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
  */
 struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t space);
 /* Returns the dso with this identity, or NULL if guest_dso_of_file() has not returned it before. */
-struct guest_dso *guest_dso_known(const struct guest_dsos *d, const struct linux_file_id *id);
+struct guest_dso *guest_dso_find(const struct guest_dsos *d, const struct linux_file_id *id);
 /*
  * Opens the page cache of a dso by the struct file of one of its mappings. Returns false if it
  * cannot be found, or if the struct file is now another file's. *out owns nothing.
  */
 bool guest_dso_pages(const struct guest_dsos *d, const struct guest_dso *o, uint64_t file,
 		     struct linux_file *out);
-/* The file of the host that guest_dso_on_host() opens. */
+/* The file of the host that guest_dso_open_on_host() opens. */
 enum guest_dso_host { GUEST_DSO_PROGRAM, GUEST_DSO_DEBUG };
 /*
  * Opens the same file (or its debug file) on the host, found by its build id only. Returns false if
  * there is none. The caller closes *out with userfile_close().
  */
-bool guest_dso_on_host(struct guest_dsos *d, const struct guest_dso *o, enum guest_dso_host what,
-		       struct userfile *out);
+bool guest_dso_open_on_host(struct guest_dsos *d, const struct guest_dso *o,
+			    enum guest_dso_host what, struct userfile *out);
 /* Frees o->elf, after the sink was given it. */
 void guest_dso_free_elf(struct guest_dso *o);
 /*

@@ -132,7 +132,7 @@ const char *guest_release(const struct guest *g);
  * Stops the search for the kernel and continues with what is known, because no more samples will
  * come or can be kept.
  */
-int guest_give_up(struct guest *g, struct err *e);
+int guest_end_search(struct guest *g, struct err *e);
 
 /*
  * Unwinds a sample into *stack, reports to the sink what it depends on, and fills in *out with its

@@ -608,7 +608,7 @@ bool guest_was_retried(const struct guest *g)
 	return g->known && g->failed_reads;
 }
 
-int guest_give_up(struct guest *g, struct err *e)
+int guest_end_search(struct guest *g, struct err *e)
 {
 	return g->ready ? 0 : guest_begin(g, false, e);
 }

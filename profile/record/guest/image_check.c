@@ -65,7 +65,7 @@ static void check_names(const struct target *t, struct image_check *c)
 static void check_stacks(const struct target *t, struct image_check *c)
 {
 	struct unwinder u = target_unwinder(t);
-	enum unwind_way way = unwind_way(&u);
+	enum unwind_method way = unwind_method(&u);
 
 	c->way = way;
 	if (way <= UNWIND_SEARCH && u.frame_pointers32) {

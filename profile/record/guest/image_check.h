@@ -39,7 +39,7 @@ struct image_check_row {
 
 struct image_check {
 	/* how stacks will be unwound, as unwind() decides; also for 32-bit code */
-	enum unwind_way way;
+	enum unwind_method way;
 	/* number of rows: IMAGE_CHECK_COUNT, or IMAGE_CHECK_TASKS if the kernel is not Linux */
 	unsigned int n;
 	struct image_check_row row[IMAGE_CHECK_COUNT];

@@ -127,7 +127,7 @@ static void look_into(struct guest_python *g, struct python_file *f, const struc
 		if (runtime_in(&src, v->file_off, f))
 			return;
 	}
-	if (!guest_dso_on_host(g->p.dsos, dso, GUEST_DSO_PROGRAM, &host))
+	if (!guest_dso_open_on_host(g->p.dsos, dso, GUEST_DSO_PROGRAM, &host))
 		return;
 	bytes = (struct file_bytes){ host.map.data, host.map.len };
 	src = filepiece_source_of_bytes(&bytes);
@@ -150,7 +150,7 @@ static bool runtime_near(struct guest_python *g, const struct guest_owner *owner
 	if (!v || !v->file)
 		return false;
 	dso = mark->dso ? guest_dsos_at(g->p.dsos, mark->dso - 1)
-			: guest_dso_known(g->p.dsos, &mark->file);
+			: guest_dso_find(g->p.dsos, &mark->file);
 	if (!dso || ARRAY_FIT_ZERO(g->file, dso->number + 1u, g->nfiles))
 		return false;
 	f = &g->file[dso->number];

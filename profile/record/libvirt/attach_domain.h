@@ -9,7 +9,7 @@
 #include "profile/record/libvirt/host.h"
 #include "profile/record/libvirt/watch.h"
 
-enum attach_way {
+enum attach_selector {
 	ATTACH_GUESS, /* the PID of a process with vCPUs, if it is a number; otherwise a domain */
 	ATTACH_PID,
 	ATTACH_DOMAIN,
@@ -17,7 +17,7 @@ enum attach_way {
 };
 
 struct attach_request {
-	enum attach_way way;
+	enum attach_selector way;
 	const char *what; /* PID; or name, UUID or id of a domain; or a machine's name; borrowed */
 	const char *uri;  /* NULL: as virsh; with a URI a number is a domain's id */
 	bool monitor;	  /* ask QEMU for the PID */

@@ -523,7 +523,7 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 	if (!guest_is_ready(p->guest, s, &ret, &p->err)) {
 		if (s->reason == SAMPLE_LOOK || pipeline_hold(p, s))
 			return;
-		ret = guest_give_up(p->guest, &p->err);
+		ret = guest_end_search(p->guest, &p->err);
 	}
 	pipeline_fail(p, ret);
 	/* Samples that are not written need no names, and must be seen while they are new. */
@@ -693,7 +693,7 @@ static void *consumer(void *arg)
 		}
 		if (last) {
 			read_threads(p);
-			pipeline_fail(p, guest_give_up(p->guest, &p->err));
+			pipeline_fail(p, guest_end_search(p->guest, &p->err));
 			sample_queue_release(&p->held, process_held, p);
 			epochs_release(&p->epochs, process_doubtful, p);
 			pipeline_requests(p, IO_JOIN_REST);

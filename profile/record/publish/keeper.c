@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 /*
- * Time limits for an answer, or for a sign of progress: before and after keeper_hurry(). The keeper
+ * Time limits for an answer, or for a sign of progress: before and after keeper_limit_wait(). The keeper
  * reports progress while it removes a large profile that is replaced.
  */
 #define ANSWER_WAIT_MS 30000u
@@ -140,7 +140,7 @@ static int server_add(struct server *s, struct err *e)
 	p->dir = open(in->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir < 0)
 		return err_set(e, errno, "%s: cannot open: %s", in->dir, strerror(errno));
-	ret = place_note(p, e);
+	ret = place_check(p, e);
 	ret = ret ? ret : server_add_dir(s, p, in->dir, e);
 	if (ret) {
 		close(p->dir);
@@ -460,7 +460,7 @@ int keeper_publish_entry(struct keeper *k, unsigned int index, const char *entry
 	return keeper_ask(k, m, sizeof(*m), e);
 }
 
-void keeper_hurry(struct keeper *k)
+void keeper_limit_wait(struct keeper *k)
 {
 	if (k)
 		atomic_store(&k->hurry, true);

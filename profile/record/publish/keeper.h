@@ -102,7 +102,7 @@ int keeper_publish_entry(struct keeper *k, unsigned int index, const char *entry
  * Limits the wait for an answer to a second from now on, because a signal is to end this process.
  * NULL is allowed. Any thread.
  */
-void keeper_hurry(struct keeper *k);
+void keeper_limit_wait(struct keeper *k);
 
 /*
  * Ends the keeper's process and frees *k; NULL is allowed. A keeper that does not end within a

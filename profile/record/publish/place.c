@@ -93,7 +93,7 @@ static int stat_temporary(const struct place *p, struct stat *st)
 		       : fstatat(p->dir, p->tmp, st, AT_SYMLINK_NOFOLLOW);
 }
 
-int place_note(struct place *p, struct err *e)
+int place_check(struct place *p, struct err *e)
 {
 	struct stat st;
 
@@ -563,7 +563,7 @@ static int publish_entry(const struct place *p, struct place *one, int to, struc
 	ret = check_what(one, e);
 	if (ret)
 		return ret;
-	ret = place_note(one, e);
+	ret = place_check(one, e);
 	if (ret)
 		return ret;
 	/*

@@ -48,7 +48,7 @@ struct place {
 	 * first
 	 */
 	uid_t run;
-	dev_t dev; /* identity and owner of the temporary; set by place_note() */
+	dev_t dev; /* identity and owner of the temporary; set by place_check() */
 	ino_t ino;
 	uid_t uid;
 	gid_t gid;
@@ -59,7 +59,7 @@ struct place {
  * Returns -EINVAL for a name that is not a single path component or for a temporary of another
  * type.
  */
-int place_note(struct place *p, struct err *e);
+int place_check(struct place *p, struct err *e);
 
 /*
  * Moves the entry `entry` of a PLACE_STAGE to `path`, relative to the directory that contains the

@@ -164,7 +164,7 @@ static int jail_needs(void *ctx, const struct exact_needs *n, struct err *e)
 
 static int jail_is_made(void *ctx, pid_t pid)
 {
-	return jail_made(&((struct exact_confined *)ctx)->jail, pid);
+	return jail_map_user(&((struct exact_confined *)ctx)->jail, pid);
 }
 
 static int jail_enters(void *ctx, const char **what)

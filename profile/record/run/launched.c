@@ -212,7 +212,7 @@ void run_launched_fail(struct run *r, struct err *e)
 	launch_end(&l->launch, 0);
 }
 
-void run_launched_read(struct run_launched *l, struct console *c)
+void run_launched_copy_output(struct run_launched *l, struct console *c)
 {
 	uint8_t bytes[4096];
 	ssize_t n;
@@ -247,7 +247,7 @@ void run_launched_end(struct run *r)
 	} else if (launch_wait(&l->launch, facts.pid, END_MS, &status)) {
 		l->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
-	run_launched_read(l, &r->console);
+	run_launched_copy_output(l, &r->console);
 }
 
 int run_launched_status(const struct run *r)

@@ -41,7 +41,7 @@ int run_launched_begin(struct run *r, struct attach_config *cfg, struct err *e);
  */
 void run_launched_fail(struct run *r, struct err *e);
 /* Copies the output that the VMM has written to the console, without waiting. */
-void run_launched_read(struct run_launched *l, struct console *c);
+void run_launched_copy_output(struct run_launched *l, struct console *c);
 /* Returns when --timeout ends the run (CLOCK_MONOTONIC); UINT64_MAX: never. */
 uint64_t run_launched_deadline_ns(const struct run *r);
 /*

@@ -431,7 +431,7 @@ static int run_finish(struct run *r, struct err *e)
 			signals_watch(true);
 	}
 	if (res->reason == VM_END_INTERRUPTED)
-		keeper_hurry(r->keep.keeper);
+		keeper_limit_wait(r->keep.keeper);
 	run_control_stop(r->control);
 	run_has_crashed(r);
 	vm_join(r->vm);

@@ -130,7 +130,7 @@ void run_restore_stop_signals(struct run *r)
 static void stop_process(struct run *r)
 {
 	if (r->vm)
-		foreign_rest(r->vm);
+		foreign_suspend(r->vm);
 	console_hide_status(&r->console);
 	(void)sigaction(SIGTSTP, &stop_before, NULL);
 	/* This thread's filter of system calls allows tgkill(2) to itself, but not kill(2). */
@@ -274,7 +274,7 @@ static void wait_for_end(struct run *r)
 		wait_for_any(fds, sizeof(fds) / sizeof(fds[0]),
 			     deadline - now < CONSOLE_FLUSH_NS ? deadline - now : CONSOLE_FLUSH_NS);
 		if (fds[5].revents) {
-			run_launched_read(&r->launched, &r->console);
+			run_launched_copy_output(&r->launched, &r->console);
 			fds[5].fd = r->launched.launch.out;
 		}
 		console_flush(&r->console);

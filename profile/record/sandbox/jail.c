@@ -180,7 +180,7 @@ static int write_map(const struct jail *j, pid_t pid, const char *name, unsigned
 	return write_file(pid, name, text);
 }
 
-int jail_made(const struct jail *j, pid_t pid)
+int jail_map_user(const struct jail *j, pid_t pid)
 {
 	int ret;
 
@@ -421,5 +421,5 @@ int jail_enter(const struct jail *j, const char **what)
 	if (ret)
 		return ret;
 	*what = "its capabilities";
-	return rights_any() ? rights_keep(0) : 0;
+	return rights_has_any() ? rights_keep(0) : 0;
 }

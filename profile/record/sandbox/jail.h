@@ -7,7 +7,7 @@
  * and another user if we are root. In addition it has no capabilities, Landlock, limits, and only
  * the environment that it needs. Otherwise it can use only the descriptors that it is given.
  *
- * jail_open() to jail_made() are for the parent, jail_enter() is for the child between clone(2) and
+ * jail_open() to jail_map_user() are for the parent, jail_enter() is for the child between clone(2) and
  * execve(2). The parent must have no other threads that it needs in the child. Not thread-safe.
  */
 #ifndef KVMPROF_PROFILE_RECORD_SANDBOX_JAIL_H
@@ -68,7 +68,7 @@ void jail_add_fd(struct jail *j, int fd, int as);
  * Maps the child's user. To be called while the child exists and waits for a byte. Returns 0 or
  * -errno.
  */
-int jail_made(const struct jail *j, pid_t pid);
+int jail_map_user(const struct jail *j, pid_t pid);
 /*
  * Enters the jail in the child. Returns 0, or -errno with the step that failed in *what; the child
  * must then not continue.

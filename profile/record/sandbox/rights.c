@@ -142,7 +142,7 @@ static int rights_get(struct __user_cap_data_struct data[2])
 	return syscall(SYS_capget, &head, data) < 0 ? -errno : 0;
 }
 
-bool rights_any(void)
+bool rights_has_any(void)
 {
 	struct __user_cap_data_struct data[2];
 

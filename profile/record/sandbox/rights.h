@@ -48,7 +48,7 @@ int rights_keep(uint64_t keep);
  */
 int rights_become(const struct rights_user *user);
 /* Returns whether the calling thread has any capability. */
-bool rights_any(void);
+bool rights_has_any(void);
 
 /*
  * Chooses another user for a process of root's: the caller of sudo(8), by SUDO_UID and SUDO_GID, or

@@ -136,7 +136,7 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 				       (unsigned int)p->user->uid, strerror(-ret));
 		sandbox.other_user = true;
 	}
-	if (own && rights_any()) {
+	if (own && rights_has_any()) {
 		ret = rights_keep(
 			p->scope == SANDBOX_OWN
 				? rights_of_all(sandbox.counters, p->pagemap, sandbox.other_user)

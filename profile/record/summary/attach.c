@@ -25,10 +25,10 @@ static void write_gdb(const struct facts_out *o, const struct attach_facts *f)
 
 static void write_process(const struct facts_out *o, const struct attach_facts *f)
 {
-	const bool untold = f->partial && !f->memory_told, why = f->memory_why_not[0];
+	const bool untold = f->partial && !f->memory_from_kvm, why = f->memory_why_not[0];
 
 	FACTS(o, VAR("mib", f->memory >> 20),
-	      VARS("as_kvm", f->memory_told ? " as KVM has it, and" : ""),
+	      VARS("as_kvm", f->memory_from_kvm ? " as KVM has it, and" : ""),
 	      NUM("pid", (uint64_t)f->pid,
 		  "attached to process {pid} ({process}): {vcpus} vCPUs, {mib} MiB of guest "
 		  "memory{as_kvm} by {proofs} proofs"),
@@ -41,9 +41,9 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 		   "sampled: vCPU {vcpus_added_ids}; they are in the profile"),
 	      NUM("memory", f->memory), NUM("regions", f->regions), NUM("proofs", f->proofs),
 	      FLAG("memory_partial", f->partial),
-	      STR("memory_from", f->memory_told ? "kvm" : "page-tables"),
+	      STR("memory_from", f->memory_from_kvm ? "kvm" : "page-tables"),
 	      STR_IF(why, "memory_why_not_kvm", f->memory_why_not),
-	      LINE(f->partial && f->memory_told,
+	      LINE(f->partial && f->memory_from_kvm,
 		   "note: some of its memory is private to the guest, or in more pieces than are "
 		   "kept: that counts as unreadable"),
 	      LINE(untold && !why, "note: where its memory beyond 2 GiB lies could not be proven: "
@@ -95,7 +95,7 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 		   "a second"),
 	      NUM("signals_passed_on", f->signals), NUM("memory_reads", f->reads),
 	      STR("technique", f->bpf ? "bpf" : "ptrace"), NUM("samples_by_bpf", f->by_bpf),
-	      NUM("samples_by_ptrace", f->by_ptrace), NUM("samples_of_sleeping", f->by_look),
+	      NUM("samples_by_ptrace", f->by_ptrace), NUM("samples_of_sleeping", f->without_stop),
 	      LINE(f->by_bpf || f->bpf,
 		   "{samples_by_bpf} samples by BPF, without stopping a thread, "
 		   "{samples_by_ptrace} by ptrace, {samples_of_sleeping} of threads that slept"));

@@ -112,7 +112,7 @@ void why_check_pending(struct why *w, struct why_finding *f)
 
 /* -- the host's side --------------------------------------------------------------------- */
 
-bool why_host_stands(const struct standing *h)
+bool why_host_blocks(const struct standing *h)
 {
 	for (unsigned int i = 0; i < STANDING_CAUSES; i++)
 		if (h->check[i].result == STANDING_BAD)

@@ -235,7 +235,7 @@ bool why_is_running(const struct why *w);
 bool why_renew_view(struct why *w, struct guest *g, bool anew, struct err *e);
 
 /* Makes a look. Returns 0, -EAGAIN as why_look(), or -ENOMEM. */
-int why_scene_take(struct why *w, struct why_scene *s, struct err *e);
+int why_scene_read(struct why *w, struct why_scene *s, struct err *e);
 void why_scene_deinit(struct why_scene *s);
 /* Finds for each task the lock that it waits for. */
 void why_find_waits(struct why *w, struct why_scene *s);

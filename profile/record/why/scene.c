@@ -332,7 +332,7 @@ static int sort_tasks(struct why_scene *s, struct err *e)
 	return 0;
 }
 
-int why_scene_take(struct why *w, struct why_scene *s, struct err *e)
+int why_scene_read(struct why *w, struct why_scene *s, struct err *e)
 {
 	int ret;
 

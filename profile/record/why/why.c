@@ -255,7 +255,7 @@ int why_look(struct why *w, struct guest *g, struct err *e)
 	w->looks++;
 	if (w->looks > 2)
 		w->looks = 2;
-	ret = why_scene_take(w, why_now(w), e);
+	ret = why_scene_read(w, why_now(w), e);
 	if (ret) {
 		w->looks--;
 		return ret;

@@ -73,7 +73,7 @@ struct standing;
 /* Sets the state of the machine's threads on the host, which is borrowed. NULL: it is not known. */
 void why_set_host(struct why *w, const struct standing *h);
 /* Returns whether the host keeps the machine from running, so that attaching to it would fail. */
-bool why_host_stands(const struct standing *h);
+bool why_host_blocks(const struct standing *h);
 /* Judges by the host alone, like why_judge(); the checks of the guest are not known. */
 int why_judge_host(struct why *w, json_t **out, struct err *e);
 /*

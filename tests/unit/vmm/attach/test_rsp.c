@@ -483,7 +483,7 @@ static void who_does_not_answer_is_not_waited_for(void **state)
 	r.timeout_ms = 100;
 	assert_int_equal(rsp_connect(&r, stub.where, &e), 0);
 	t0 = clock_mono_ns();
-	assert_int_equal(rsp_ask(&r, "g", &e), -ETIMEDOUT);
+	assert_int_equal(rsp_request(&r, "g", &e), -ETIMEDOUT);
 	assert_true(clock_mono_ns() - t0 >= 100000000);
 	rsp_deinit(&r);
 	stub_end();
@@ -606,7 +606,7 @@ static void the_machine_runs_while_we_rest(void **state)
 
 			mmu_read(vm_memory(vm), &root, TEXT, &byte, 1);
 		}
-		foreign_rest(vm);
+		foreign_suspend(vm);
 		assert_true(stub_runs());
 		breaks = atomic_load(&stub.breaks);
 		usleep(5000);
@@ -691,7 +691,7 @@ static void qemu_tells_more(void **state)
 	assert_int_equal(gdb_link_read(&l, TEXT + 0x800, bytes, sizeof(bytes), &e), -EFAULT);
 	assert_int_equal(e.code, 0);
 	assert_int_equal(gdb_link_read(&l, TEXT, bytes, 16, &e), 0);
-	assert_int_equal(gdb_link_go(&l, &e), 0);
+	assert_int_equal(gdb_link_resume(&l, &e), 0);
 	assert_int_equal(gdb_link_read(&l, TEXT, bytes, 16, &e), -EBUSY);
 	gdb_link_close(&l);
 	stub_end();

@@ -31,7 +31,7 @@ static int ask_for(uint64_t host, uint32_t len, uint32_t tables)
 {
 	static struct serve_answer answer;
 	struct serve_memory m = { .n = 1, .read = read_guest };
-	const struct serve_ask a = { .number = 9, .len = len, .host = host, .tables = tables };
+	const struct serve_request a = { .number = 9, .len = len, .host = host, .tables = tables };
 	size_t n;
 
 	m.region[0] = (struct gmem_region){ .host = (void *)(uintptr_t)AT, .size = SIZE };

@@ -529,7 +529,7 @@ static void it_stops_the_thread(void **state)
 	assert_true(comes_to(&told->handled, 1));
 	assert_true(comes_to(&told->interrupted, 1));
 	/* A stop that was asked for comes all the same. */
-	assert_int_equal(tracer_ask(&t), 0);
+	assert_int_equal(tracer_request_stop(&t), 0);
 	kill(child, SIGUSR1);
 	for (int stops = 0, i = 0; t.asked || stops < 1; i++) {
 		assert_true(i < 20000);

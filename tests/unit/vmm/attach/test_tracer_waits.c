@@ -170,7 +170,7 @@ static void late_stops_break_off_no_wait(void **state)
 		start(kind);
 		seize(&t);
 		for (int i = 0; i < STOPS; i++) {
-			assert_int_equal(tracer_ask(&t), 0);
+			assert_int_equal(tracer_request_stop(&t), 0);
 			t.asked = false;
 			nap();
 			assert_false(tracer_has_stopped(&t));

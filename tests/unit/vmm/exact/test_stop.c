@@ -116,12 +116,12 @@ static void errors_are_printable_and_end(void **state)
 
 	(void)state;
 	memset(&page, 0x1b, sizeof(page));
-	exact_stop_hello(&page, &h);
+	exact_stop_read_hello(&page, &h);
 	assert_int_equal(strlen(h.error), sizeof(h.error) - 1);
 	assert_int_equal(strspn(h.error, "?"), strlen(h.error));
 	memset(&page, 0, sizeof(page));
 	strcpy(page.error, "why");
-	exact_stop_hello(&page, &h);
+	exact_stop_read_hello(&page, &h);
 	assert_string_equal(h.error, "why");
 }
 

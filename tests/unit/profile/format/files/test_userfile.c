@@ -107,7 +107,7 @@ static int teardown(void **state)
 }
 
 /* Stores the text that a path leads to; "" and the error if it leads nowhere. */
-static int read_in_root(const char *path, enum userfile_way way, char text[16])
+static int read_in_root(const char *path, enum userfile_resolver way, char text[16])
 {
 	cleanup_close int root = open(at("root"), O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	ssize_t n;

@@ -75,7 +75,7 @@ static void answers_again(void **state)
 	assert_null(srcline_file(s)); /* nothing is loaded yet */
 	is_leaf(s, leaf);
 	assert_string_equal(srcline_file(s), path);
-	assert_string_equal(srcline_why(s), "");
+	assert_string_equal(srcline_reason(s), "");
 	line = srcline_of(s, leaf).frame->line;
 	/* More addresses than the table begins with. */
 	for (uint64_t a = demo.text; a < demo.text + 4096; a++)
@@ -126,7 +126,7 @@ static void tells_why_not(void **state)
 	(void)state;
 	assert_int_equal(srcline_load(s, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "/nowhere/at/all"));
-	assert_string_equal(srcline_why(s), e.text);
+	assert_string_equal(srcline_reason(s), e.text);
 	assert_int_equal(srcline_of(s, leaf).n, 0);
 	srcline_destroy(s);
 

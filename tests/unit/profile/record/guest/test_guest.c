@@ -44,7 +44,7 @@ static void kernel_that_stays(void **state)
 	boot(0, 0, 0);
 	assert_int_equal(read_text(FIX_TEXT + 0x300, got, 16), 16);
 	assert_memory_equal(got, file + FIX_OFF_TEXT + 0x300, 16);
-	assert_int_equal(guest_give_up(guest, NULL), 0);
+	assert_int_equal(guest_end_search(guest, NULL), 0);
 	gf_expect(&sink, "");
 	assert_int_equal(machine.slides, 0);
 }
@@ -188,9 +188,9 @@ static void give_up(void **state)
 
 	(void)state;
 	create(true);
-	assert_int_equal(guest_give_up(guest, NULL), 0);
+	assert_int_equal(guest_end_search(guest, NULL), 0);
 	gf_expect(&sink, "kernel 0 0\nmodule decompressor 3000000+10000 2\n");
-	assert_int_equal(guest_give_up(guest, NULL), 0);
+	assert_int_equal(guest_end_search(guest, NULL), 0);
 	/* The sample that would have solved it comes too late. */
 	s = boot(SLIDE, PA_SLIDE, 0);
 	assert_true(is_ready(&s));

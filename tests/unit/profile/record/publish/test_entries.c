@@ -12,7 +12,7 @@ static struct place stage_of(const char *name)
 	p.dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(p.dir >= 0);
 	assert_int_equal(mkdir(name, 0700), 0);
-	assert_int_equal(place_note(&p, NULL), 0);
+	assert_int_equal(place_check(&p, NULL), 0);
 	return p;
 }
 
@@ -145,7 +145,7 @@ static void a_snapshot_replaces(void **state)
 	(void)state;
 	make("s", "before");
 	make("s.new", "new");
-	assert_int_equal(place_note(&p, &e), 0);
+	assert_int_equal(place_check(&p, &e), 0);
 	assert_int_equal(place_publish(&p, &e), 0);
 	assert_true(is_text("s", "new"));
 	assert_int_equal(access("s.old", F_OK), -1);
@@ -155,7 +155,7 @@ static void a_snapshot_replaces(void **state)
 	if (p.file < 0)
 		return;
 	assert_int_equal(write(p.file, "third", 5), 5);
-	assert_int_equal(place_note(&p, &e), 0);
+	assert_int_equal(place_check(&p, &e), 0);
 	assert_int_equal(place_remove(&p, &e), 0);
 	assert_int_equal(place_publish(&p, &e), 0);
 	assert_true(is_text("s", "third"));
@@ -165,7 +165,7 @@ static void a_snapshot_replaces(void **state)
 	assert_int_equal(unlink("s"), 0);
 	assert_int_equal(mkdir("s", 0755), 0);
 	p.file = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	assert_int_equal(place_note(&p, &e), 0);
+	assert_int_equal(place_check(&p, &e), 0);
 	assert_int_equal(place_publish(&p, &e), -EEXIST);
 	assert_int_equal(access("s.new", F_OK), -1);
 	close(p.file);
@@ -179,10 +179,10 @@ static void a_socket_is_removed(void **state)
 
 	(void)state;
 	make("sock", "no socket");
-	assert_int_equal(place_note(&p, NULL), -EINVAL);
+	assert_int_equal(place_check(&p, NULL), -EINVAL);
 	assert_int_equal(unlink("sock"), 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-	assert_int_equal(place_note(&p, NULL), 0);
+	assert_int_equal(place_check(&p, NULL), 0);
 	assert_int_equal(place_publish(&p, NULL), -EINVAL);
 	assert_int_equal(place_remove(&p, NULL), 0);
 	assert_int_equal(access("sock", F_OK), -1);
@@ -201,7 +201,7 @@ static void an_empty_cache_is_removed(void **state)
 		if (i == 2)
 			break;
 		assert_int_equal(mkdirat(p.dir, "stage", 0755), 0);
-		assert_int_equal(place_note(&p, NULL), 0);
+		assert_int_equal(place_check(&p, NULL), 0);
 		if (i) {
 			assert_int_equal(mkdir("cache/stage/prog", 0755), 0);
 			assert_int_equal(mkdir("cache/stage/prog/0123456789", 0755), 0);
@@ -221,7 +221,7 @@ static void an_empty_cache_is_removed(void **state)
 	assert_int_equal(file_remove_tree("cache/prog", NULL), 0);
 	assert_int_equal(file_remove_tree("cache/.build-id", NULL), 0);
 	assert_int_equal(mkdirat(p.dir, "stage", 0755), 0);
-	assert_int_equal(place_note(&p, NULL), 0);
+	assert_int_equal(place_check(&p, NULL), 0);
 	assert_int_equal(place_remove(&p, NULL), 0);
 	assert_int_equal(access("cache", F_OK), 0);
 	close(p.dir);

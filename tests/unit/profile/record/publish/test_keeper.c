@@ -39,7 +39,7 @@ static void a_profile_gets_its_name_and_modes(void **state)
 
 		make_profile("a.tmp-1", text);
 		p = place_of(PLACE_PROFILE, "a.tmp-1", "a");
-		assert_int_equal(place_note(&p, &e), 0);
+		assert_int_equal(place_check(&p, &e), 0);
 		assert_int_equal(place_publish(&p, &e), 0);
 		assert_true(is_text("a/data", text));
 	}
@@ -59,7 +59,7 @@ static void a_file_gets_its_name_and_mode(void **state)
 	(void)state;
 	make("f.tmp-1", "new");
 	make("f", "before");
-	assert_int_equal(place_note(&p, &e), 0);
+	assert_int_equal(place_check(&p, &e), 0);
 	assert_int_equal(place_publish(&p, &e), 0);
 	assert_true(is_text("f", "new") && is_text("f.old", "before"));
 	assert_int_equal(mode_of("f"), 0600);
@@ -140,7 +140,7 @@ static void what_is_planted_is_refused(void **state)
 		make("secret", "secret");
 		make_profile("a", "before");
 		make_profile("a.tmp-1", "new");
-		assert_int_equal(place_note(&p, &e), 0);
+		assert_int_equal(place_check(&p, &e), 0);
 		plant[i]();
 		assert_true(place_publish(&p, &e) < 0);
 		assert_true(e.code && *e.text);
@@ -163,7 +163,7 @@ static void what_is_no_profile_stays(void **state)
 
 	(void)state;
 	make_profile("a.tmp-1", "new");
-	assert_int_equal(place_note(&p, &e), 0);
+	assert_int_equal(place_check(&p, &e), 0);
 	for (size_t i = 0; i < 2; i++) {
 		if (i)
 			make("a", "before");
@@ -190,7 +190,7 @@ static void removal_follows_no_link(void **state)
 	make("kept/file", "kept");
 	assert_int_equal(mkdir("scratch", 0755), 0);
 	assert_int_equal(symlink("../kept", "scratch/link"), 0);
-	assert_int_equal(place_note(&p, &e), 0);
+	assert_int_equal(place_check(&p, &e), 0);
 	assert_int_equal(place_publish(&p, &e), -EINVAL);
 	err_clear(&e);
 	assert_int_equal(place_remove(&p, &e), 0);
@@ -213,19 +213,19 @@ static void names_are_single_components(void **state)
 	make("same", "x");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		p = place_of(PLACE_FILE, "same", bad[i]);
-		assert_int_equal(place_note(&p, NULL), -EINVAL);
+		assert_int_equal(place_check(&p, NULL), -EINVAL);
 		if (!strcmp(bad[i], "same"))
 			continue;
 		p = place_of(PLACE_FILE, bad[i], "x");
-		assert_int_equal(place_note(&p, NULL), -EINVAL);
+		assert_int_equal(place_check(&p, NULL), -EINVAL);
 	}
 	p = place_of(PLACE_FILE, "same", "x");
 	memset(p.name, 'x', sizeof(p.name)); /* without an end */
-	assert_int_equal(place_note(&p, NULL), -EINVAL);
+	assert_int_equal(place_check(&p, NULL), -EINVAL);
 	p = place_of(PLACE_PROFILE, "same", "x"); /* a file is no directory */
-	assert_int_equal(place_note(&p, NULL), -EINVAL);
+	assert_int_equal(place_check(&p, NULL), -EINVAL);
 	p = place_of((enum place_kind)77, "same", "x");
-	assert_int_equal(place_note(&p, NULL), -EINVAL);
+	assert_int_equal(place_check(&p, NULL), -EINVAL);
 }
 
 /* -- the process ----------------------------------------------------------------------------- */
@@ -470,7 +470,7 @@ static void one_that_is_stopped_is_lost(void **state)
 	make("f.tmp-1", "x");
 	assert_int_equal(keeper_add(k, KEEPER_FILE, "f.tmp-1", "f", &e), 0);
 	assert_int_equal(kill(child(), SIGSTOP), 0);
-	keeper_hurry(k);
+	keeper_limit_wait(k);
 	assert_int_equal(keeper_publish(k, 0, &e), -EPIPE);
 	assert_non_null(strstr(e.text, "does not answer"));
 	/* It is dead, and will not rename later. */
@@ -506,7 +506,7 @@ static void removal_reports_progress(void **state)
 	make_profile("a", "before");
 	make_profile("a.old", "long before");
 	make_profile("a.tmp-1", "new");
-	assert_int_equal(place_note(&p, &e), 0);
+	assert_int_equal(place_check(&p, &e), 0);
 	assert_int_equal(place_publish(&p, &e), 0);
 	/* The directory itself, two in it and four files: the data goes first. */
 	assert_int_equal(n, 7);

@@ -67,7 +67,7 @@ static int publish(void)
 	cleanup_close int dir = open("cache", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct place p = { .kind = PLACE_CACHE, .dir = dir, .tmp = "stage" };
 	struct err e = { 0 };
-	int ret = place_note(&p, &e);
+	int ret = place_check(&p, &e);
 
 	assert_int_equal(ret, 0);
 	ret = place_publish(&p, &e);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "vmm/dev/virtio_console.h"
-#include "vmm/dev/virtio_rest.h"
+#include "vmm/dev/virtio_deferred.h"
 #include "vmm/dev/virtio_rng.h"
 
 #include <limits.h>

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/dev/virtio_rest.h"
+#include "vmm/dev/virtio_deferred.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
 
 #include <string.h>
 
-void virtio_rest_init(struct virtio_rest *r, struct virtio *d,
-		      bool (*serve)(struct virtio *d, unsigned int q))
+void virtio_deferred_init(struct virtio_deferred *r, struct virtio *d,
+			  bool (*serve)(struct virtio *d, unsigned int q))
 {
-	*r = (struct virtio_rest){ .d = d, .serve = serve };
+	*r = (struct virtio_deferred){ .d = d, .serve = serve };
 	pthread_mutex_init(&r->lock, NULL);
 	thread_cond_init(&r->changed);
 }
 
 /* Handles one share of a queue's chains; the queue stays wanted if there may be more. */
-static void rest_serve(struct virtio_rest *r, unsigned int q)
+static void rest_serve(struct virtio_deferred *r, unsigned int q)
 {
 	bool more;
 
@@ -25,7 +25,7 @@ static void rest_serve(struct virtio_rest *r, unsigned int q)
 	more = r->serve(r->d, q);
 	pthread_mutex_lock(&r->lock);
 	r->working = false;
-	/* If virtio_rest_stop() waits, the queue returns no more chains. */
+	/* If virtio_deferred_stop() waits, the queue returns no more chains. */
 	if (more)
 		r->wanted |= UINT64_C(1) << q;
 	pthread_cond_broadcast(&r->changed);
@@ -33,7 +33,7 @@ static void rest_serve(struct virtio_rest *r, unsigned int q)
 
 static void *rest_main(void *arg)
 {
-	struct virtio_rest *r = arg;
+	struct virtio_deferred *r = arg;
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->ending) {
@@ -48,7 +48,7 @@ static void *rest_main(void *arg)
 	return NULL;
 }
 
-int virtio_rest_start(struct virtio_rest *r, struct err *e)
+int virtio_deferred_start(struct virtio_deferred *r, struct err *e)
 {
 	int ret = thread_start(&r->thread, THREAD_REST, rest_main, r);
 
@@ -57,7 +57,7 @@ int virtio_rest_start(struct virtio_rest *r, struct err *e)
 		   : 0;
 }
 
-void virtio_rest_deinit(struct virtio_rest *r)
+void virtio_deferred_deinit(struct virtio_deferred *r)
 {
 	if (r->started) {
 		pthread_mutex_lock(&r->lock);
@@ -70,13 +70,13 @@ void virtio_rest_deinit(struct virtio_rest *r)
 	pthread_cond_destroy(&r->changed);
 }
 
-void virtio_rest_kick(struct virtio_rest *r, unsigned int q)
+void virtio_deferred_kick(struct virtio_deferred *r, unsigned int q)
 {
 	if (r->serve(r->d, q))
-		virtio_rest_leave(r, q);
+		virtio_deferred_add(r, q);
 }
 
-void virtio_rest_leave(struct virtio_rest *r, unsigned int q)
+void virtio_deferred_add(struct virtio_deferred *r, unsigned int q)
 {
 	pthread_mutex_lock(&r->lock);
 	r->wanted |= UINT64_C(1) << q;
@@ -84,14 +84,14 @@ void virtio_rest_leave(struct virtio_rest *r, unsigned int q)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void virtio_rest_pause(struct virtio_rest *r, uint64_t until_ns)
+void virtio_deferred_pause(struct virtio_deferred *r, uint64_t until_ns)
 {
 	pthread_mutex_lock(&r->lock);
 	r->from_ns = until_ns;
 	pthread_mutex_unlock(&r->lock);
 }
 
-void virtio_rest_stop(struct virtio_rest *r)
+void virtio_deferred_stop(struct virtio_deferred *r)
 {
 	pthread_mutex_lock(&r->lock);
 	while (r->working)

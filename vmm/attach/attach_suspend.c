@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/attach/attach_rest.h"
+#include "vmm/attach/attach_suspend.h"
 
 #include "vmm/attach/attach_hold.h"
 #include "vmm/attach/attach_more.h"
 
 #include <errno.h>
 
-static void rest_set_phase(struct attach *a, enum attach_phase phase)
+static void suspend_set_phase(struct attach *a, enum attach_phase phase)
 {
 	atomic_store(&a->phase, phase);
 	pthread_cond_broadcast(&a->changed);
 }
 
-static void rest_detach(struct attach *a, unsigned int i)
+static void suspend_detach(struct attach *a, unsigned int i)
 {
 	struct tracee *t = &a->tracee[i];
 	pid_t tid = t->tid;
 
 	if (t->gone)
 		return;
-	/* In this order, as in attach_let_go(). */
+	/* In this order, as in attach_release(). */
 	if (a->asks[i])
 		regs_page_end(a->page[i]);
 	a->asks[i] = false;
@@ -30,7 +30,7 @@ static void rest_detach(struct attach *a, unsigned int i)
 }
 
 /* Attaches again to the thread if it is still the one that was detached. */
-static int rest_seize(struct attach *a, unsigned int i, struct err *e)
+static int suspend_seize(struct attach *a, unsigned int i, struct err *e)
 {
 	struct tracee *t = &a->tracee[i];
 	pid_t tid = t->tid;
@@ -51,55 +51,55 @@ static int rest_seize(struct attach *a, unsigned int i, struct err *e)
 	return ret ? ret : attach_begin_page(a, i, e);
 }
 
-void attach_rest_if_asked(struct attach *a)
+void attach_suspend_if_requested(struct attach *a)
 {
 	struct err e = { 0 };
 	int ret = 0;
 
-	if (atomic_load_explicit(&a->phase, memory_order_relaxed) != ATTACH_TO_REST)
+	if (atomic_load_explicit(&a->phase, memory_order_relaxed) != ATTACH_SUSPENDING)
 		return;
 	for (unsigned int i = 0; i < a->ntracees; i++)
-		rest_detach(a, i);
-	attach_more_rest(a);
-	follow_rest(&a->follow);
+		suspend_detach(a, i);
+	attach_more_suspend(a);
+	follow_suspend(&a->follow);
 	/* Nothing is traced any more, and this process may be stopped for as long as anybody likes. */
 	attach_guard_unwatch(&a->guard);
 	pthread_mutex_lock(&a->lock);
-	rest_set_phase(a, ATTACH_RESTS);
-	while (atomic_load(&a->phase) == ATTACH_RESTS)
+	suspend_set_phase(a, ATTACH_SUSPENDED);
+	while (atomic_load(&a->phase) == ATTACH_SUSPENDED)
 		pthread_cond_wait(&a->changed, &a->lock);
 	pthread_mutex_unlock(&a->lock);
 	attach_guard_watch(&a->guard);
 	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
-		ret = rest_seize(a, i, &e);
+		ret = suspend_seize(a, i, &e);
 	/* No sample stands for the periods that have passed: as if the event was not armed. */
 	a->sampler.armed = false;
 	if (ret)
 		machine_end(a->vm, VM_END_ERROR, NULL, NULL, &e);
 }
 
-void attach_end_rests(struct attach *a)
+void attach_end_suspends(struct attach *a)
 {
 	pthread_mutex_lock(&a->lock);
-	rest_set_phase(a, ATTACH_HAS_ENDED);
+	suspend_set_phase(a, ATTACH_ENDED);
 	pthread_mutex_unlock(&a->lock);
 }
 
-void attach_ask_for_rest(struct attach *a)
+void attach_request_suspend(struct attach *a)
 {
 	pthread_mutex_lock(&a->lock);
-	if (atomic_load(&a->phase) == ATTACH_WORKS)
-		rest_set_phase(a, ATTACH_TO_REST);
+	if (atomic_load(&a->phase) == ATTACH_ACTIVE)
+		suspend_set_phase(a, ATTACH_SUSPENDING);
 	sampler_wake(&a->sampler);
-	while (atomic_load(&a->phase) == ATTACH_TO_REST)
+	while (atomic_load(&a->phase) == ATTACH_SUSPENDING)
 		pthread_cond_wait(&a->changed, &a->lock);
 	pthread_mutex_unlock(&a->lock);
 }
 
-void attach_ask_to_resume(struct attach *a)
+void attach_request_resume(struct attach *a)
 {
 	pthread_mutex_lock(&a->lock);
-	if (atomic_load(&a->phase) == ATTACH_RESTS)
-		rest_set_phase(a, ATTACH_WORKS);
+	if (atomic_load(&a->phase) == ATTACH_SUSPENDED)
+		suspend_set_phase(a, ATTACH_ACTIVE);
 	pthread_mutex_unlock(&a->lock);
 }
