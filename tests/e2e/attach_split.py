@@ -47,12 +47,14 @@ def children(pid):
     return found
 
 
+ATTACH = ["attach", "--image", microvm.DEMO, "--no-status", "-F", "997", "--no-buildid-cache", "-o", "at.data"]
+
+
 class Attach:
-    def __init__(self, vm, *argv):
+    def __init__(self, vm, argv):
         shutil.rmtree("at.data", ignore_errors=True)
         self.vm = vm
-        self.process = subprocess.Popen([e2e.KVMPROF, "attach", str(vm.pid), "--image", microvm.DEMO, "--no-status", "-F", "997",
-                                         "--no-buildid-cache", "-o", "at.data", *argv], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([e2e.KVMPROF, *argv, str(vm.pid)], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.pid = self.process.pid
         self.tracer = self.guard = 0
@@ -101,7 +103,7 @@ def has_samples(what):
 
 
 def rights_are_split(vm):
-    a = Attach(vm)
+    a = Attach(vm, ATTACH)
     if not check(a.tracer and a.traced() == a.tracer, "another process traces: %s" % children(a.pid)):
         a.process.kill()
         return
@@ -143,7 +145,7 @@ def either_may_end(vm):
     for what, who, signo, code in (("SIGTERM", "pid", signal.SIGTERM, 0), ("the tracing process is killed", "tracer", signal.SIGKILL, 1),
                                    ("the parsing process is killed", "pid", signal.SIGKILL, -9),
                                    ("the tracing process is stopped", "tracer", signal.SIGSTOP, 1)):
-        a = Attach(vm)
+        a = Attach(vm, ATTACH)
         if not check(a.tracer and a.guard, "%s: no two processes" % what):
             a.process.kill()
             continue
@@ -159,8 +161,20 @@ def either_may_end(vm):
         a.is_gone(what)
 
 
+def a_look_says_why_it_ends(vm):
+    """`ps` looks for Linux, which is not there. The end of its tracer is not that of the machine."""
+    a = Attach(vm, ["ps"])
+    if check(a.tracer and a.guard, "ps: no two processes"):
+        os.kill(a.tracer, signal.SIGKILL)
+        err = a.end("ps", 1)
+        check(err and "the machine goes on" in err, "ps without its tracer: %s" % err)
+        a.is_gone("ps")
+    else:
+        a.process.kill()
+
+
 def a_stop_of_the_parser_stops_nothing_else(vm):
-    a = Attach(vm)
+    a = Attach(vm, ATTACH)
     os.kill(a.pid, signal.SIGSTOP)
     time.sleep(1.5)
     check(vm.alive() and vm.goes_on(), "SIGSTOP: the machine does not go on")
@@ -178,5 +192,6 @@ with microvm.MicroVM() as machine:
     check(machine.wait_for("demo: start"), "the guest does not start: " + machine.text())
     rights_are_split(machine)
     either_may_end(machine)
+    a_look_says_why_it_ends(machine)
     a_stop_of_the_parser_stops_nothing_else(machine)
 e2e.finish("two processes: one traces, one parses; killed, stopped and ended: the machine goes on")

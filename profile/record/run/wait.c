@@ -308,6 +308,19 @@ void run_wait(struct run *r)
 	console_hide_status(&r->console);
 }
 
+/*
+ * Says why the machine has ended, for a caller that waits for something else. A sampler that failed ends it, too: then its
+ * process may well go on.
+ */
+static int run_ended(const struct run *r, struct err *e)
+{
+	const struct vm_result *end = vm_result(r->vm);
+
+	if (end->reason == VM_END_ERROR && end->err.code)
+		return err_set(e, ESRCH, "%s", end->err.text);
+	return err_set(e, ESRCH, "%s", vm_end_name(end->reason));
+}
+
 int run_nap(struct run *r, double ms, struct err *e)
 {
 	struct pollfd fds[] = {
@@ -322,7 +335,7 @@ int run_nap(struct run *r, double ms, struct err *e)
 		if (n > 0 && fds[0].revents && run_must_end(r))
 			return err_set(e, EINTR, "interrupted");
 		if (n > 0 && fds[1].revents)
-			return err_set(e, ESRCH, "the machine has ended");
+			return run_ended(r, e);
 	}
 	return 0;
 }

@@ -52,7 +52,9 @@ void run_restore_stop_signals(struct run *r);
  * here until it is continued.
  */
 bool run_must_end(struct run *r);
-/* Waits for so long, or until a signal requests the end (-EINTR) or the machine has ended (-ESRCH). */
+/*
+ * Waits for so long, or until a signal requests the end (-EINTR) or the machine has ended (-ESRCH, with the reason in *e).
+ */
 int run_nap(struct run *r, double ms, struct err *e);
 /* Ends the sampling of another process's machine, whose vCPUs go on, and joins the threads. */
 void run_leave(struct run *r);
