@@ -191,10 +191,26 @@ void live_copy_need(struct live_copy *c, uint64_t va, uint64_t len, bool tables)
 		c->guest->reads_tables(c->guest->ctx, false);
 }
 
+void live_copy_show(struct live_copy *c, uint64_t va)
+{
+	const uint64_t page = (va - c->va) / PAGE;
+
+	if (!c->guest || va < c->va || va - c->va >= c->len)
+		return;
+	live_copy_want(c, va, 1, PAGE);
+	if (c->state[page] & LIVE_READ)
+		c->state[page] |= LIVE_SHOWS;
+}
+
 /* -- a stored copy ---------------------------------------------------------------- */
 
 #define MAGIC "kvmprof live\n\0\0"
 #define VERSION 1u
+
+/* In the number of a page: LIVE_SHOWS. */
+#define NUMBER_SHOWS 0x80000000u
+/* Bytes of a page of code that may differ: the kernel patches a few jumps while it runs. */
+#define MOST_PATCHED 64u
 
 /* The head is followed by the number of each page, then by the pages. */
 struct stored {
@@ -228,7 +244,7 @@ uint8_t *live_copy_store(const struct live_copy *c, const struct live_copy_mark 
 	for (uint32_t i = 0; i < c->len / PAGE; i++) {
 		if (!(c->state[i] & LIVE_READ))
 			continue;
-		*number++ = i;
+		*number++ = i | (c->state[i] & LIVE_SHOWS ? NUMBER_SHOWS : 0);
 		memcpy(page, c->bytes + i * PAGE, PAGE);
 		page += PAGE;
 	}
@@ -258,16 +274,65 @@ bool live_copy_mark(const uint8_t *bytes, size_t len, struct live_copy_mark *out
 	return true;
 }
 
-/* Returns whether the guest has the copy's notes where they must be. */
-static bool has_notes(const struct live_copy *c, const struct live_guest *g,
-		      const struct stored *head, uint64_t slide)
+/* Returns whether the byte at `at` is part of an address of 32 bits that KASLR has moved, and stores where that ends. */
+static bool is_moved(const uint8_t *a, const uint8_t *b, size_t at, uint64_t slide, size_t *end)
+{
+	for (size_t from = at > 3 ? at - 3 : 0; slide && from <= at && from + 4 <= PAGE; from++) {
+		uint32_t x, y;
+
+		memcpy(&x, a + from, sizeof(x));
+		memcpy(&y, b + from, sizeof(y));
+		if (y - x == (uint32_t)slide) {
+			*end = from + sizeof(x);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Returns whether two pages have the same code, `slide` bytes apart. */
+static bool is_same_code(const uint8_t *a, const uint8_t *b, uint64_t slide)
+{
+	unsigned int patched = 0;
+
+	for (size_t at = 0; at < PAGE;) {
+		size_t next = at + 1;
+
+		if (a[at] != b[at] && !is_moved(a, b, at, slide, &next))
+			patched++;
+		at = next;
+	}
+	return patched <= MOST_PATCHED;
+}
+
+/* Returns whether the guest has the copy's code where that is in memory. */
+static bool has_code(const struct live_copy *c, const struct live_guest *g, uint64_t slide)
+{
+	uint8_t page[PAGE];
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < c->len / PAGE; i++) {
+		if (!(c->state[i] & LIVE_SHOWS) ||
+		    !memory_read(&g->memory, MEMORY_KERNEL, c->va + i * PAGE + slide, page, PAGE))
+			continue;
+		if (!is_same_code(c->bytes + i * PAGE, page, slide))
+			return false;
+		n++;
+	}
+	return n >= LIVE_COPY_CODE;
+}
+
+/* Returns whether the guest has the copy's notes where they must be, or its code if the notes are absent. */
+static bool is_kernel_of(const struct live_copy *c, const struct live_guest *g,
+			 const struct stored *head, uint64_t slide)
 {
 	cleanup_free uint8_t *notes = malloc(head->notes_len);
 
-	return notes &&
-	       memory_read(&g->memory, MEMORY_KERNEL, head->notes + slide, notes,
-			   head->notes_len) &&
-	       !memcmp(notes, c->bytes + (head->notes - c->va), head->notes_len);
+	if (!notes)
+		return false;
+	if (!memory_read(&g->memory, MEMORY_KERNEL, head->notes + slide, notes, head->notes_len))
+		return has_code(c, g, slide);
+	return !memcmp(notes, c->bytes + (head->notes - c->va), head->notes_len);
 }
 
 bool live_copy_load(struct live_copy *c, const struct live_guest *g, uint64_t inside,
@@ -283,17 +348,19 @@ bool live_copy_load(struct live_copy *c, const struct live_guest *g, uint64_t in
 	if (live_copy_make(c, &ignored))
 		return false;
 	for (uint32_t i = 0; i < head.npages; i++) {
-		uint32_t page;
+		uint32_t number, page;
 
-		memcpy(&page, bytes + sizeof(head) + i * sizeof(page), sizeof(page));
+		memcpy(&number, bytes + sizeof(head) + i * sizeof(page), sizeof(page));
+		page = number & ~NUMBER_SHOWS;
 		if (page >= c->len / PAGE)
 			continue;
 		memcpy(c->bytes + page * PAGE,
 		       bytes + sizeof(head) + head.npages * sizeof(page) + i * PAGE, PAGE);
 		c->state[page] = LIVE_MAPPED | LIVE_TRIED | LIVE_READ;
+		c->state[page] |= number & NUMBER_SHOWS ? LIVE_SHOWS : 0;
 	}
 	*slide = inside - head.inside;
-	if (has_notes(c, g, &head, *slide))
+	if (is_kernel_of(c, g, &head, *slide))
 		return true;
 	live_copy_close(c);
 	return false;

@@ -57,6 +57,7 @@ struct live_copy {
 #define LIVE_TRIED 8u	/* it was read, or could not be */
 #define LIVE_READ 16u	/* it was read */
 #define LIVE_PROBED 32u /* live_find() has looked at it */
+#define LIVE_SHOWS 64u	/* code that shows which kernel this is */
 
 /* Finds the mapped memory around `inside`. Returns 0 or -errno as livekernel_read(). The caller frees *c with live_copy_close(). */
 int live_copy_open(struct live_copy *c, const struct live_guest *g, uint64_t inside, struct err *e);
@@ -64,13 +65,18 @@ void live_copy_close(struct live_copy *c);
 
 /* Reads the pages of [va, va + len) that are mapped and that were not read yet. */
 void live_copy_need(struct live_copy *c, uint64_t va, uint64_t len, bool tables);
+/* Reads the page of code at va, which then identifies the kernel where its notes are absent. */
+void live_copy_show(struct live_copy *c, uint64_t va);
 /* Reads whole pages only until `budget` bytes were read by this call. */
 void live_copy_want(struct live_copy *c, uint64_t va, uint64_t len, uint64_t budget);
 
 /*
  * What identifies a kernel in another guest: the low bits of `inside`, which KASLR does not change, and the bytes of its notes, which have
- * its build id.
+ * its build id. A guest whose memory comes by a page server does not have its notes in memory, but has the code that it runs: then
+ * at least LIVE_COPY_CODE pages of the code that live_copy_show() was called for must be there, and each that is there must be the same. A
+ * kernel in which a function has another length has its calls elsewhere, so that such a page differs.
  */
+#define LIVE_COPY_CODE 6u
 struct live_copy_mark {
 	uint64_t inside, notes, notes_len;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/kernel/livekernel.h"
 
+#include "base/cleanup.h"
 #include "symbolizer/core/elf64.h"
 #include "symbolizer/kernel/live_copy.h"
 #include "symbolizer/kernel/live_find.h"
@@ -273,7 +274,54 @@ static bool find_stored(struct live_copy *c, const struct live_guest *g, uint64_
 	return found;
 }
 
-static void store(const struct livekernel *l, const struct live_copy *c, uint64_t inside)
+/*
+ * Functions that each guest runs all the time, in many parts of the kernel: the pages with their code are in memory also where hardly
+ * anything else is.
+ */
+static const char *const busy[] = {
+	"asm_exc_page_fault",
+	"exc_page_fault",
+	"handle_mm_fault",
+	"entry_SYSCALL_64",
+	"do_syscall_64",
+	"__schedule",
+	"schedule",
+	"update_curr",
+	"scheduler_tick",
+	"sched_tick",
+	"enqueue_task_fair",
+	"pick_next_task_fair",
+	"try_to_wake_up",
+	"__switch_to",
+	"__switch_to_asm",
+	"do_idle",
+	"default_idle",
+	"ktime_get",
+	"ktime_get_update_offsets_now",
+	"hrtimer_interrupt",
+	"__hrtimer_run_queues",
+	"tick_sched_timer",
+	"tick_nohz_handler",
+	"tick_periodic",
+	"timekeeping_advance",
+	"update_process_times",
+	"run_timer_softirq",
+	"__do_softirq",
+	"handle_softirqs",
+	"irq_exit_rcu",
+	"sysvec_apic_timer_interrupt",
+	"common_interrupt",
+	"clockevents_program_event",
+	"rcu_sched_clock_irq",
+	"_raw_spin_lock",
+	"_raw_spin_unlock_irqrestore",
+	"memcpy",
+	"clear_page_rep",
+	"ksys_write",
+	"vfs_write",
+};
+
+static void store(const struct livekernel *l, struct live_copy *c, uint64_t inside)
 {
 	const struct symbol *first = symtab_find(l->symbols, "__start_notes");
 	const struct symbol *last = symtab_find(l->symbols, "__stop_notes");
@@ -283,6 +331,8 @@ static void store(const struct livekernel *l, const struct live_copy *c, uint64_
 
 	if (!c->guest->store || !l->build_id_len || !first || !last || last->addr <= first->addr)
 		return;
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++)
+		live_copy_show(c, address_of(l, busy[i]));
 	mark.notes = first->addr;
 	mark.notes_len = last->addr - first->addr;
 	bytes = live_copy_store(c, &mark, &len);
