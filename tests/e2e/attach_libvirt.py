@@ -287,7 +287,7 @@ def lost_daemon(host):
     time.sleep(1)
     check(a.process.poll() is None, "the profile has ended with the daemon")
     status, err = a.end(signal.SIGINT)
-    check(status == 0 and "daemon went away" in err, "status %d: %s" % (status, err))
+    check(status == 0 and "connection to libvirt's daemon was lost" in err, "status %d: %s" % (status, err))
 
 
 def late_daemon(host):

@@ -58,7 +58,7 @@ def checked(what, s, err, grew):
     a = s["attach"]
     check(s["samples"] > 0, "%s: no samples: %s" % (what, err))
     check(a["brought_into_memory_bytes"] <= MIB, "%s: %d bytes came into memory" % (what, a["brought_into_memory_bytes"]))
-    check("MiB of the guest came into memory because attach read them" in err, "%s: not told: %s" % (what, err))
+    check("MiB of the guest's memory resident by reading it" in err, "%s: not told: %s" % (what, err))
     return "%s: %.2f MiB came into memory, %.2f MiB were read from the file; the VMM grew by %.2f MiB" % (
         what, a["brought_into_memory_bytes"] / MIB, a["read_from_memory_file_bytes"] / MIB, grew / MIB)
 

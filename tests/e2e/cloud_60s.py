@@ -20,7 +20,7 @@ check(ended or s["run_seconds"] >= 60, "%.1f s of the guest's time" % s["run_sec
 check(not ended or "kvmprof-init: done" in b.text(), "the guest ended early: " + s["end"])
 check(s["kernel_ns"] > 0 and s["samples"] > 1000, "%d samples" % s["samples"])
 # The names are the image's own.
-check("carries no symbols" not in b.err, "no names: " + b.err)
+check("has no symbols" not in b.err, "no names: " + b.err)
 check(s["unsymbolized"] * 100 < s["samples"], "%d samples without a name" % s["unsymbolized"])
 
 p = e2e.kvmprof("report", "-i", "cloud.data")

@@ -260,7 +260,7 @@ def overwrite():
     weight = sum(x.period for x in kept[1:]) / 1e9
     check(last - kept[-1].seconds < 0.3, "the newest is %.3f s old" % (last - kept[-1].seconds))
     check(near(span, weight, 2 * SLACK), "%.3f s of weight in %.3f s" % (weight, span))
-    check("gave way to newer ones" in r.boot.err, "the summary: " + r.boot.err)
+    check("were replaced by newer ones" in r.boot.err, "the summary: " + r.boot.err)
     say("the snapshot took %.1f ms, lost %d; %d lost in all" % (reply["took_ns"] / 1e6, reply["lost"], s["lost"]))
     say("overwrite: the newest %d of %d samples, %.2f s" % (len(kept), s["samples"], span))
 

@@ -149,7 +149,7 @@ if what == "tiny":
     if os.access("/dev/kvm", os.R_OK | os.W_OK):
         p = e2e.kvmprof("run", bad, "--duration", "0.3", "-o", "damaged.data")
         check(p.status == 0, "a run without names: status %d: %s" % (p.status, p.err))
-        check("carries no symbols; " in p.err and "don't agree" in p.err, "no note with the reason: " + p.err)
+        check("has no symbols; " in p.err and "don't agree" in p.err, "no note with the reason: " + p.err)
 
 e2e.finish("%d of %d addresses as in System.map; %d symbols in %.0f ms; %s" %
            (right, len(picked), facts["names"], facts["ready_ns"] / 1e6, facts["kallsyms_layout"]))

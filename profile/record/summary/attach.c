@@ -16,8 +16,8 @@ static void write_gdb(const struct facts_out *o, const struct attach_facts *f)
 			 "{stood_ns:1/1e6} ms in all, {longest_stop_ns:1/1e6} ms the longest"),
 	      NUM("vcpus", f->vcpus), NUM("memory", f->memory), NUM("regions", f->regions),
 	      FLAG("virtual_only", f->virtual_only,
-		   "note: this gdbstub reads the address space in use only: of other programs "
-		   "there are no names"),
+		   "note: this gdbstub reads only the address space in use, so other programs "
+		   "have no names"),
 	      NUM("stops", f->stops), NUM("stops_for_names", f->memory_stops),
 	      NUM("stood_ns", f->stood_ns), NUM("longest_stop_ns", f->longest_ns),
 	      NUM("memory_reads", f->reads));
@@ -28,10 +28,10 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 	const bool untold = f->partial && !f->memory_from_kvm, why = f->memory_why_not[0];
 
 	FACTS(o, VAR("mib", f->memory >> 20),
-	      VARS("as_kvm", f->memory_from_kvm ? " as KVM has it, and" : ""),
+	      VARS("as_kvm", f->memory_from_kvm ? ", as KVM lists it" : ""),
 	      NUM("pid", (uint64_t)f->pid,
 		  "attached to process {pid} ({process}): {vcpus} vCPUs, {mib} MiB of guest "
-		  "memory{as_kvm} by {proofs} proofs"),
+		  "memory{as_kvm}, confirmed by {proofs} proofs"),
 	      STR("process", f->name), NUM("vcpus", f->vcpus),
 	      NUM("vcpus_not_running", f->not_running,
 		  "note: {vcpus_not_running} more vCPUs were not running and are not sampled"),
@@ -44,31 +44,31 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 	      STR("memory_from", f->memory_from_kvm ? "kvm" : "page-tables"),
 	      STR_IF(why, "memory_why_not_kvm", f->memory_why_not),
 	      LINE(f->partial && f->memory_from_kvm,
-		   "note: some of its memory is private to the guest, or in more pieces than are "
-		   "kept: that counts as unreadable"),
-	      LINE(untold && !why, "note: where its memory beyond 2 GiB lies could not be proven: "
-				   "what is there counts as unreadable"),
+		   "note: some of the guest's memory is private to the guest, or in more pieces "
+		   "than are kept; it counts as unreadable"),
+	      LINE(untold && !why, "note: the place of the guest's memory beyond 2 GiB could not "
+				   "be proven; that memory counts as unreadable"),
 	      LINE(untold && why,
-		   "note: where its memory beyond 2 GiB lies could not be proven: what is there "
-		   "counts as unreadable; KVM could not be asked: {memory_why_not_kvm}"),
+		   "note: the place of the guest's memory beyond 2 GiB could not be proven; that "
+		   "memory counts as unreadable; KVM's own list could not be read: "
+		   "{memory_why_not_kvm}"),
 	      NUM("samples_in_vmm", f->in_vmm,
-		  "{samples_in_vmm} samples while the VMM worked for the guest: they show what the "
-		  "guest waited in"),
+		  "{samples_in_vmm} samples were taken while the VMM worked for the guest; they "
+		  "show where the guest waited"),
 	      NUM("samples_not_in_memory", f->absent), NUM("names_not_in_memory", f->absent_names),
 	      LINE(f->absent || f->absent_names,
-		   "{samples_not_in_memory} samples lack something, and {names_not_in_memory} "
-		   "reads for names failed, as a page of the guest is not in memory: attach does "
-		   "not wait for it"),
+		   "{samples_not_in_memory} samples are incomplete and {names_not_in_memory} "
+		   "reads for names failed, because pages of the guest are not in memory; attach "
+		   "does not wait for them"),
 	      NUM("brought_into_memory_bytes", f->brought),
 	      NUM("read_from_memory_file_bytes", f->from_file),
 	      LINE(!f->from_file,
-		   "{brought_into_memory_bytes:1/1048576} MiB of the guest came into "
-		   "memory because attach read them"),
+		   "attach made {brought_into_memory_bytes:1/1048576} MiB of the guest's memory "
+		   "resident by reading it"),
 	      LINE(f->from_file != 0,
-		   "{brought_into_memory_bytes:1/1048576} MiB of the guest came into memory "
-		   "because "
-		   "attach read them; {read_from_memory_file_bytes:1/1048576} MiB were read from "
-		   "the file that its memory is mapped from"),
+		   "attach made {brought_into_memory_bytes:1/1048576} MiB of the guest's memory "
+		   "resident by reading it, and read {read_from_memory_file_bytes:1/1048576} MiB "
+		   "from the file that the memory is mapped from"),
 	      NUM("further_machines", f->machines,
 		  "the VMM made {further_machines} further machines in the same process, as for a "
 		  "reboot; they are in the profile"),
@@ -76,17 +76,17 @@ static void write_process(const struct facts_out *o, const struct attach_facts *
 	      NUM("periods_asleep_in_vmm", f->away), NUM("asleep_in_vmm_ns", f->away_ns),
 	      NUM("never_started_ns", f->unstarted_ns),
 	      LINE(f->paused || f->away,
-		   "outside of the shares: {paused_ns:3/1e9} s of vCPU time in which the machine "
-		   "was paused (its VMM waited, and did not run the guest), "
-		   "{asleep_in_vmm_ns:3/1e9} "
-		   "s in which a vCPU's thread slept in the VMM for less than 20 ms"),
+		   "outside of the shares: {paused_ns:3/1e9} s of vCPU time while the machine "
+		   "was paused (its VMM waited and did not run the guest), "
+		   "{asleep_in_vmm_ns:3/1e9} s while a vCPU's thread slept in the VMM for less "
+		   "than 20 ms"),
 	      LINE(f->unstarted_ns != 0,
 		   "outside of the shares: {never_started_ns:3/1e9} s of vCPUs "
 		   "that were never started"),
 	      NUM("stops_too_soon", f->too_soon,
-		  "{stops_too_soon} stops came before the guest had run again after the last: no "
-		  "samples; their time counts for the next sample (with many of these, sample less "
-		  "often: -F)"),
+		  "{stops_too_soon} stops came before the guest had run again after the last "
+		  "stop; they gave no samples, and their time counts for the next sample (if "
+		  "there are many, sample less often: -F)"),
 	      VARD("stops_each_second",
 		   f->sampling_ns ? 1e9 * (double)f->thread_stops / (double)f->sampling_ns : 0),
 	      NUM("thread_stops", f->thread_stops), NUM("sampling_ns", f->sampling_ns),
@@ -145,14 +145,14 @@ static void write_bpf(const struct facts_out *o, const struct attach_facts *f)
 		VARD("took", percent(bpf->hits, bpf->samples)),
 		VARD("others", percent(ptrace->samples, ptrace->periods)),
 		LINE(ptrace->samples > bpf->samples,
-		     "BPF was tried less, as it saw {saw:0} % of the periods and took {took:0} % "
-		     "of the samples itself; ptrace saw {others:0} % of the periods"));
+		     "BPF was tried less often, because it saw {saw:0} % of the periods and took "
+		     "{took:0} % of the samples itself; ptrace saw {others:0} % of the periods"));
 	FACTS_OBJECT(o, "not_tried_first", NUM("samples", ptrace->samples),
 		     NUM("periods", ptrace->periods));
 	FACTS(o, NUM("compared", f->compared), STR_IF(f->why_not[0], "why_not", f->why_not),
-	      LINE(given_up, "note: BPF was given up: {why_not}"),
+	      LINE(given_up, "note: BPF is not used any more: {why_not}"),
 	      LINE(!given_up && f->why_not[0] && !f->bpf,
-		   "note: by ptrace, which costs more for each sample: {why_not}"));
+		   "note: samples are taken by ptrace, which costs more for each: {why_not}"));
 	facts_object_end(o);
 }
 
@@ -185,15 +185,15 @@ void summary_domain(const struct facts_out *o, const struct attach_domain *d)
 		     STR("uuid", d->domain.uuid), REAL("id", 0, d->domain.id),
 		     STR("uri", libvirt_host_uri(d->host)), STR("event", end.event),
 		     FLAG("daemon_lost", libvirt_watch_is_disconnected(d->watch),
-			  "note: libvirt's daemon went away: what happened to the domain then is "
-			  "not known"));
+			  "note: the connection to libvirt's daemon was lost; the domain's fate "
+			  "after that is not known"));
 }
 
 static void write_engine(const struct facts_out *o, const struct exact_facts *f)
 {
 	FACTS(o, VAR("ns", EXACT_NS_PER_INSN), VAR("from", f->begun + 1),
 	      VAR("collected", f->instructions - f->begun),
-	      VARS("each", f->counts ? "each counted, a look at the process" : "a sample"),
+	      VARS("each", f->counts ? "each of them counted, the process read" : "a sample"),
 	      STR("name", "exact",
 		  "engine exact, QEMU {qemu}: {instructions} instructions, {each} each {period}, "
 		  "{ns} ns of virtual time each"),

@@ -29,8 +29,8 @@ static void write_disk(const struct facts_out *o, const struct vm_disk_info *d)
 	      LINE(!d->overlay_bytes, DISK),
 	      LINE(d->overlay_bytes, DISK " with {overlay_bytes:" MIB "} MiB over it"),
 	      NUM("no_room", d->no_room,
-		  "warning: {no_room} writes to disk {name} failed: what guests write over images "
-		  "takes as much memory as --overlay-max allows"));
+		  "warning: {no_room} writes to disk {name} failed, because the data that guests "
+		  "have written fills the memory that --overlay-max allows"));
 	for (unsigned int i = 0; i < IO_TYPES; i++) {
 		FACTS_OBJECT(o, name[i], NUM("requests", n[i]), NUM("bytes", bytes[i]));
 	}
@@ -83,8 +83,8 @@ void summary_net(const struct facts_out *o, const struct vm *vm,
 	      NUM_IF(net->wanted, "unknown_bytes", net->unknown_bytes),
 	      NUM_IF(net->wanted, "lost_records", net->lost),
 	      LINE(net->wanted && (net->unknown || net->lost),
-		   "{unknown} packets that were sent have no stack ({unknown_bytes} bytes), and of "
-		   "{lost_records} packets there is no record"));
+		   "{unknown} packets that were sent have no stack ({unknown_bytes} bytes), and "
+		   "{lost_records} packets have no record"));
 	FACTS_OBJECT(o, "sent", NUM("packets", s.sent), NUM("bytes", s.sent_bytes),
 		     NUM("lost", s.not_sent));
 	FACTS_OBJECT(o, "received", NUM("packets", s.received), NUM("bytes", s.received_bytes),

@@ -150,20 +150,20 @@ void summary_off_cpu(const struct facts_out *o, const struct offcpu_stats *s)
 	      VAR("moved", moved), VAR("unknown", l->by[LINUX_SLEEPER_UNKNOWN]),
 	      NUM("period_ns", s->period_ns), NUM("samples", s->samples),
 	      NUM("weight_ns", s->weight_ns),
-	      LINE(!l->looks, "event off-cpu: no look at tasks: they were not known"),
+	      LINE(!l->looks, "event off-cpu: no samples, because the tasks were not known"),
 	      NUM("looks", l->looks,
-		  "event off-cpu: {samples} samples for {weight_ns:3/1e9} s of waiting, in {looks} "
-		  "looks every {period_ns:g/1e6} ms; a look took p50 {took.p50:2/1e6} ms, p99 "
-		  "{took.p99:2/1e6} ms"),
+		  "event off-cpu: {samples} samples for {weight_ns:3/1e9} s of waiting, from "
+		  "{looks} scans of all tasks every {period_ns:g/1e6} ms; a scan took p50 "
+		  "{took.p50:2/1e6} ms, p99 {took.p99:2/1e6} ms"),
 	      NUM("looks_without_tasks", l->failed), NUM("stretched_periods", s->stretched),
 	      LINE(l->looks && s->stretched,
-		   "note: looks at tasks took more than 1/{share} of the time: {stretched_periods} "
-		   "periods went to the next look"),
+		   "note: scans of all tasks took more than 1/{share} of the time, so "
+		   "{stretched_periods} periods were skipped; their time counts for the next scan"),
 	      NUM("late_periods", s->late), NUM("tasks", l->tasks), NUM("skipped", l->skipped),
 	      NUM("cut", l->cut),
 	      LINE(l->looks && (moved || unreadable || l->cut),
-		   "event off-cpu: of {tasks} tasks seen {moved} moved while they were read, "
-		   "{unread} were unreadable; {cut} lists changed on the way"),
+		   "event off-cpu: of {tasks} tasks {moved} changed while they were read, "
+		   "{unread} were unreadable; {cut} lists of tasks changed during a scan"),
 	      LINE(l->looks && l->by[LINUX_SLEEPER_UNKNOWN],
 		   "event off-cpu: {unknown} times a task's stack was not known"));
 	for (unsigned int i = 0; i < LINUX_SLEEPER_COUNT; i++)

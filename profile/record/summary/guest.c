@@ -38,7 +38,7 @@ static void write_slide(const struct facts_out *o, const struct guest_stats *g)
 	      LINE(!solved && k->reason[0], "note: no kernel names: {reason}"),
 	      LINE(!solved && !k->reason[0],
 		   "note: no kernel names: no sample shows the guest in its kernel"),
-	      LINE(solved, "the kernel runs 0x{slide} from where it was linked, by {by}"));
+	      LINE(solved, "the kernel's slide is 0x{slide}; evidence: {by}"));
 	facts_object_end(o);
 	buf_deinit(&by);
 }
@@ -52,9 +52,9 @@ static void write_mem(const struct facts_out *o, const struct memprobe_stats *m)
 
 	FACTS(o, VAR("unmapped", m->operands - m->status[MEM_OK]), VAR("unknown", unknown),
 	      NUM("mem_samples", m->samples,
-		  "memory: {mem_accesses} accesses, {unmapped} of them to no mapped page; "
-		  "{mem_instructions_without} instructions without any, {unknown} not understood: "
-		  "see `kvmprof mem`"),
+		  "memory: {mem_accesses} accesses, {unmapped} of them to pages that are not "
+		  "mapped; {mem_instructions_without} instructions access no memory, {unknown} "
+		  "could not be decoded; `kvmprof mem` shows the accesses"),
 	      NUM("mem_accesses", m->operands), NUM("mem_accesses_mapped", m->status[MEM_OK]),
 	      NUM("mem_instructions_without", m->without),
 	      NUM("mem_instructions_no_bytes", m->why[MEMOP_NO_BYTES]),
@@ -73,23 +73,22 @@ static void write_kernel(const struct facts_out *o, const struct guest_stats *g)
 	      NUM("tasks", g->tasks.seen), NUM("tasks_ended", g->tasks.exits),
 	      NUM("samples_of_unknown_tasks", g->tasks.unreadable),
 	      NUM("samples_named_late", g->named_late,
-		  "{samples_named_late} samples from before tasks were known have theirs from a "
-		  "later "
-		  "list of all tasks"),
+		  "{samples_named_late} samples were taken before the tasks were known; their "
+		  "tasks come from a later list of all tasks"),
 	      NUM("samples_before_tasks", g->tasks.not_yet), STR("no_tasks_because", g->no_tasks),
 	      LINE(g->have_tasks && !g->found_late, TASKS),
 	      LINE(g->have_tasks && g->found_late,
 		   TASKS ", {unknown_before} of them from before tasks were found: the kernel has "
 			 "no type information (BTF)"),
 	      LINE(!g->have_tasks && g->no_tasks[0],
-		   "note: tasks are not told apart: {no_tasks_because}"),
+		   "note: samples have no tasks: {no_tasks_because}"),
 	      NUM("modules", g->modules.seen,
 		  "modules: {modules} seen, {modules_without_symbols} without symbols, "
 		  "{modules_without_orc} without ORC tables"),
 	      NUM("code_replaced", g->modules.replaced,
-		  "modules and generated code: {code_replaced} pieces went away or were replaced "
-		  "while "
-		  "they were sampled; frames that may be of either are called [changed code]"),
+		  "modules and generated code: {code_replaced} pieces were removed or replaced "
+		  "while they were sampled; frames that may belong to either are named [changed "
+		  "code]"),
 	      NUM("modules_without_symbols", g->modules.without_symbols),
 	      NUM("modules_without_orc", g->modules.without_orc),
 	      STR("no_modules_because", g->no_modules),
@@ -108,12 +107,12 @@ static void write_files(const struct facts_out *o, const struct guest_stats *g)
 
 	FACTS(o, VAR("most_files", GUEST_DSO_MAX), VAR("most_cfi", GUEST_CFI_MAX_FILES),
 	      NUM("files_unverified", g->dsos.unverified,
-		  "note: the names of {files_unverified} files come from the files of these paths "
-		  "in --guest-root, which could not be checked: the guest's memory does not tell a "
-		  "build id"),
+		  "note: the names of {files_unverified} files come from the files at these "
+		  "paths in --guest-root, which could not be checked: the guest's memory has no "
+		  "build id of them"),
 	      NUM("files_beyond", g->dsos.beyond,
-		  "{files_beyond} mappings have no names: their files are beyond the first "
-		  "{most_files}"),
+		  "{files_beyond} mappings have no names, because only the first {most_files} "
+		  "files get names"),
 	      NUM("files_named_from_memory", g->dsos.from_memory),
 	      NUM("files_named_from_root", g->dsos.from_root),
 	      NUM("files_named_from_debug", g->dsos.from_debug), NUM("cfi_files", c->files),
@@ -122,18 +121,18 @@ static void write_files(const struct facts_out *o, const struct guest_stats *g)
 	      NUM("cfi_looked_up", c->cache.looked_up), NUM("cfi_missing", holes),
 	      NUM("cfi_bad", bad),
 	      LINE(holes || bad || c->without || c->beyond,
-		   "call frame information: {cfi_files_without} of {cfi_files} files have none; of "
-		   "{cfi_looked_up} looks at addresses {cfi_missing} met pages that are not in "
-		   "memory (--guest-root), {cfi_bad} what is damaged or not known; {cfi_beyond} "
-		   "addresses are of files beyond the first {most_cfi}"));
+		   "call frame information: {cfi_files_without} of {cfi_files} files have none; "
+		   "of {cfi_looked_up} lookups {cfi_missing} needed pages that are not in memory "
+		   "(--guest-root helps), {cfi_bad} found damaged or unknown information; "
+		   "{cfi_beyond} addresses belong to files beyond the first {most_cfi}"));
 }
 
 static void write_jit(const struct facts_out *o, const struct guest_stats *g)
 {
 	FACTS(o,
 	      NUM("mappings_changed", g->maps.changed,
-		  "{mappings_changed} mappings took another one's place while they were sampled; "
-		  "{user_frames_doubtful} user frames may be of either and have no name"),
+		  "{mappings_changed} mappings replaced others while they were sampled; "
+		  "{user_frames_doubtful} user frames may belong to either and have no name"),
 	      NUM("user_frames_doubtful", g->maps.doubtful),
 	      NUM("jit_regions", g->jit.regions,
 		  "code made at run time: {jit_regions} regions, {jit_regions_named} with names, "
@@ -144,8 +143,8 @@ static void write_jit(const struct facts_out *o, const struct guest_stats *g)
 	      NUM("jit_maps_from_memory", g->jit.from_memory), NUM("jit_names", g->jit.names),
 	      NUM("jit_names_in_doubt", g->jit.doubtful,
 		  "{jit_names_in_doubt} of {jit_names} names of such code are marked [or older "
-		  "code]: earlier functions of the program had their place, and samples may be of "
-		  "these"));
+		  "code], because earlier functions of the program were at the same addresses "
+		  "and samples may belong to them"));
 }
 
 static void write_python(const struct facts_out *o, const struct guest_python_stats *p)
@@ -154,18 +153,18 @@ static void write_python(const struct facts_out *o, const struct guest_python_st
 	      LINE(true, "Python: {python_programs} programs; {python_samples} samples with "
 			 "{python_frames} frames of {python_functions} functions"),
 	      LINE(p->before || p->changing || p->untied,
-		   "Python: of these programs' samples {python_samples_thread_not_known} are of "
-		   "threads not known (yet) to run Python, {python_samples_changing} of moments in "
-		   "which a call begins or ends, {python_samples_untied} fit no C frame: these "
-		   "have C frames alone"),
+		   "Python: some samples of these programs have only C frames: "
+		   "{python_samples_thread_not_known} of threads that were not known to run "
+		   "Python, {python_samples_changing} taken while a call began or ended, "
+		   "{python_samples_untied} that match no C frame"),
 	      LINE(p->cut || p->names.unknown || p->names.beyond,
-		   "Python: {python_samples_cut} samples lack frames behind the innermost "
-		   "{most_frames}, {python_frames_unknown} frames are called py::?"),
+		   "Python: {python_samples_cut} samples have only their innermost {most_frames} "
+		   "frames, {python_frames_unknown} frames are named py::?"),
 	      NUM("python_programs", p->programs),
 	      NUM("python_programs_not_known", p->foreign,
-		  "note: Python: {python_programs_not_known} programs run one that is not known "
-		  "(CPython 3.11 to 3.13 is), or had no thread in a function of Python when they "
-		  "were looked at"),
+		  "note: Python: {python_programs_not_known} programs run a version that is not "
+		  "supported (CPython 3.11 to 3.13 are), or had no thread in a Python function "
+		  "when they were examined"),
 	      NUM("python_threads", p->threads), NUM("python_samples", p->samples),
 	      NUM("python_frames", p->frames), NUM("python_functions", p->names.functions),
 	      NUM("python_samples_thread_not_known", p->before),
@@ -187,16 +186,16 @@ static void write_programs(const struct facts_out *o, const struct guest_stats *
 				 "{user_frames} user frames in no known mapping"),
 	      /* If the kernel was not found nothing needs an explanation. */
 	      LINE(!g->have_maps && g->no_maps[0],
-		   "note: programs and libraries are not named: {no_maps_because}"));
+		   "note: programs and libraries have no names: {no_maps_because}"));
 	write_files(&named, g);
 	write_jit(&named, g);
 	write_python(&python, &g->python);
 	FACTS(&named, VARS("why", m->why),
 	      STR("jit_unnamed_because", g->jit.why,
-		  "note: names of code made at run time: {jit_unnamed_because}"),
+		  "note: code made at run time has no names: {jit_unnamed_because}"),
 	      NUM("map_reads", m->reads),
 	      NUM("map_reads_failed", m->failed,
-		  "{map_reads_failed} of {map_reads} looks at a process's mappings failed, the "
+		  "{map_reads_failed} of {map_reads} reads of a process's mappings failed, the "
 		  "last one because {why}"));
 }
 

@@ -228,18 +228,17 @@ static void write_losses(const struct facts_out *o, const struct summary *s, con
 	      REAL("missed_share", 4, share), VARD("missed", 100 * share),
 	      VARD("periods", 1 / (1 - share)),
 	      LINE(share > SUMMARY_MISSED_MUCH,
-		   "warning: {missed:0} % of the timer's periods were missed, by a busy host or a "
-		   "high rate: a sample stands for {periods:0} periods on average, and shares rest "
-		   "on few samples"),
+		   "warning: {missed:0} % of the timer's periods were missed, because the host "
+		   "is busy or the rate is high; a sample represents {periods:0} periods on "
+		   "average, so shares are less precise"),
 	      VAR("changed", s->changes,
 		  "note: settings were changed {changed} times while it ran: see `changes` in "
 		  "kvmprof.json"),
 	      NUM("overwritten", s->overwritten,
-		  "{overwritten} samples gave way to newer ones (--overwrite); the profile has the "
-		  "rest"),
+		  "{overwritten} samples were replaced by newer ones (--overwrite)"),
 	      NUM("console_dropped_bytes", s->console_dropped,
-		  "the console lost {console_dropped_bytes} bytes, as nobody read what it was "
-		  "written to"),
+		  "{console_dropped_bytes} bytes of the console were lost, because the reader of "
+		  "its output did not read them"),
 	      NUM("offline_periods", t->v.offline), NUM("uncollected_periods", t->v.uncollected),
 	      NUM("guest_debug_exceptions", t->v.debug_returned),
 	      NUM("unknown_io", t->v.unknown_io), NUM("unknown_mmio", t->v.unknown_mmio),
@@ -301,10 +300,10 @@ static void write_unwinding(const struct facts_out *o, const struct summary *s,
 		   "stack copies cut: {stack_unmapped} at an unmapped page, {stack_unreadable} "
 		   "unreadable"),
 	      LINE(bare,
-		   "note: code without frame pointers or ORC tables has its innermost frame only"),
+		   "note: code without frame pointers and ORC tables has only its innermost frame"),
 	      LINE(!bare && !g->orc && !g->frame_pointers && !nameless,
-		   "note: without ORC tables or frame pointers callers are searched for on the "
-		   "stack: some may be missing"),
+		   "note: there are neither ORC tables nor frame pointers, so callers are "
+		   "searched for on the stack; some may be missing"),
 	      NUM("orc_entries", g->orc ? orc_count(g->orc) : 0),
 	      STR("orc_layout", g->orc ? orc_layout_name(orc_layout(g->orc)) : "none"),
 	      VARS("no_orc", g->orc_note.code ? g->orc_note.text : NULL,
@@ -340,17 +339,16 @@ static void write_kernels(const struct facts_out *o, const struct summary *s)
 	 */
 	FACTS(o, TIMES("named_after_ns", &p->named_after),
 	      LINE(hist_quantile(&p->named_after, 990) > LATE_NS,
-		   "samples were named late, as the host is busy: p50 {named_after_ns.p50:1/1e6} "
-		   "ms after "
-		   "they were taken, p99 {named_after_ns.p99:1/1e6} ms, max "
-		   "{named_after_ns.max:1/1e6} ms; "
-		   "what changed meanwhile has no name"));
+		   "samples were named late, because the host is busy: p50 "
+		   "{named_after_ns.p50:1/1e6} ms after they were taken, p99 "
+		   "{named_after_ns.p99:1/1e6} ms, max {named_after_ns.max:1/1e6} ms; code that "
+		   "changed in between has no name"));
 	FACTS(o, VAR("kernels_run", p->kernels), VARS("kernel_list", facts_string(&list)),
 	      LINE(p->kernels > 1,
 		   "the guest ran {kernels_run} kernels, one after the other: "
 		   "{kernel_list}; perf shows one of them at a time: see docs/perf-data.md"),
 	      NUM("samples_of_no_kernel", p->in_doubt,
-		  "lost {samples_of_no_kernel} samples of which no kernel could be proven"));
+		  "lost {samples_of_no_kernel} samples whose kernel could not be determined"));
 	buf_deinit(&list);
 }
 
@@ -370,12 +368,12 @@ static void write_stacks(const struct facts_out *o, const struct summary *s, con
 	write_broken_stacks(o, s);
 	write_unwinding(o, s, t, &kernel, &user);
 	FACTS(o,
-	      LINE(early, "note: no kernel names: the run ended before the guest's kernel had set "
-			  "where system calls enter it (LSTAR), by which --symbols live finds it"),
+	      LINE(early, "note: no kernel names: the run ended before the guest's kernel set "
+			  "its system call entry (LSTAR), by which --symbols live finds it"),
 	      VARS("name", g->name), VARS("and", g->symbol_note.code ? "; " : ""),
 	      VARS("why", g->symbol_note.text), VARS("needed", names_needed(s->opt)),
-	      LINE(bare, "note: {name} carries no symbols{and}{why}, so addresses stay bare: give "
-			 "{needed}"),
+	      LINE(bare, "note: {name} has no symbols{and}{why}, so kernel addresses have no "
+			 "names; give {needed}"),
 	      NUM("unsymbolized", p->unsymbolized),
 	      LINE(!early && !bare && p->unsymbolized,
 		   "{unsymbolized} samples at kernel addresses without a symbol"));
@@ -526,9 +524,9 @@ static void write_host(const struct facts_out *o, const struct summary *s, const
 	FACTS_OBJECT(
 		o, "host",
 		FLAG("interpreted", q->interpreted,
-		     "note: this host's KVM interprets guest ring 0 ({ring0_ps_per_insn:0/1000} ns "
-		     "an instruction): kernel time is inflated against user time; compare kernel "
-		     "with kernel only"),
+		     "note: this host's KVM interprets guest ring 0 ({ring0_ps_per_insn:0/1000} "
+		     "ns an instruction): kernel time is inflated relative to user time; compare "
+		     "kernel time only with kernel time"),
 		FLAG("syscall_keeps_cpl", q->syscall_keeps_cpl),
 		FLAG("refuses_insns", q->refuses_insns),
 		FLAG("hypercalls_hang", q->hypercalls_hang),

@@ -43,13 +43,13 @@ static void write_threads(const struct facts_out *o, const struct summary *s)
 	FACTS_OBJECT(
 		o, "host_threads", VARS("most", facts_string(&most)),
 		NUM("threads", t->opened,
-		    "event host-threads: the VMM's other threads had processors for {ns:3/1e9} s, "
-		    "and {samples} samples stand for {sampled_ns:3/1e9} s of it{most}"),
+		    "event host-threads: the VMM's other threads ran for {ns:3/1e9} s; {samples} "
+		    "samples represent {sampled_ns:3/1e9} s of it{most}"),
 		NUM("ns", t->counted_ns), NUM("samples", t->samples),
 		NUM("sampled_ns", t->weight_ns),
 		NUM("lost", t->lost,
-		    "warning: event host-threads: {lost} samples found no room in the kernel's "
-		    "rings and are lost"),
+		    "warning: event host-threads: {lost} samples were lost, because the kernel's "
+		    "ring buffers were full"),
 		VARS("note", s->threads_note, "note: event host-threads: {note}"));
 	buf_deinit(&most);
 }
@@ -68,7 +68,7 @@ static void write_host(const struct facts_out *o, const struct summary *s,
 		      STR("others", s->switches ? ", and who else had the processor" : ""),
 		      STR("apart",
 			  apart ? "" : "; not (or there was no such time) the guest from KVM"),
-		      LINE(true, "event host: this host tells {runs}, the call chains of its "
+		      LINE(true, "event host: this host reports {runs}, the call chains of its "
 				 "kernel, {names} names{halts}{others}{apart}"),
 		      STR("why", s->switches_why,
 			  "event host: who else had the processor is not known: {why}"),

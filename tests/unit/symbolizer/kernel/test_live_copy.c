@@ -220,9 +220,10 @@ static void show_page(struct fake *f, const struct symtab *truth, const char *na
 /* Of a guest whose memory comes by a page server, only what it uses is there: code, and not the notes. */
 static void read_served(struct fake *f, const struct symtab *truth, uint64_t slide)
 {
-	static const char *const used[] = { "asm_exc_page_fault", "do_syscall_64", "__switch_to",
-					    "update_process_times", "ktime_get", "vfs_write",
-					    "schedule", "try_to_wake_up" };
+	static const char *const used[] = { "asm_exc_page_fault", "do_syscall_64",
+					    "__switch_to",	  "update_process_times",
+					    "ktime_get",	  "vfs_write",
+					    "schedule",		  "try_to_wake_up" };
 	const uint64_t handler = address(truth, "asm_exc_page_fault") + slide;
 	struct live_guest g = {
 		.memory = { fake_read, f }, .page = fake_page, .load = fake_load, .ctx = f

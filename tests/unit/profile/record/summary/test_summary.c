@@ -286,14 +286,14 @@ static void a_plain_run(void **state)
 		"kvmprof: 100 samples at 997 Hz: 25.0 % kernel, 75.0 % user, 0.0 % idle\n"
 		"kvmprof: lost 0 samples; 300 timer periods missed; their time is credited to the "
 		"sample before\n"
-		"kvmprof: warning: 75 % of the timer's periods were missed, by a busy host or a "
-		"high rate: a sample stands for 4 periods on average, and shares rest on few "
-		"samples\n"
+		"kvmprof: warning: 75 % of the timer's periods were missed, because the host is "
+		"busy or the rate is high; a sample represents 4 periods on average, so shares "
+		"are less precise\n"
 		"kvmprof: kernel stacks: 90 root, 10 no-frame-pointers; 4.5 frames on average\n"
-		"kvmprof: note: code without frame pointers or ORC tables has its innermost frame "
-		"only\n"
-		"kvmprof: note: /boot/vmlinuz carries no symbols, so addresses stay bare: give "
-		"--symbols FILE (vmlinux or System.map of this very kernel)\n"
+		"kvmprof: note: code without frame pointers and ORC tables has only its "
+		"innermost frame\n"
+		"kvmprof: note: /boot/vmlinuz has no symbols, so kernel addresses have no "
+		"names; give --symbols FILE (vmlinux or System.map of this very kernel)\n"
 		"kvmprof: guest stopped per sample: p50 8.0 us, p99 8.0 us, max 8.0 us; kick "
 		"latency: p50 16.0 us, p99 16.0 us\n");
 	free(text);
@@ -355,26 +355,26 @@ static void parts(void **state)
 	ev.at[1].dropped = true;
 	strcpy(ev.at[1].asked, "cycles");
 	strcpy(ev.at[1].why, "no PMU");
-	check_line("\nkvmprof: attached to process 4711 (qemu): 2 vCPUs, 64 MiB of guest memory by "
-		   "0 proofs\n");
+	check_line("\nkvmprof: attached to process 4711 (qemu): 2 vCPUs, 64 MiB of guest memory, "
+		   "confirmed by 0 proofs\n");
+	check_line("\nkvmprof: outside of the shares: 0.812 s of vCPU time while the machine was "
+		   "paused (its VMM waited and did not run the guest), 0.003 s while a vCPU's "
+		   "thread slept in the VMM for less than 20 ms\n"
+		   "kvmprof: outside of the shares: 1.500 s of vCPUs that were never started\n"
+		   "kvmprof: 3 stops of vCPU threads, 1.5 a second\n");
 	check_line(
-		"\nkvmprof: outside of the shares: 0.812 s of vCPU time in which the machine was "
-		"paused (its VMM waited, and did not run the guest), 0.003 s in which a vCPU's "
-		"thread slept in the VMM for less than 20 ms\n"
-		"kvmprof: outside of the shares: 1.500 s of vCPUs that were never started\n"
-		"kvmprof: 3 stops of vCPU threads, 1.5 a second\n");
-	check_line("\nkvmprof: 5.0 MiB of the guest came into memory because attach read them; 2.0 "
-		   "MiB were "
-		   "read from the file that its memory is mapped from\n");
+		"\nkvmprof: attach made 5.0 MiB of the guest's memory resident by reading it, and "
+		"read 2.0 MiB from the file that the memory is mapped from\n");
 	check_line("\nkvmprof: event : 100 samples for 0.000 s, one in 0 ns\n");
 	check_line("\nkvmprof: note: event cycles: no PMU\nkvmprof: event off-cpu: 0 samples for "
-		   "0.000 s of waiting, in 4 looks every 1.5 ms; a look took p50 0.00 ms, p99 0.00 "
-		   "ms\n");
+		   "0.000 s of waiting, from 4 scans of all tasks every 1.5 ms; a scan took p50 "
+		   "0.00 ms, p99 0.00 ms\n");
 	check_line("\nkvmprof: disk vda: 5 reads (2.0 MiB), 0 writes (0.0 MiB), 0 flushes, 0 "
 		   "discards, 0 errors; /a \"b\" with 3.0 MiB over it\n"
-		   "kvmprof: the kernel runs 0x1000000 from where it was linked, by its snapshot\n"
-		   "kvmprof: note: tasks are not told apart: no types {here}\n");
-	check_line("\nkvmprof: 7 of 50 names of such code are marked [or older code]: earlier ");
+		   "kvmprof: the kernel's slide is 0x1000000; evidence: its snapshot\n"
+		   "kvmprof: note: samples have no tasks: no types {here}\n");
+	check_line("\nkvmprof: 7 of 50 names of such code are marked [or older code], because "
+		   "earlier ");
 	check_line("\nkvmprof: Python: 0 programs; 20 samples with 0 frames of 0 functions\n");
 	root = json_of();
 	guest = json_object_get(root, "guest");
