@@ -92,7 +92,7 @@ def used(release, package, exact):
     with open(os.path.join(root.path, "root", "script")) as f:
         demo_judge.judge("%s: the demo" % release, e2e.parse_script(f.read()), truth, outside, POINTS)
     p = must(root, INSTALLED, "files")
-    check("/usr/share/man/man1/kvmprof.1.gz" in p.out and "/docs/tour.md" in p.out, "installed: " + p.out)
+    check("/usr/share/man/man1/kvmprof.1.gz" in p.out and "/docs/tutorial.md" in p.out, "installed: " + p.out)
     used_exact(root, release, exact)
     must(root, "rm -r /root/demo.data /root/kvmprof.deb; apt-get -qy purge kvmprof", "apt-get purge")
     p = root.run(INSTALLED)

@@ -119,7 +119,7 @@ CHANGES = [
      "does not build it"),
     ("a walk through functions that are gone", "docs/architecture.md",
      edit("docs/architecture.md", "`cmd_run()`", "`cmd_lost()`"), "names cmd_lost()"),
-    ("a link to a page that is gone", "docs/README.md", lambda: os.unlink("docs/tour.md"), "links to tour.md"),
+    ("a link to a page that is gone", "docs/README.md", lambda: os.unlink("docs/hosts.md"), "links to hosts.md"),
     ("too many short files", "profile/compare/gate/short0.c",
      lambda: [add("profile/compare/gate/short%d.c" % i)() for i in range(51)], "files of less than 100 lines, at most 50"),
     ("a function without the word of its file", "profile/compare/gate/write.h",
