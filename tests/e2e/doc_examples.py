@@ -70,7 +70,6 @@ NOT_COMPARED = {
     "symbols --debuginfo": "a Linux guest's",
     "kvmprof gate": "needs more runs than the fixtures have",
     "kvmprof diff": "of other profiles",
-    "report -n 8": "of the Linux guest above it",
 }
 # Lines of the summary that have other words from run to run, and counters that not every host has.
 VARIES = re.compile(r"kvmprof: (kernel|user) stacks: |kvmprof: warning: | .* kvm:\w+ ")
