@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * attach: a virtual machine that another process runs, as a struct vm.
+ * attach: presents a virtual machine that another process runs as a struct vm.
  *
- * After attach_open() all of vm.h holds, but for what needs to be the VMM: there is no
- * console, and vm_end() lets the machine go on without us. One thread of ours, the
- * tracer's, holds each vCPU thread for its samples; capture is what it is for a guest of
- * our own, on the shared kvm_run pages. Nothing is written into the guest, nor into the
- * process beyond that page's request for registers, which the end takes back.
+ * After attach_open() all of vm.h applies, except for functions that need kvmprof to be the VMM:
+ * there is no console, and vm_end() stops sampling while the machine continues. The tracer, a
+ * thread of kvmprof, stops each vCPU thread for its samples. Capture reads registers from the
+ * shared kvm_run pages as it does for kvmprof's own guests. Nothing is written into the guest. The
+ * only change to the process is the request for registers in these pages, which is withdrawn at the
+ * end.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_H
 #define KVMPROF_VMM_ATTACH_ATTACH_H
@@ -83,8 +84,8 @@ struct attach_config {
 /*
  * Finds the machine's memory and vCPUs and proves that they are right; vm_start() begins to sample.
  * The caller frees *out with vm_destroy(). The process continues unharmed, also after an error.
- * Called by the main thread. Returns 0; -EAGAIN if the guest has not been in 64-bit mode for
- * seconds, e.g. because firmware runs, so that the caller may try again; or another -errno.
+ * Called by the main thread. Returns 0; -EAGAIN if no vCPU has been in 64-bit mode for seconds,
+ * e.g. because firmware runs, so that the caller may try again; or another -errno.
  */
 int attach_open(struct vm **out, const struct attach_config *cfg, struct err *e);
 /*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * attach_again: a VMM whose vCPUs have ended may make another machine in the same process, as Cloud Hypervisor does for a reboot.
+ * attach_again: samples the next machine that a VMM makes in the same process when its vCPUs have
+ * ended, as Cloud Hypervisor does for a reboot.
  *
- * Its vCPUs take the places of those before. Called by the tracer's thread.
+ * The new vCPUs take the places of the old ones. Called by the tracer's thread.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_AGAIN_H
 #define KVMPROF_VMM_ATTACH_ATTACH_AGAIN_H
@@ -10,8 +11,9 @@
 #include "vmm/attach/attach_state.h"
 
 /*
- * All threads of vCPUs have ended: looks whether the process runs another machine, and samples that from now on. Returns false when there is none, as the
- * process has ended too, or has made none for seconds.
+ * Looks whether the process runs another machine, and samples that one from now on. Called
+ * repeatedly once all vCPU threads have ended. Returns false if the process has ended too, or has
+ * run no other machine within three seconds; else true, also if there is none yet.
  */
 bool attach_again(struct attach *a);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* attach_facts: what was found of a machine that another process runs, as a value. */
+/*
+ * attach_facts: describes a machine that another process runs, and how it was sampled, as a value.
+ */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_FACTS_H
 #define KVMPROF_VMM_ATTACH_ATTACH_FACTS_H
 
@@ -10,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The facts that attach found, for the summary. */
+/* The facts about the machine and its samples, for the summary. */
 struct attach_facts {
 	pid_t pid;
 	char name[16];
@@ -36,7 +38,9 @@ struct attach_facts {
 	char why_not[480];     /* why BPF is not used; "": it is, or was not asked for */
 	uint64_t by_bpf, by_ptrace,
 		without_stop; /* samples; without_stop: the thread slept, and was not stopped */
-	/* Periods for which no samples stand: the machine was paused; the thread slept in the VMM. */
+	/*
+	 * Periods for which no samples stand: the machine was paused; the thread slept in the VMM.
+	 */
 	uint64_t paused, away;
 	/* These periods in ns, and the time of vCPUs that were never started. */
 	uint64_t paused_ns, away_ns, unstarted_ns;
@@ -46,7 +50,10 @@ struct attach_facts {
 	uint64_t compared; /* registers held against KVM's, none of which differed */
 	/* A VMM that was followed from its start: CLOCK_MONOTONIC; 0: it was not. */
 	uint64_t exec_ns, vm_ns, run_ns, go_ns; /* execve(2), a machine, a KVM_RUN, samples begin */
-	/* The first sample, and how long its vCPU's thread and the tracer had waited for a processor since go_ns. */
+	/*
+	 * The first sample, and how long its vCPU's thread and the tracer had waited for a
+	 * processor since go_ns.
+	 */
 	uint64_t first_ns, first_waited_ns, first_own_waited_ns;
 	/* Through a gdbstub (pid 0): the machine stood as a whole. */
 	char where[256];

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * attach_guard: a small process that releases the machine when the tracer's thread does not go on.
+ * attach_guard: a small process that releases the machine when the tracer's thread hangs or is
+ * stopped.
  *
- * A process gets no notice of SIGSTOP, nor of the cgroup freezer, and one that reads a page which never comes gets nothing
- * at all. Threads that it traces then stay stopped, or stop at their next signal. The tracer's thread counts beats in a page
- * that it shares with the guard, which looks at them ten times a second. Looks since the last beat are counted, and not time: both
- * may have had no processor. When the thread slept or was stopped at ATTACH_GUARD_LOOKS of them, or when there were
- * ATTACH_GUARD_LOOKS_RUNNABLE in all, the guard kills the tracer's process: the kernel detaches from all threads that it traced, and
- * what they waited in begins anew (tracer.h). The guard is in a session of its own, and leaves a cgroup (version 2) that could be frozen
- * if it may.
+ * A process gets no notice of SIGSTOP nor of the cgroup freezer, and a thread that reads a page
+ * which never arrives cannot react to anything. The threads that it traces then stay stopped, or
+ * stop at their next signal. Therefore the tracer's thread counts beats in a page that it shares
+ * with the guard, which checks them ten times a second. The guard counts checks since the last beat
+ * instead of time, because both processes may have had no processor. It kills the tracer's process
+ * when the thread slept or was stopped at ATTACH_GUARD_LOOKS of these checks, or when there were
+ * ATTACH_GUARD_LOOKS_RUNNABLE checks in all. The kernel then detaches from all threads that the
+ * process traced, and their system calls begin anew (tracer.h). The guard runs in a session of its
+ * own, and leaves a cgroup (version 2) that could be frozen, if it has the right to do so.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_GUARD_H
 #define KVMPROF_VMM_ATTACH_ATTACH_GUARD_H
@@ -20,25 +23,35 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Shared with the guard, which believes nothing of it beyond its own parent's fate. */
+/*
+ * The page that the guard shares with kvmprof. The guard uses it only to decide about its own
+ * parent.
+ */
 struct attach_guard_page {
 	_Atomic uint64_t beats;
 	_Atomic pid_t tracer; /* the thread that counts them; 0: it traces nothing */
 };
 
-/* Looks without a beat at which the tracer slept or was stopped, after which it counts as stuck. */
+/*
+ * The thread counts as stuck after this many checks without a beat at which it slept or was
+ * stopped.
+ */
 #define ATTACH_GUARD_LOOKS 10u
-/* All looks without a beat: a tracer that waits for a processor is only late, so it is given longer. */
+/*
+ * The same limit for all checks. It is higher, because a tracer that waits for a processor is only
+ * late.
+ */
 #define ATTACH_GUARD_LOOKS_RUNNABLE 50u
 
-/* Looks of the guard since the last beat. */
+/* The checks of the guard since the last beat. */
 struct attach_guard_looks {
 	unsigned int all, asleep; /* asleep: those at which the thread was not runnable */
 };
 
 /*
- * Counts a look without a beat at the tracer's thread. state: its state (proc(5), stat), or 0 if it has ended. Returns whether
- * the thread is stuck. A single look does not decide: a thread that got no processor for long may sleep at that moment.
+ * Counts a check without a beat of the tracer's thread. state is the thread's state (proc(5),
+ * stat), or 0 if it has ended. Returns whether the thread is stuck. A single check does not decide
+ * this: a thread that got no processor for long may be asleep at that moment.
  */
 bool attach_guard_look(struct attach_guard_looks *l, char state);
 
@@ -48,18 +61,25 @@ struct attach_guard {
 	struct attach_guard_page *page;
 };
 
-/* Starts the guard of this process. */
+/*
+ * Starts the guard of this process, which attach_guard_stop() ends, also after an error. Returns 0
+ * or -errno.
+ */
 int attach_guard_start(struct attach_guard *g, struct err *e);
-/* Ends it. A guard that was not started is fine. */
+/*
+ * Ends the guard, waits at most a second for that, and frees its page. Does nothing if it was not
+ * started, with pipe_fd -1.
+ */
 void attach_guard_stop(struct attach_guard *g);
 
 /*
- * Begins to watch the calling thread, which beats several times a second from now on. Watching ends with the thread, or with
- * attach_guard_unwatch().
+ * Makes the guard watch the calling thread, which must call attach_guard_beat() several times a
+ * second from now on. Watching ends with the thread, or with attach_guard_unwatch().
  */
 void attach_guard_watch(struct attach_guard *g);
 void attach_guard_unwatch(struct attach_guard *g);
 
+/* Reports to the guard that the tracer's thread makes progress. Does nothing without a guard. */
 static inline void attach_guard_beat(struct attach_guard *g)
 {
 	if (g->page)

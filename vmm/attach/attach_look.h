@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * attach_look: what a vCPU's thread does, as /proc shows it, before it is asked to stop.
+ * attach_look: reads from /proc what a vCPU's thread does, before the thread is asked to stop.
  *
- * A stop breaks off the system call that a thread sleeps in, and that can be more than a VMM bears: some calls return
- * EINTR then, and others go on by restart_syscall. So only threads that run, or wait for a processor, are
- * stopped. Samples of those that sleep are taken from the registers that KVM stored last.
+ * A stop interrupts the system call in which a thread sleeps, and not every VMM tolerates that:
+ * some calls then return EINTR, and others resume by restart_syscall. Therefore only threads that
+ * run or wait for a processor are stopped. Samples of threads that sleep use the registers that KVM
+ * stored last.
  *
- * Sources: proc(5), /proc/PID/task/TID/syscall and wchan; virt/kvm/kvm_main.c, kvm_vcpu_halt() and kvm_vcpu_block().
- * All functions are called by the tracer's thread.
+ * Sources: proc(5), /proc/PID/task/TID/syscall and wchan; virt/kvm/kvm_main.c, kvm_vcpu_halt() and
+ * kvm_vcpu_block(). All functions are called by the tracer's thread.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_LOOK_H
 #define KVMPROF_VMM_ATTACH_ATTACH_LOOK_H
@@ -19,7 +20,7 @@
 struct attach;
 struct capture_view;
 
-/* A thread does one of these. */
+/* The state of a thread. */
 enum attach_seen {
 	ATTACH_SEEN_RUNNING, /* it runs or waits for a processor; or it cannot be seen */
 	ATTACH_SEEN_HALTED,  /* asleep in KVM_RUN: its vCPU is halted, or was never started */
@@ -28,7 +29,7 @@ enum attach_seen {
 	ATTACH_SEEN_STOPPED, /* stopped for us */
 };
 
-/* The reason why no sample stands for some time, which is not part of the shares then. */
+/* The reason why a stretch of time has no sample, and so is not part of the shares. */
 enum attach_skip {
 	ATTACH_SKIP_PAUSED,    /* the machine is paused */
 	ATTACH_SKIP_AWAY,      /* the thread sleeps in its VMM, for less long */
@@ -42,7 +43,7 @@ struct attach_regs {
 	uint16_t flags; /* struct kvm_run */
 };
 
-/* Where a vCPU is halted: what would differ at another place. */
+/* The place at which a vCPU is halted. Halts at different places differ in one of these. */
 struct attach_halt {
 	uint64_t caller; /* the word at RSP */
 	uint64_t task;	 /* Linux's current; 0: not known */
@@ -61,54 +62,74 @@ struct attach_look {
 	struct attach_regs away;
 };
 
-/* Opens the files of all tracees. A file that cannot be opened makes its thread count as running. */
+/* Opens the files of all tracees. A thread whose files cannot be opened counts as running. */
 void attach_look_open(struct attach *a);
-/* The same for one vCPU, which may take the place of one that has ended. */
+/* Opens the files of vCPU i, and closes those of a vCPU that had its place before. */
 void attach_look_open_one(struct attach *a, unsigned int i);
+/* Closes all files. */
 void attach_look_close(struct attach *a);
 
+/* Returns the state of vCPU i's thread now; ATTACH_SEEN_RUNNING if it cannot be read. */
 enum attach_seen attach_look_at(const struct attach *a, unsigned int i);
 
-/* A thread as its schedstat shows it (Documentation/scheduler/sched-stats.rst). */
+/* Times of a thread from its schedstat (Documentation/scheduler/sched-stats.rst). */
 struct attach_look_times {
 	uint64_t ran, delay; /* ns: on a processor, and waiting for one */
 	uint64_t runs;	     /* how often the thread got a processor */
 };
 
-/* Reads the times of vCPU i's thread. Returns false, and does not write *out, if they cannot be read. */
+/*
+ * Reads the times of vCPU i's thread. Returns false, and does not write *out, if they cannot be
+ * read.
+ */
 bool attach_look_times(const struct attach *a, unsigned int i, struct attach_look_times *out);
 
-/* Returns how long the calling thread has waited for a processor, in ns; 0 if that cannot be read. */
+/*
+ * Returns how long the calling thread has waited for a processor, in ns; 0 if that cannot be read.
+ */
 uint64_t attach_look_own_delay(void);
 
-/* Notes what was seen at a deadline. attach_look_sample() does so itself. */
+/* Records the state that was seen at a deadline. attach_look_sample() calls this itself. */
 void attach_look_note(struct attach *a, unsigned int i, enum attach_seen seen);
 
 /* Counts `periods` periods of vCPU i for which there is no sample. */
 void attach_look_skip(struct attach *a, unsigned int i, enum attach_skip why, uint32_t periods);
 
 /*
- * Takes the sample that is due of vCPU i without a stop, from what was seen of its thread, and moves its deadline on. Returns false if
- * the thread has to be stopped for it: then that breaks off nothing but KVM_RUN.
+ * Takes the sample of vCPU i that is due without a stop, from the state in which its thread was
+ * seen, and advances its deadline. Returns false if the thread must be stopped for the sample; the
+ * stop then interrupts nothing but KVM_RUN.
  */
 bool attach_look_sample(struct attach *a, unsigned int i, enum attach_seen seen);
-/* Returns whether the machine of a thread that was stopped outside of KVM_RUN is paused: then there is nothing to be sampled. */
+/*
+ * Returns whether the machine of a thread that was stopped outside of KVM_RUN is paused. Then no
+ * sample is taken.
+ */
 bool attach_look_stopped_away(struct attach *a, unsigned int i);
 /*
- * Notes that vCPU i has been stopped in KVM_RUN for a sample, with fresh registers in its page, after it was seen so. If it is halted, these serve
- * for further halts at the same place, which then need no stop. Returns whether it is a
- * vCPU that was never started: then there is nothing to be sampled.
+ * Records that vCPU i, which was seen in state `seen`, has been stopped in KVM_RUN with fresh
+ * registers in its page. If it is halted, these registers are kept, and further halts at the same
+ * place need no stop. Returns whether the vCPU was never started. Then no sample is taken.
  */
 bool attach_look_stopped(struct attach *a, unsigned int i, enum attach_seen seen);
 
 /*
- * Returns the registers of a halted vCPU, as a stop has found them at this place; NULL if none has. Begins the reads of a sample (attach_begin_reads()).
+ * Returns the registers of a halted vCPU that a stop found at this place, or NULL if there are
+ * none. They are valid until the next stop of this vCPU. Begins the reads of a sample: if the
+ * result is not NULL, attach_end_reads() must follow.
  */
 const struct attach_regs *attach_look_halted(struct attach *a, unsigned int i);
+/* Returns a view of *r and of guest memory for capture. *r must outlive the view. */
 struct capture_view attach_look_view(const struct attach *a, const struct attach_regs *r);
-/* Copies the registers that vCPU i had at its last exit. Returns false if there are none, or if its thread does not sleep any more. */
+/*
+ * Copies the registers that vCPU i had at its last exit. Returns false if there are none, or if its
+ * thread no longer sleeps outside of KVM_RUN.
+ */
 bool attach_look_regs(const struct attach *a, unsigned int i, struct attach_regs *out);
-/* Returns whether the machine is paused: the thread is away for longer than a VMM works for its guest. */
+/*
+ * Returns whether the machine is paused: whether vCPU i's thread has been away with the same
+ * registers *regs for longer than a VMM works for its guest (20 ms). now: CLOCK_MONOTONIC.
+ */
 bool attach_look_is_paused(struct attach *a, unsigned int i, const struct attach_regs *regs,
 			   uint64_t now);
 

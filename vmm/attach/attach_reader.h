@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * attach_reader: what the consumer reads of the guest's memory, without waiting for pages that may never come.
+ * attach_reader: reads guest memory for the consumer, without waiting for pages that may never
+ * arrive.
  *
- * Pages that are present are read at once. An absent one is not read if a server would have to bring it (userfaultfd): it may never do so, and the
- * guest has not asked for the page. Any other absent page is read by a thread of its own, for which is waited for a second at most; when that
- * has passed once, absent pages count as unreadable from then on. Such a page is read from the file that it is mapped from, if the
- * process still has that file open: that brings nothing into its memory. Else the page comes into memory, and at most ATTACH_READER_BUDGET bytes
- * of those are read but for the kernel's tables.
+ * Present pages are read at once. An absent page is not read if a server would have to bring it
+ * (userfaultfd), because the server may never do so and the guest has not asked for the page. Any
+ * other absent page is read by a separate thread, for which the caller waits at most a second.
+ * After that has happened once, absent pages count as unreadable. The thread reads the page from
+ * the file that it is mapped from, if the process still has that file open; this brings nothing
+ * into the memory of the process. Else the page comes into memory. At most ATTACH_READER_BUDGET
+ * bytes are brought in like this, apart from the kernel's tables.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_READER_H
 #define KVMPROF_VMM_ATTACH_ATTACH_READER_H
@@ -49,9 +52,16 @@ struct attach_reader {
 	atomic_ulong absent;	/* reads that ended at a page that is not in memory */
 };
 
-/* Starts to read the memory of a process, through *out. Returns NULL with *e set if it cannot. */
+/*
+ * Starts a thread for reads of a process's memory, and initialises *out, through which one thread
+ * may read. *out is valid until attach_reader_destroy(), which the caller calls. Returns NULL with
+ * *e set on an error.
+ */
 struct attach_reader *attach_reader_create(struct gmem_remote *out, pid_t pid, struct err *e);
-/* NULL is fine. One whose thread is stuck is left as it is. */
+/*
+ * Ends the thread and frees *r. If the thread is stuck in a read, it does nothing, and both remain
+ * until the process ends.
+ */
 void attach_reader_destroy(struct attach_reader *r);
 
 #endif

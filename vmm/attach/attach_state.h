@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* attach_state: the state that the parts of attach share. It belongs to the tracer's thread while there is one. */
+/*
+ * attach_state: the state that the files attach_*.c share. The tracer's thread alone uses it from
+ * its start to its end, except for atomic members and those that are guarded by the lock.
+ */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_STATE_H
 #define KVMPROF_VMM_ATTACH_ATTACH_STATE_H
 
@@ -29,7 +32,10 @@
 
 /* The search for vCPUs that are added later (attach_more.c). All zero: it has not begun. */
 struct attach_more {
-	/* When threads were counted, when descriptors were read, and until when they are read often. */
+	/*
+	 * When threads were counted, when descriptors were read, and until when they are read
+	 * often.
+	 */
 	uint64_t counted_ns, looked_ns, until_ns;
 	uint64_t threads;
 	uint64_t
@@ -41,7 +47,7 @@ struct attach_more {
 	struct process *process; /* owned; a copy for each search */
 };
 
-/* The state of the tracer's thread; attach_suspend.c waits for it. */
+/* The phase of the tracer's thread. attach_suspend.c waits for its changes. */
 enum attach_phase {
 	ATTACH_ACTIVE,	   /* it samples, or is about to */
 	ATTACH_SUSPENDING, /* it is to let go of all threads */
@@ -99,7 +105,9 @@ struct attach {
 	/* How much longer it is left alone: powers of two. */
 	unsigned int too_soon[ATTACH_MAX_VCPUS];
 	struct attach_look look[ATTACH_MAX_VCPUS];
-	/* Delays for a processor when samples began, of each vCPU's thread and of the tracer (ns). */
+	/*
+	 * Delays for a processor when samples began, of each vCPU's thread and of the tracer (ns).
+	 */
 	uint64_t delay_at_start[ATTACH_MAX_VCPUS], own_delay_at_start;
 	unsigned int nlooks;			 /* whose files are open */
 	enum attach_seen seen[ATTACH_MAX_VCPUS]; /* before the thread was asked to stop */
@@ -109,20 +117,23 @@ struct attach {
 	uint64_t attended_ns; /* when all threads were last looked at */
 };
 
-/* Write the sentinel to vCPU i's page of registers (regs_page.h), or take it away, if we may. */
+/*
+ * Writes the sentinel to vCPU i's page (regs_page.h) if kvmprof has requested the registers there.
+ */
 static inline void attach_mark(struct attach *a, unsigned int i)
 {
 	if (a->asks[i])
 		a->hidden[i] = regs_page_mark(a->page[i]);
 }
 
+/* Removes the sentinel that attach_mark() wrote, if KVM has not stored registers since. */
 static inline void attach_unmark(struct attach *a, unsigned int i)
 {
 	if (a->asks[i])
 		regs_page_unmark(a->page[i], a->hidden[i]);
 }
 
-/* Samples are taken by BPF where that can see them. */
+/* Returns whether BPF takes the samples that it can take. */
 static inline bool attach_peeks(const struct attach *a)
 {
 	return a->peek && pvm_peek_ops()->is_usable(a->peek);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * backing: the files from which the memory of another process is mapped, as that of a guest that was restored from a snapshot.
+ * backing: the files from which the memory of another process is mapped, for example the memory of
+ * a guest that was restored from a snapshot.
  *
- * An absent page of such an area has the content of the file. A read of the file brings nothing into the memory of the process. The descriptors
- * are copies of the process's own (pidfd_getfd(2)), so that no name is looked up.
+ * An absent page of such a mapping has the content of the file. Reading the file brings nothing
+ * into the memory of the process. The descriptors are copies of the process's own (pidfd_getfd(2)),
+ * so that no path is looked up.
  */
 #ifndef KVMPROF_VMM_ATTACH_BACKING_H
 #define KVMPROF_VMM_ATTACH_BACKING_H
@@ -25,12 +27,19 @@ struct backing {
 	unsigned int n;
 };
 
-/* Finds the files of *r among the descriptors of the process. A file that it does not have open any more is left out. */
+/*
+ * Copies the descriptors of the files of *r from the process. A file that the process no longer has
+ * open, or that cannot be read, is left out. backing_close() closes them.
+ */
 void backing_open(struct backing *b, pid_t pid, const struct resident *r);
+/* Closes all descriptors. */
 void backing_close(struct backing *b);
-/* Returns the descriptor of a file that can be read, or -1. */
+/* Returns the descriptor of a file, which *b owns, or -1 if it cannot be read or f is NULL. */
 int backing_of(const struct backing *b, const struct resident_file *f);
-/* Notes that the page at this offset of the file was read. Returns whether it was not before. */
+/*
+ * Records that the page at byte `offset` of the file was read. Returns whether it had not been read
+ * before; always true if there was no memory for the record.
+ */
 bool backing_note(struct backing *b, const struct resident_file *f, uint64_t offset);
 
 #endif

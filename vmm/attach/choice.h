@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * choice: by which technique the next sample is tried first, where both work (--technique auto).
+ * choice: decides by which technique the next sample is tried first, if both work (--technique
+ * auto).
  *
- * BPF costs the guest less, so it is preferred, unless it is seen to do worse: on a host where
- * vCPUs wait for processors it may see fewer of the periods than ptrace, whose stop comes when the
- * thread runs again. Periods that passed and samples taken are counted for each technique; one
- * sample in so many is tried by the other one first, so that both are known.
+ * BPF costs the guest less, so it is preferred unless it performs worse: on a host where vCPUs wait
+ * for processors, BPF may see fewer of the periods than ptrace, whose stop takes effect when the
+ * thread runs again. For each technique, periods that passed and samples taken are counted. A fixed
+ * part of the samples is tried by the other technique first, so that both are measured.
  *
- * Pure: no system calls, no clock. One thread.
+ * The functions make no system calls and read no clock.
  */
 #ifndef KVMPROF_VMM_ATTACH_CHOICE_H
 #define KVMPROF_VMM_ATTACH_CHOICE_H
@@ -31,10 +32,11 @@ struct choice {
 	enum choice_technique preferred;
 };
 
+/* Returns the technique by which the next sample is to be tried first. */
 enum choice_technique choice_next(const struct choice *c);
 /*
- * A sample that was tried by `first` was taken, and so many periods have passed since the one
- * before. hit: BPF took it.
+ * Counts a sample that was tried by `first`. periods: number of periods since the sample before, at
+ * least 1. hit: BPF took the sample.
  */
 void choice_note(struct choice *c, enum choice_technique first, uint64_t periods, bool hit);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * foreign: what all machines have in common that are not ours to run.
- */
+/* Functions for all machines that kvmprof does not run itself. */
 #include "vmm/attach/foreign.h"
 
 #include "base/clock.h"

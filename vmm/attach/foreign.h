@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* foreign: what all machines have in common that are not ours to run. */
+/* foreign: functions for all machines that kvmprof does not run itself. */
 #ifndef KVMPROF_VMM_ATTACH_FOREIGN_H
 #define KVMPROF_VMM_ATTACH_FOREIGN_H
 
@@ -18,23 +18,28 @@ struct foreign_vcpus {
 };
 
 /*
- * Returns a struct vm for vCPUs that are not KVM's, without samples yet; attached is for ops. With a
- * cfg->ring_size of 0 the caller initializes the rings. Returns NULL if there is no memory (*e); attached is
- * still the caller's then.
+ * Returns a struct vm for vCPUs of another program, without samples yet; `attached` is the context
+ * of *ops. If cfg->ring_size is 0, the caller initialises the rings. vm_destroy() frees it and
+ * calls ops->destroy. Returns NULL with *e set if memory or descriptors are exhausted; the caller
+ * still owns `attached` then.
  */
 struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
 			       const struct attach_config *cfg, struct foreign_vcpus vcpus,
 			       struct err *e);
 
 /*
- * Around a stop of this whole process (SIGTSTP): on return from rest the other machine runs, and
- * nothing in it waits for us, until resume. Samples are taken from vm_start() on, and not between
- * the two; that time is not on their clock. Both by one thread. Only after attach_open() or
- * gdb_open(), at any time until vm_destroy().
+ * Releases the machine before this whole process is stopped (SIGTSTP). When it returns, the machine
+ * runs and nothing in it waits for kvmprof until foreign_resume(). No samples are taken in between,
+ * and that time is not on their clock. Called by the same thread as foreign_resume(), for a vm of
+ * attach_open(), split_open() or gdb_open(), at any time until vm_destroy().
  */
 void foreign_suspend(struct vm *vm);
+/* Samples the machine again after foreign_suspend(). */
 void foreign_resume(struct vm *vm);
-/* Stores the facts of a vm that came from attach_open(), split_open() or gdb_open(). After vm_join() they are final. */
+/*
+ * Stores the facts of a vm of attach_open(), split_open() or gdb_open(). They are final after
+ * vm_join().
+ */
 void foreign_facts(const struct vm *vm, struct attach_facts *out);
 
 #endif

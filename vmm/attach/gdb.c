@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A machine behind a gdbstub, as a struct vm.
+ * Presents a machine behind a gdbstub as a struct vm.
  *
- * A thread of ours stops it at each deadline, takes a sample of each vCPU, and lets it go.
- * The consumer reads memory later, when it runs again: then it is stopped anew, and stays so
- * for a moment, as reads come in bursts. The lock guards the connection and all that follows
- * from it; it is not held where another lock is taken.
+ * A thread of kvmprof stops the machine at each deadline, takes a sample of each vCPU, and resumes
+ * it. The consumer reads memory later, while the machine runs again. The machine is then stopped
+ * once more, and stays stopped for a moment, because reads come in bursts. The lock guards the
+ * connection and the state that depends on it. No other lock is taken while it is held.
  */
 #include "vmm/attach/gdb.h"
 

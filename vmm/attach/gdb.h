@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gdb: a machine behind a gdbstub, as a struct vm. */
+/* gdb: presents a machine behind a gdbstub as a struct vm. */
 #ifndef KVMPROF_VMM_ATTACH_GDB_H
 #define KVMPROF_VMM_ATTACH_GDB_H
 
@@ -9,9 +9,10 @@ struct attach_config;
 struct vm;
 
 /*
- * As attach_open(), for a machine behind a gdbstub (cfg->gdb). It stands for each sample, and for the
- * consumer's reads of its memory: slow. What stands is not on the samples' clock: their weights
- * add up to the time that it ran.
+ * Connects to the gdbstub cfg->gdb, and presents its machine like attach_open(). The machine is
+ * stopped for each sample, and for the consumer's reads of its memory, which is slow. The time for
+ * which it is stopped is not on the samples' clock: their weights add up to the time that it ran.
+ * The caller frees *out with vm_destroy(). Returns 0 or -errno; the machine then runs on.
  */
 int gdb_open(struct vm **out, const struct attach_config *cfg, struct err *e);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * host_bpf: a small BPF program of ours in the host's kernel.
+ * host_bpf: loads and runs a small BPF program of kvmprof in the host's kernel.
  *
- * Each program has one block of memory that it shares with us: we write a question there, run it,
- * and read the answer. Program and memory belong to our descriptors, and go with them.
+ * Each program has one block of memory that it shares with this process. The caller writes a
+ * request there, runs the program, and reads the answer. Program and memory belong to the
+ * descriptors, and are freed with them.
  *
- * Source: bpf(2), Documentation/bpf/libbpf. All calls of one thread.
+ * Sources: bpf(2), Documentation/bpf/libbpf. All functions are called by one thread.
  */
 #ifndef KVMPROF_VMM_ATTACH_HOST_BPF_H
 #define KVMPROF_VMM_ATTACH_HOST_BPF_H
@@ -23,16 +24,20 @@ struct host_bpf {
 };
 
 /*
- * Load the program `name` of a compiled object; its .bss is the block, of block_len bytes. Takes some
- * 20 ms, in which the kernel's types are looked through. -EPERM, -ENOENT, -ENOTSUP and others: it
- * can't be, for the reason that *e gives; nothing is left then.
+ * Loads the program `name` of the compiled object in object[0, len). Its .bss becomes b->block,
+ * which has block_len bytes. This takes about 20 ms, because the kernel's types are searched.
+ * Returns 0; -EPERM without the rights; -ENOENT if the kernel has no type information; or another
+ * -errno if the kernel does not accept the program. *b is closed after an error.
  */
 int host_bpf_open(struct host_bpf *b, const uint8_t *object, size_t len, const char *name,
 		  size_t block_len, struct err *e);
-/* Not open is fine. */
+/* Unloads the program and unmaps its block. Does nothing if it is not open. */
 void host_bpf_close(struct host_bpf *b);
 
-/* Run it on a processor, in an interrupt; -1: here, in this thread's context. 0 or -errno. */
+/*
+ * Runs the program on processor `cpu` in an interrupt, or for -1 in the context of this thread, and
+ * waits for its end. Returns 0 or -errno.
+ */
 int host_bpf_run(const struct host_bpf *b, int cpu);
 
 #endif

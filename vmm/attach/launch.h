@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * launch: a VMM that kvmprof starts: `kvmprof attach -- VMM ARGUMENTS`.
+ * launch: starts a VMM as a child of kvmprof: `kvmprof attach -- VMM ARGUMENTS`.
  *
- * A small process, kvmprof-launch, is the parent of the VMM and adopts what its jailers leave behind. It knows how these end, and ends them
- * if it is asked to, when kvmprof itself has no rights any more. The VMM waits for its tracer before execve(2). It has the terminal's
- * signals, standard input and standard error of kvmprof. If kvmprof dies, the VMM goes on.
+ * A small process, kvmprof-launch, is the parent of the VMM and adopts processes that its jailers
+ * leave behind. It reports how these end, and ends them on request when kvmprof itself has given up
+ * its rights. The VMM waits for its tracer before execve(2). It gets the terminal's signals,
+ * standard input and standard error of kvmprof. If kvmprof dies, the VMM continues.
  */
 #ifndef KVMPROF_VMM_ATTACH_LAUNCH_H
 #define KVMPROF_VMM_ATTACH_LAUNCH_H
@@ -32,17 +33,33 @@ enum launch_output {
 	LAUNCH_TO_STDERR, /* standard output has something else */
 };
 
-/* Starts the VMM, which waits until it is traced. argv ends with NULL. Returns 0, or -errno if it cannot be executed. For launch_close(). */
+/*
+ * Starts the VMM, which waits until it is traced. argv ends with NULL. launch_close() must follow,
+ * also after an error. Returns 0, or -errno if no process or pipe can be made. If the program
+ * itself cannot be executed, launch_failed() reports that later.
+ */
 int launch_start(struct launch *l, char *const *argv, enum launch_output output, struct err *e);
-/* Returns whether it could not be executed, with the reason in *e in place of what is there. */
+/*
+ * Returns whether argv could not be executed. It then replaces *e by the reason; name: the program,
+ * for the message.
+ */
 bool launch_failed(struct launch *l, const char *name, struct err *e);
 /*
- * Returns whether the VMM has ended, with wait(2)'s status in *status. pid: the process of the VMM, whose status counts where a jailer
- * started it; 0: the first process.
+ * Waits at most `ms` milliseconds for the end of the VMM. Returns whether it has ended, with
+ * wait(2)'s status in *status. pid: the process of the VMM, if a jailer started it; 0: the process
+ * that was started.
  */
 bool launch_wait(struct launch *l, pid_t pid, unsigned int ms, int *status);
-/* Ends the VMM: SIGTERM, and SIGKILL after LAUNCH_GRACE_MS. */
+/*
+ * Ends the VMM: sends SIGTERM, and SIGKILL after LAUNCH_GRACE_MS. Waits for its end, at most twice
+ * as long. pid: as in launch_wait(); for 0, kvmprof-launch also ends all processes that the VMM has
+ * started once launch_close() is called.
+ */
 void launch_end(struct launch *l, pid_t pid);
+/*
+ * Closes the connection to kvmprof-launch, which then ends, and l->out. The VMM continues unless
+ * launch_end() was called.
+ */
 void launch_close(struct launch *l);
 
 #endif

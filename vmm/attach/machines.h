@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * machines: the processes of this host that run virtual machines under KVM.
+ * machines: finds the processes of this host that run virtual machines under KVM.
  *
- * A machine has no name that the kernel knows. It is read from the VMM's command line, which the VMM's user chose: -name of QEMU and
- * of libvirt (guest=NAME), --id of Firecracker and its jailer, --name of crosvm and kvmtool, else the file name of
- * Cloud Hypervisor's --api-socket.
+ * The kernel knows no name for a machine. The name is read from the VMM's command line, which the
+ * VMM's user chose: -name of QEMU and of libvirt (guest=NAME), --id of Firecracker and its jailer,
+ * --name of crosvm and kvmtool, else the file name of Cloud Hypervisor's --api-socket.
  */
 #ifndef KVMPROF_VMM_ATTACH_MACHINES_H
 #define KVMPROF_VMM_ATTACH_MACHINES_H
@@ -32,20 +32,28 @@ struct machines_one {
 struct machines {
 	struct machines_one *at; /* by PID */
 	size_t n;
-	size_t hidden; /* processes whose descriptors this one may not see */
+	size_t hidden; /* processes whose descriptors kvmprof has no right to read */
 };
 
-/* Finds all. Returns 0, or -ENOMEM or what /proc failed with. For machines_free(), also after an error. */
+/*
+ * Finds all machines, sorted by PID. Returns 0, -ENOMEM, or -errno if /proc cannot be read.
+ * machines_free() must follow, also after an error.
+ */
 int machines_find(struct machines *out, struct err *e);
+/* Frees the list and makes it empty. */
 void machines_free(struct machines *m);
 
 /*
- * Finds the machine with this name. Returns 0, -ENOENT or, if several have it, -ENOTUNIQ; then *e names the
- * machines that there are.
+ * Stores the PID of the machine with this name in *pid. Returns 0; -ENOENT if there is none, and *e
+ * lists the machines that exist; -ENOTUNIQ if several have the name, and *e lists these; or an
+ * error of machines_find().
  */
 int machines_by_name(const char *name, pid_t *pid, struct err *e);
 
-/* Copies the name in a command line: arguments, each with its NUL, in len bytes. "" if there is none. */
+/*
+ * Copies the machine's name in a command line to out[0, size), "" if it has none. command:
+ * arguments, each with its NUL, len bytes in all.
+ */
 void machines_name(char *out, size_t size, const char *command, size_t len);
 
 #endif

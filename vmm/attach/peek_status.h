@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * peek_status: what came of a look at a vCPU by BPF. The BPF program includes this, too.
+ * peek_status: the results of an attempt to sample a vCPU by BPF. The BPF program includes this
+ * file, too.
  */
 #ifndef KVMPROF_VMM_ATTACH_PEEK_STATUS_H
 #define KVMPROF_VMM_ATTACH_PEEK_STATUS_H

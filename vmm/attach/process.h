@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * process: another process that runs virtual machines, as /proc tells of it.
+ * process: describes another process that runs virtual machines, from what /proc shows.
  *
- * Nothing here stops or changes it. Sources: proc(5), virt/kvm/kvm_main.c (the name of a
- * vCPU's descriptor, "anon_inode:kvm-vcpu:N", is the same since Linux 4.16).
+ * The functions do not stop or change the process, and any thread may call them. Sources: proc(5),
+ * virt/kvm/kvm_main.c (the name of a vCPU's descriptor, "anon_inode:kvm-vcpu:N", is the same since
+ * Linux 4.16).
  */
 #ifndef KVMPROF_VMM_ATTACH_PROCESS_H
 #define KVMPROF_VMM_ATTACH_PROCESS_H
@@ -54,19 +55,21 @@ struct process {
 	/* Readable and writable, as guest RAM is; largest first. */
 	struct process_mapping mapping[ATTACH_MAX_MAPPINGS];
 	unsigned int nmappings;
-	/* mappings of devices (registers that are passed through): a read could change their state */
+	/*
+	 * mappings of devices (registers that are passed through): a read could change their state
+	 */
 	struct process_mapping device[ATTACH_MAX_DEVICES];
 	unsigned int ndevices; /* may be more than that */
 };
 
 /*
- * Returns whether the kernel keeps this thread in the process for itself, or the thread has ended. It must
- * not be stopped. The one that recovers KVM's large pages (Linux 6.13) has the registers of the vCPU's
- * thread that made it, at a KVM_RUN.
+ * Returns whether the kernel uses this thread of the process for itself, or the thread has ended.
+ * It must not be stopped. The thread that recovers KVM's large pages (Linux 6.13) has the registers
+ * of the vCPU thread that created it, at a KVM_RUN.
  */
 bool process_is_worker(pid_t pid, pid_t tid);
 
-/* A thread's activity, as far as it can be seen without disturbing the thread. */
+/* The activity of a thread, as far as it can be determined without disturbing the thread. */
 enum process_activity {
 	PROCESS_WAITS, /* in a system call that is not KVM_RUN, or it has ended */
 	PROCESS_RUNS,  /* it runs, or it can't be seen what it does */
@@ -74,40 +77,59 @@ enum process_activity {
 };
 
 /*
- * Fills in *p. -ESRCH: no such process; -ENODEV: it has no vCPU; -E2BIG: it has more than ATTACH_MAX_VCPUS; -EACCES: not
- * allowed, with the permission named that is missing (CAP_SYS_PTRACE, the same user, Yama's ptrace_scope).
+ * Reads the process's name, vCPUs, threads and mappings into *p. Returns 0; -ESRCH if there is no
+ * such process; -ENODEV if it has no vCPU; -E2BIG if it has more than ATTACH_MAX_VCPUS; or -EACCES
+ * if this is not allowed, and *e names the missing permission (CAP_SYS_PTRACE, the same user,
+ * Yama's ptrace_scope).
  */
 int process_look(struct process *p, pid_t pid, struct err *e);
-/* Adds a descriptor of vCPU id. A copy of one that is there (dup(2)) adds no vCPU. */
+/*
+ * Adds descriptor fd of vCPU `id` to *p. If it is a copy of one that is in *p already (dup(2)), no
+ * vCPU is added.
+ */
 void process_add_vcpu(struct process *p, unsigned int id, int fd);
-/* Sorts the vCPUs. Returns 0, -ENODEV or -E2BIG as process_look(). */
+/* Sorts the vCPUs by number. Returns 0, -ENODEV or -E2BIG as process_look(). */
 int process_check_vcpus(struct process *p, struct err *e);
-/* Returns whether two vCPUs have the same number: then the process runs several machines. */
+/*
+ * Returns whether two vCPUs have the same number, which means that the process runs several
+ * machines.
+ */
 bool process_has_several(const struct process *p);
 /*
- * Drops the vCPU of the helper machine that kvmprof has on hosts that interpret ring 0, if the process is kvmprof itself: of two vCPUs of
- * one number the helper's was created first. Returns whether one machine is left. For where the machines cannot be told apart otherwise.
+ * Drops the vCPU of the helper machine that kvmprof has on hosts that interpret ring 0, if the
+ * process is a kvmprof: of two vCPUs with the same number, the helper's was created first. Returns
+ * whether one machine is left. For hosts on which the machines cannot be distinguished otherwise.
  */
 bool process_drop_own_helper(struct process *p);
-/* Keeps the vCPUs of one machine (slots_number_machines()), in the order of their numbers. */
+/* Drops the vCPUs of all other machines (slots_number_machines()), and sorts the rest by number. */
 void process_keep_machine(struct process *p, unsigned int machine);
-/* Returns the vCPU of a descriptor or of a copy of it, or NULL. */
+/* Returns the vCPU, in *p, of a descriptor or of a copy of it; NULL if there is none. */
 struct process_vcpu *process_vcpu_of(struct process *p, int fd);
-/* Returns whether this thread has CAP_SYS_PTRACE; true where that is not known. */
+/* Returns whether the calling thread has CAP_SYS_PTRACE; true if that is not known. */
 bool process_may_trace(void);
-/* Returns whether this is the system call by which a vCPU runs. */
+/* Returns whether *c is a KVM_RUN, the system call that runs a vCPU. */
 bool process_is_kvm_run(const struct proc_syscall *c);
+/* Returns the activity of thread tid of the process. */
 enum process_activity process_activity(const struct process *p, pid_t tid);
-/* Returns the descriptor of the vCPU for which the thread sleeps in KVM_RUN, or -1 if it does not sleep there. */
+/*
+ * Returns the descriptor of the vCPU for which the thread sleeps in KVM_RUN, or -1 if it does not
+ * sleep there.
+ */
 int process_vcpu_fd(const struct process *p, pid_t tid);
-/* Returns how long the thread has run guests, in ticks. */
+/*
+ * Returns how long the thread has run guests, in ticks (sysconf(_SC_CLK_TCK)); 0 if it has ended.
+ */
 uint64_t process_thread_guest_time(const struct process *p, pid_t tid);
-/* When the thread was started, in ticks since boot: with its number this names it. 0: it has gone. */
+/*
+ * Returns when the thread was started, in ticks since boot, or 0 if it has ended. Together with its
+ * number this identifies the thread.
+ */
 uint64_t process_thread_start(const struct process *p, pid_t tid);
 
 /*
- * A copy of its descriptor fd, which the caller closes; or a negative error. ioctls on one of KVM
- * fail, as the memory is another process's; mmap() works.
+ * Returns a copy of the process's descriptor fd, which the caller closes, or -errno. KVM's ioctls
+ * on the copy fail, because they are bound to the memory of the process that created it; mmap()
+ * works.
  */
 int process_borrow(pid_t pid, int fd, struct err *e);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * regs_page: the kvm_run page of another process's vCPU, shared with it.
+ * regs_page: the kvm_run page of another process's vCPU, mapped in this process, too.
  *
- * With kvm_valid_regs set, KVM stores the registers there at each return of KVM_RUN
- * (KVM_CAP_SYNC_REGS, Documentation/virt/kvm/api.rst 5). kvm_dirty_regs is never
- * touched, so nothing is ever loaded from it. A sentinel tells whether KVM has stored
- * since: RFLAGS 0 does not exist (bit 1 is always set, SDM vol. 1, 3.4.3).
+ * If kvm_valid_regs is set, KVM stores the registers there at each return of KVM_RUN
+ * (KVM_CAP_SYNC_REGS, Documentation/virt/kvm/api.rst 5). kvm_dirty_regs is never changed, so KVM
+ * never loads registers from the page. A sentinel shows whether KVM has stored registers since it
+ * was written: RFLAGS is never 0, because bit 1 is always set (SDM vol. 1, 3.4.3).
  */
 #ifndef KVMPROF_VMM_ATTACH_REGS_PAGE_H
 #define KVMPROF_VMM_ATTACH_REGS_PAGE_H
@@ -43,13 +43,17 @@ void regs_page_end(struct kvm_run *run);
 /* Unmaps the page; NULL is allowed. */
 void regs_page_unmap(struct kvm_run *run);
 
-/*
- * regs_page_mark() stores the sentinel and returns the RFLAGS that it replaced.
- * regs_page_is_fresh() returns whether KVM has stored registers since. If it has not, the guest has
- * not run either, because KVM stores them at each return, and regs_page_unmark() restores the page.
- */
+/* Stores the sentinel and returns the RFLAGS that it replaced. */
 uint64_t regs_page_mark(struct kvm_run *run);
+/*
+ * Returns whether KVM has stored registers since regs_page_mark(). If it has not, the guest has not
+ * run either, because KVM stores them at each return.
+ */
 bool regs_page_is_fresh(const struct kvm_run *run);
+/*
+ * Replaces the sentinel by `hidden`, the result of regs_page_mark(), unless KVM has stored
+ * registers.
+ */
 void regs_page_unmark(struct kvm_run *run, uint64_t hidden);
 
 #endif

@@ -6,8 +6,12 @@
  *   data   := bytes; 0x7d escapes the next one (xor 0x20), '*' repeats the one before
  *             (count + 29 in the next byte)
  *
- * Each packet is acknowledged by '+'. Source: the GDB manual, appendix E. What the other
- * side says is untrusted: every length is capped. One thread at a time.
+ * Each packet is acknowledged by '+'. Source: the GDB manual, appendix E. Data from the stub is
+ * untrusted: every length is capped. One thread at a time uses a connection.
+ *
+ * Errors of the connection: -ETIMEDOUT if the stub does not answer in time, -EPIPE if the machine
+ * has ended or the stub has closed the connection, -EPROTO if it violates the protocol, -ENOMEM, or
+ * another -errno of the socket. No further function but rsp_deinit() may be called after them.
  */
 #ifndef KVMPROF_VMM_ATTACH_RSP_H
 #define KVMPROF_VMM_ATTACH_RSP_H
@@ -32,38 +36,48 @@
 struct rsp {
 	int fd;			 /* -1: none */
 	unsigned int timeout_ms; /* for each answer: RSP_TIMEOUT_MS */
-	/* All answers together are waited for so long at most; 0: there is no such limit. */
+	/* Limit for the time spent on waiting for all answers together; 0: none. */
 	uint64_t all_limit_ns;
 	struct patience all;
 	/*
-	 * Any thread may set it: from then on all answers together are waited for so long at most. A stub that
-	 * answers at once has room for thousands in RSP_HURRY_MS. 0: there is no such limit.
+	 * The same limit in ms, from the moment on at which a thread sets it; any thread may. A
+	 * stub that answers at once can answer thousands of requests within RSP_HURRY_MS. 0: none.
 	 */
 	atomic_uint hurry_ms;
-	uint64_t hurried_ns; /* so long they have been waited for */
+	uint64_t hurried_ns; /* time waited for answers since then */
 	size_t chunk;	     /* bytes of memory that one packet asks for */
-	unsigned int window; /* such packets that may wait for their answers at once */
-	struct buf in;	     /* what has come and is not used yet */
+	unsigned int window; /* number of such packets that may be unanswered at once */
+	struct buf in;	     /* bytes received and not parsed yet */
 	size_t at;	     /* in `in` */
 	struct buf data;     /* content of the last packet */
 };
 
+/* Initialises *r without a connection. */
 void rsp_init(struct rsp *r);
+/* Closes the connection, if there is one, and frees the buffers. */
 void rsp_deinit(struct rsp *r);
 
-/* "HOST:PORT", ":PORT" or "[IPV6]:PORT". Waits for RSP_CONNECT_MS at most. The socket does not block afterwards. */
+/*
+ * Connects to `where`: "HOST:PORT", ":PORT" or "[IPV6]:PORT". Waits at most RSP_CONNECT_MS for each
+ * address of the host. The socket is non-blocking. Returns 0, -EINVAL for a wrong `where`,
+ * -EHOSTUNREACH if the name has no address, or -errno of connect(2).
+ */
 int rsp_connect(struct rsp *r, const char *where, struct err *e);
 
 /*
- * A command, and its reply in r->data (with a NUL behind it). -EPROTO, -ETIMEDOUT, -EPIPE.
- * Stop replies that nobody asked for, as after a connection, are passed over.
+ * Sends a command and waits for its reply, which is then in r->data, followed by a NUL. Skips stop
+ * replies that were not requested, such as the one after a connection. Returns 0 or an error of the
+ * connection.
  */
 int rsp_request(struct rsp *r, const char *command, struct err *e);
-/* The reply alone, to what rsp_send() has sent. */
+/* Waits for the reply to a command that rsp_send() has sent, as rsp_request() does. */
 int rsp_reply(struct rsp *r, struct err *e);
-/* Without waiting for anything: "vCont;c". */
+/* Sends a command without waiting for its reply. Returns 0 or an error of the connection. */
 int rsp_send(struct rsp *r, const char *command, struct err *e);
-/* Stop the machine (a break), and wait for it to say so. */
+/*
+ * Stops the machine by a break, and waits until the stub reports the stop. Returns 0 or an error of
+ * the connection.
+ */
 int rsp_break(struct rsp *r, struct err *e);
 
 /*
@@ -73,12 +87,16 @@ int rsp_break(struct rsp *r, struct err *e);
  */
 int rsp_poll(struct rsp *r, struct err *e);
 
-/* Is it an error reply, "E01", or "" for what it does not know? */
+/*
+ * Returns whether the reply in r->data is an error, "E01", or is empty because the stub does not
+ * know the command.
+ */
 bool rsp_is_refusal(const struct rsp *r);
 
 /*
- * The next packet of len bytes at `bytes`: its data, unescaped, into `out` (emptied before).
- * Returns the bytes used: 0 when it is not whole yet, -EPROTO when it is none.
+ * Parses the packet at the beginning of bytes[0, len) and stores its unescaped data in *out, whose
+ * former content is discarded. Returns the number of bytes used; 0 if the packet is incomplete;
+ * -EPROTO if it is malformed; or -ENOMEM.
  */
 long rsp_parse(struct buf *out, const uint8_t *bytes, size_t len);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * serve: what the process that may trace a machine does for the one that must not.
+ * serve: checks and answers requests of the process that must not trace a machine, in the process
+ * that may.
  *
- * The second process reads guest memory, and a guest may have taken it over. Each request is one message of a
- * socket. It is copied out, checked, and used after that. Nothing here knows what the bytes of a guest mean.
+ * The other process reads guest memory, and a guest may have taken it over. Each request is one
+ * message of a socket. It is copied, then checked, then used. These functions do not interpret the
+ * bytes of a guest.
  */
 #ifndef KVMPROF_VMM_ATTACH_SERVE_H
 #define KVMPROF_VMM_ATTACH_SERVE_H
@@ -25,7 +27,7 @@
 
 /* A request for bytes of guest memory. */
 struct serve_request {
-	uint32_t number; /* chosen by the asker; the answer repeats it */
+	uint32_t number; /* chosen by the sender; the answer repeats it */
 	uint32_t len;	 /* 1 to SERVE_MAX */
 	uint64_t host;	 /* address in the VMM; the range is in one region of guest memory */
 	uint32_t tables; /* 1: the kernel's own tables are read (gmem_remote.h); else 0 */
@@ -49,8 +51,9 @@ struct serve_memory {
 };
 
 /*
- * Answers the request in ask[0, len). Returns the bytes of *out to send, or 0 if the message is no request: then the
- * asker is not kvmprof's code any more. Never reads outside of the regions.
+ * Answers the request in ask[0, len). Returns the number of bytes of *out to send, or 0 if the
+ * message is malformed; then the sender no longer runs kvmprof's code. Never reads outside of the
+ * regions.
  */
 size_t serve_memory(const struct serve_memory *m, const void *ask, size_t len,
 		    struct serve_answer *out);
@@ -89,8 +92,8 @@ struct serve_order {
 };
 
 /*
- * Copies the order in message[0, len) to *out and checks it: a sampler that follows it stays within the room of a
- * sample and within its arrays. Returns 0 or -EINVAL.
+ * Copies the order in message[0, len) to *out and checks that its values stay within a sample and
+ * within the sampler's arrays. Returns 0 or -EINVAL.
  */
 int serve_order(struct serve_order *out, const void *message, size_t len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* slots_kvm: the memory slots that KVM has, by a BPF program, as regions of guest memory. */
+/* slots_kvm: reads KVM's memory slots by a BPF program and makes them regions of guest memory. */
 #ifndef KVMPROF_VMM_ATTACH_SLOTS_KVM_H
 #define KVMPROF_VMM_ATTACH_SLOTS_KVM_H
 
@@ -9,22 +9,30 @@
 
 struct host_bpf;
 struct slots_block;
-/* Load the program that reads KVM's slots; for host_bpf_close(). As host_bpf_open(). */
+/*
+ * Loads the program that reads KVM's slots. host_bpf_close() unloads it. Returns 0 or an error as
+ * host_bpf_open().
+ */
 int slots_open(struct host_bpf *bpf, struct err *e);
 /*
- * Fill in mem->region with the slots that the machine of p's first vCPU has now; mem->remote is kept, and all
- * of mem in case of an error. *partial: some memory is not in there. An error says why the kernel does not tell.
+ * Stores the current slots of the machine of p's first vCPU in mem->region; mem->remote is kept,
+ * and all of *mem after an error. *partial: set if some memory is missing there. Returns 0 or a
+ * negative error, with the reason in *e.
  */
 int slots_read(struct gmem *mem, bool *partial, const struct host_bpf *bpf, const struct process *p,
 	       struct err *e);
-/* Its second half, from what the kernel told; sorts the record. Slots on devices are left out. */
+/*
+ * Makes regions of the slots in *b, as slots_read() does. Slots on devices are left out. Sorts the
+ * slots in *b. Returns 0, -E2BIG, -EBADMSG for impossible slots, or -ENOENT if no memory is left.
+ */
 int slots_of_record(struct gmem *mem, bool *partial, struct slots_block *b, const struct process *p,
 		    struct err *e);
 
 /*
- * Numbers the machines of the process from 1 on, by the least descriptor of their vCPUs, and stores the number in each vCPU.
- * Sorts the vCPUs by descriptor, and drops those of machines with less than 1 MiB of memory, which are a VMM's helpers, if there are
- * others. Returns the number of machines, or a negative error.
+ * Numbers the machines of the process from 1 on, in the order of their vCPUs' least descriptors,
+ * and stores the number in each vCPU. Sorts the vCPUs by descriptor. Drops those of machines with
+ * less than 1 MiB of memory, which are a VMM's helpers, if there are others. Returns the number of
+ * machines, or a negative error.
  */
 int slots_number_machines(struct process *p, const struct host_bpf *bpf, struct err *e);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slots_record: what passes between a BPF program in the kernel (bpf/slots.bpf.c) and slots_kvm.
+ * slots_record: the data that a BPF program in the kernel (bpf/slots.bpf.c) and slots_kvm exchange.
  *
- * We write which descriptor of ours is a vCPU, the program the memory slots of its machine.
- * Included by both sides: plain types of fixed sizes alone.
+ * kvmprof writes which of its descriptors is a vCPU, and the program writes the memory slots of
+ * that vCPU's machine. Both sides include this file, so it has only plain types of fixed sizes.
  */
 #ifndef KVMPROF_VMM_ATTACH_SLOTS_RECORD_H
 #define KVMPROF_VMM_ATTACH_SLOTS_RECORD_H
@@ -19,7 +19,7 @@ enum slots_status {
 	SLOTS_NO_VCPU,	/* the descriptor leads to none */
 };
 
-/* As userspace gave it to KVM_SET_USER_MEMORY_REGION. */
+/* A slot as the VMM passed it to KVM_SET_USER_MEMORY_REGION. */
 struct slots_entry {
 	unsigned long long gfn, npages; /* pages of 4 KiB */
 	unsigned long long host;	/* address in the process of the machine */

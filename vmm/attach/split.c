@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The side without rights over the VMM: a struct vm whose rings, figures and memory come from the tracer's process.
- * The machine's processes are not known here by anything but numbers.
+ * The process without rights over the VMM: a struct vm whose rings, statistics and memory come from
+ * the tracer's process. It knows the machine's processes only by their numbers.
  */
 #include "vmm/attach/split.h"
 

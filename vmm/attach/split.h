@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* split: a machine that another process runs, as a struct vm in a process that has no rights over it. */
+/*
+ * split: presents a machine that another process runs as a struct vm, in a process that has no
+ * rights over that machine.
+ */
 #ifndef KVMPROF_VMM_ATTACH_SPLIT_H
 #define KVMPROF_VMM_ATTACH_SPLIT_H
 
@@ -9,8 +12,10 @@ struct attach_config;
 struct vm;
 
 /*
- * As attach_open(), in two processes: a child traces, and this process has no rights over the other machine. It reads guest
- * memory through the child, bytes within the machine's RAM and nothing else. docs/attach.md describes the two.
+ * Does the same as attach_open() in two processes: a child traces, and this process has no rights
+ * over the other machine. It reads guest memory through the child, which serves bytes of the
+ * machine's RAM only. docs/attach.md describes the two. The caller frees *out with vm_destroy().
+ * Returns 0 or -errno as attach_open().
  */
 int split_open(struct vm **out, const struct attach_config *cfg, struct err *e);
 

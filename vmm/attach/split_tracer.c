@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * split_tracer: the process that may trace. Its main thread carries out orders, the tracer's thread samples into the
- * rings of the board, and a third one answers requests for guest memory.
+ * The process that may trace. Its main thread carries out orders, the tracer's thread stores
+ * samples in the rings of the board, and a third thread answers requests for guest memory.
  */
 #include "vmm/attach/split_tracer.h"
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * split_tracer: the process that may trace, and what it shares with the one that must have no rights over the VMM.
+ * split_tracer: the process that may trace, and the data that it shares with the process that must
+ * have no rights over the VMM.
  *
- * attach_open() and its threads run in the process that may trace (split_tracer.c). The other one (split.c) presents the machine as a
- * struct vm.
+ * attach_open() and its threads run in the process that may trace (split_tracer.c). The other one
+ * (split.c) presents the machine as a struct vm.
  *
- * No pointer crosses. Three socket pairs carry messages: orders and their answers (serve.h), requests for guest
- * memory (serve.h), and the end of the machine. Two memfds carry the rest: the board, which only the tracer's side
- * can write, and the tails of the rings, which only the other side writes.
+ * No pointers are exchanged. Three socket pairs carry messages: orders and their answers (serve.h),
+ * requests for guest memory (serve.h), and the end of the machine. Two memfds hold the rest: the
+ * board, which only the tracer's process can write, and the tails of the rings, which only the
+ * other process writes.
  */
 #ifndef KVMPROF_VMM_ATTACH_SPLIT_TRACER_H
 #define KVMPROF_VMM_ATTACH_SPLIT_TRACER_H
@@ -31,7 +33,10 @@ struct split_link {
 	int orders, memory, end;
 };
 
-/* Message of `orders`: whether attach_open() worked, with the descriptors of the board and of the tails. */
+/*
+ * Message of `orders`: whether attach_open() worked, with the descriptors of the board and of the
+ * tails.
+ */
 struct split_hello {
 	struct err err;			 /* code 0: it did, and what follows is set */
 	uint32_t vcpus, places, regions; /* places: the most vCPUs that there may be later */
@@ -67,17 +72,19 @@ struct split_tails {
 	struct ring_tail back[ATTACH_MAX_VCPUS];
 };
 
+/* Returns the number of bytes before the rings in the board. */
 static inline size_t split_board_head(void)
 {
 	return (sizeof(struct split_board) + SPLIT_ALIGN - 1) & ~(size_t)(SPLIT_ALIGN - 1);
 }
 
+/* Returns the number of bytes of a board for `places` vCPUs. */
 static inline size_t split_board_size(unsigned int places, size_t ring_size)
 {
 	return split_board_head() + places * ring_size;
 }
 
-/* Sends one message, which goes whole or not at all. Returns whether it went. */
+/* Sends one message, as a whole or not at all. Returns whether it was sent. */
 static inline bool split_send(int fd, const void *message, size_t len)
 {
 	ssize_t n;
@@ -89,8 +96,8 @@ static inline bool split_send(int fd, const void *message, size_t len)
 }
 
 /*
- * Is the tracer's process, in the child of a fork(): attaches, says hello, and serves until the other side is gone. Does
- * not return.
+ * Runs the tracer's process, in the child of a fork(): attaches, sends a split_hello, and serves
+ * until the other process closes its sockets. Does not return.
  */
 _Noreturn void split_tracer(const struct attach_config *cfg, const struct split_link *link);
 

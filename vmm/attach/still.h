@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * still: a saved machine that does not run, as a struct vm: its memory and registers are those of
- * the snapshot. KVM is not needed, the file is not changed, and nothing of the host that the
- * machine's devices use is opened.
+ * still: presents a saved machine that does not run as a struct vm, whose memory and registers are
+ * those of the snapshot. KVM is not needed, the file is not changed, and no file of the host that
+ * the machine's devices use is opened.
  */
 #ifndef KVMPROF_VMM_ATTACH_STILL_H
 #define KVMPROF_VMM_ATTACH_STILL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * kernel.bpf: what our BPF programs have in common: the kernel's integer types, libbpf's helpers, and
- * the way from a task to what one of its descriptors stands for.
+ * kernel.bpf: definitions that kvmprof's BPF programs share: the kernel's integer types, libbpf's
+ * helpers, and the lookup of the object behind a task's descriptor.
  *
- * Structures are declared as far as they are needed; libbpf finds the members' places in the
+ * Structures are declared only with the members that are used; libbpf finds their offsets in the
  * running kernel (CO-RE).
  *
  * Sources: include/linux/fdtable.h, include/linux/fs.h.
@@ -45,7 +45,7 @@ struct files_struct {
 	struct fdtable *fdt;
 } KERNEL_TYPE;
 
-/* private_data of an open file; 0: there is none of that number. */
+/* Returns private_data of the open file with descriptor fd, or 0 if there is none. */
 static __always_inline void *bpf_file_data(struct files_struct *files, unsigned int fd)
 {
 	struct fdtable *table = BPF_CORE_READ(files, fdt);

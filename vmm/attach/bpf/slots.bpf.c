@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slots.bpf: the memory slots of a machine, as KVM has them.
+ * slots.bpf: reads the memory slots of a machine from KVM.
  *
- * Runs in our own context (BPF_PROG_TEST_RUN on no processor in particular), so `current` is us; one
- * of our descriptors is a vCPU of the other process, borrowed for this call. From there: struct
- * kvm_vcpu, struct kvm, the slots of address space 0.
+ * The program runs in the context of kvmprof's thread (BPF_PROG_TEST_RUN without a processor), so
+ * `current` is that thread. One of its descriptors is a vCPU of the other process, copied for this
+ * call. The way leads from there to struct kvm_vcpu, struct kvm and the slots of address space 0.
  *
- * KVM keeps them in an array (before Linux 5.17) or in a hash table by number (since); which of the
- * two this kernel has, and where members are, libbpf takes from its types (CO-RE). A change of the
- * list puts another list in its place, or raises its generation: both are compared at the end.
+ * KVM keeps the slots in an array (before Linux 5.17) or in a hash table by number (since). libbpf
+ * finds from the kernel's types which of the two it has, and where members are (CO-RE). A change
+ * replaces the list or raises its generation: both are compared at the end.
  *
  * Sources: include/linux/kvm_host.h (struct kvm_memslots, kvm_memory_slot), virt/kvm/kvm_main.c
  * (kvm_swap_active_memslots).
