@@ -90,9 +90,10 @@ def test_vmm():
 
 def test_qemu():
     """Runs end at a line of the console, with the same VMM on both sides."""
-    command = shlex.join(["qemu-system-x86_64", "-display", "none", "-nodefaults", "-serial", "stdio", *qemu.DEMO, "seconds=600"])
+    command = shlex.join(["qemu-system-x86_64", "-display", "none", "-nodefaults", "-serial", "stdio", *qemu.DEMO, "seconds=1"])
+    # A guest that has just begun may have had no sample yet on a busy host.
     p = bench("qemu", command, command, "--format", "json", "--warmup", "0", "-n", "2",
-              options=("--image", microvm.DEMO, "--until", "console:demo: start"))
+              options=("--image", microvm.DEMO, "--until", "console:demo: done"))
     check(p.status in (0, 3), "QEMU: status %d: %s%s" % (p.status, p.out[:2000], p.err))
     check(all(r["end"] == "fine" for r in manifest("qemu")["runs"]), "QEMU: %s" % manifest("qemu")["runs"])
     rule = outcomes(p)

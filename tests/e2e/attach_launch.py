@@ -93,8 +93,9 @@ def shape(name, argv):
     late = first_sample(at.out) - facts["first_entry_ns"]
     waited = [start[x] for x in ("first_sample_waited_ns", "first_sample_own_waited_ns")]
     say("%s: VMM %.1f ms, KVM set-up %.1f ms, held %.1f ms; first sample after %.2f ms, in which the vCPU waited %.2f ms and "
-        "kvmprof %.2f ms for a processor, period %.2f ms; %d samples"
-        % (name, *(x / 1e6 for x in parts[:3]), late / 1e6, *(x / 1e6 for x in waited), period / 1e6, facts["samples"]))
+        "kvmprof %.2f ms for a processor, period %.2f ms; %d samples; the phases add up to %.3f %% of the elapsed time"
+        % (name, *(x / 1e6 for x in parts[:3]), late / 1e6, *(x / 1e6 for x in waited), period / 1e6, facts["samples"],
+           100 * sum(parts) / start["elapsed_ns"]))
     check(abs(sum(parts) - start["elapsed_ns"]) <= start["elapsed_ns"] / 100, "%s: parts %s" % (name, start))
     check(0 <= late, "%s: a sample before the first KVM_RUN" % name)
     # Its deadline is in the first period. A tenth is for the stop.

@@ -25,6 +25,8 @@
 #define TRACED_NS (60 * NSEC_PER_SEC)
 #define MAX_ENDED 64u
 #define CLOSE_MS 100u
+/* How long a report of kvmprof-launch is waited for that is due. */
+#define REPORT_MS 1000
 #define END_NAP_NS 20000000
 
 /* A request of kvmprof to kvmprof-launch. */
@@ -268,12 +270,26 @@ int launch_start(struct launch *l, char *const *argv, enum launch_output output,
 	return 0;
 }
 
+static bool child_has_ended(const struct launch *l)
+{
+	char task[32];
+
+	snprintf(task, sizeof(task), "/proc/%d", (int)l->child);
+	return proc_has_ended(task);
+}
+
 bool launch_failed(struct launch *l, const char *name, struct err *e)
 {
+	const struct launch_ask a = { .pid = l->child };
 	struct pollfd fd = { .fd = l->link, .events = POLLIN };
-	struct launch_report r;
+	struct launch_report r = { .pid = -1 };
+	int ms = 0;
 
-	while (l->link >= 0 && poll(&fd, 1, 0) > 0 && read(l->link, &r, sizeof(r)) == sizeof(r))
+	/* The report of execve(2)'s error comes before that of the child's end, which may be yet to come. */
+	if (l->link >= 0 && child_has_ended(l) && write(l->link, &a, sizeof(a)) == sizeof(a))
+		ms = REPORT_MS;
+	while (l->link >= 0 && r.pid != l->child && poll(&fd, 1, ms) > 0 &&
+	       read(l->link, &r, sizeof(r)) == sizeof(r))
 		if (!r.pid) {
 			err_clear(e);
 			err_set(e, r.error, "cannot execute %.200s: %s", name, strerror(r.error));
