@@ -27,21 +27,23 @@ void buf_deinit(struct buf *b);
 
 /* Appends len bytes; src NULL appends zeros. */
 void buf_add(struct buf *b, const void *src, size_t len);
-/* Append an integer in little-endian order. */
+/* Appends an integer in little-endian order: 1 byte. */
 void buf_u8(struct buf *b, uint8_t v);
+/* Appends 2 bytes. */
 void buf_u16(struct buf *b, uint16_t v);
+/* Appends 4 bytes. */
 void buf_u32(struct buf *b, uint32_t v);
+/* Appends 8 bytes. */
 void buf_u64(struct buf *b, uint64_t v);
 /* Appends formatted text without its terminating NUL. */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Appends zeros until len is a multiple of align (a power of two). */
 void buf_align(struct buf *b, size_t align);
-/*
- * Overwrite 2, 4 or 8 bytes at offset off, in little-endian order. They must exist already
- * (asserted).
- */
+/* Overwrites 2 bytes at offset off, in little-endian order. They must exist already (asserted). */
 void buf_put16(struct buf *b, size_t off, uint16_t v);
+/* Overwrites 4 bytes like buf_put16(). */
 void buf_put32(struct buf *b, size_t off, uint32_t v);
+/* Overwrites 8 bytes like buf_put16(). */
 void buf_put64(struct buf *b, size_t off, uint64_t v);
 /*
  * Reserves room for len more bytes after the end and does not change b->len. Returns a pointer to

@@ -59,15 +59,20 @@ void json_open(struct json_writer *w);
  */
 int json_close(struct json_writer *w, FILE *f);
 
-/* Begin and end objects and arrays. */
+/* Begins an object. */
 void json_object_begin(struct json_writer *w, const char *key);
+/* Ends the innermost object. */
 void json_object_end(struct json_writer *w);
+/* Begins an array. */
 void json_array_begin(struct json_writer *w, const char *key);
+/* Ends the innermost array. */
 void json_array_end(struct json_writer *w);
 
-/* Write one value: integers in decimal, a bool as true or false. */
+/* Writes an integer in decimal. */
 void json_u64(struct json_writer *w, const char *key, uint64_t v);
+/* Writes an integer in decimal. */
 void json_i64(struct json_writer *w, const char *key, int64_t v);
+/* Writes true or false. */
 void json_bool(struct json_writer *w, const char *key, bool v);
 /* Writes the string, or null if s is NULL. */
 void json_str(struct json_writer *w, const char *key, const char *s);
@@ -117,11 +122,9 @@ struct json_member {
 	struct json_value value;
 };
 
-/*
- * Write the members up to JSON_KIND_END, or an object of them; used by json_put() and
- * json_put_object().
- */
+/* Writes members up to one of JSON_KIND_END. Used by json_put(). */
 void json_members(struct json_writer *w, const struct json_member *m);
+/* Writes an object of such members. Used by json_put_object(). */
 void json_members_object(struct json_writer *w, const char *key, const struct json_member *m);
 
 static inline struct json_value json_of_u64(uint64_t v)

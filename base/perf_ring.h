@@ -49,7 +49,10 @@ void perf_ring_drain(struct perf_ring *r,
  * kernel keeps writing.
  */
 uint64_t perf_ring_head(const struct perf_ring *r);
-/* Like perf_ring_drain() for the records before `head`, but leaves them in the ring. */
+/*
+ * Calls take(ctx, h) like perf_ring_drain() for the records before `head`, but leaves them in the
+ * ring.
+ */
 void perf_ring_visit(const struct perf_ring *r, uint64_t head,
 		     void (*take)(void *ctx, const struct perf_event_header *h), void *ctx);
 /*

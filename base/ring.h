@@ -64,35 +64,35 @@ void ring_init_shared(struct ring *r, void *data, size_t size, struct ring_head 
 void ring_deinit(struct ring *r);
 
 /*
- * Producer: returns room for a record of len bytes, valid until ring_commit(). Returns NULL and
- * counts a dropped record if there is none.
+ * Returns room for a record of len bytes, valid until ring_commit(). Returns NULL and counts a
+ * dropped record if there is none. Called by the producer.
  */
 void *ring_reserve(struct ring *r, size_t len);
 /*
- * Producer: publishes the first `used` bytes (<= the reserved len) of the reservation as one
- * record.
+ * Publishes the first `used` bytes (<= the reserved len) of the reservation as one record. Called
+ * by the producer.
  */
 void ring_commit(struct ring *r, size_t used);
 /*
- * Producer: between ring_hold() and ring_unhold(), committed records stay invisible to the
- * consumer, and the producer may change them. ring_unhold() publishes them. Either may be called
- * twice in a row.
+ * Hides the records that are committed from now on from the consumer, until ring_unhold(). The
+ * producer may change them meanwhile. A second call has no effect. Called by the producer.
  */
 void ring_hold(struct ring *r);
+/* Publishes the held records. Does nothing if records are not held. Called by the producer. */
 void ring_unhold(struct ring *r);
 /*
- * Producer: returns the next held record and advances *at, which is 0 for the first one. Returns
- * NULL after the last.
+ * Returns the next held record and advances *at, which is 0 for the first one. Returns NULL after
+ * the last. Called by the producer.
  */
 void *ring_held(struct ring *r, size_t *at);
-/* Producer: counts a dropped record that was never reserved or committed. */
+/* Counts a dropped record that was never reserved or committed. Called by the producer. */
 void ring_drop(struct ring *r);
 
-/* Producer: returns the number of bytes in use. */
+/* Returns the number of bytes in use. Called by the producer. */
 size_t ring_used(const struct ring *r);
 
 /*
- * Producer: returns n for "keep one of n records", 1 to RING_THIN_MOST.
+ * Returns n for "keep one of n records", 1 to RING_THIN_MOST. Called by the producer.
  *
  * If records arrive faster than they are consumed, the ring would be full most of the time. Then
  * the consumer's timing would decide which records are kept, and all records of some stretches of
@@ -103,11 +103,11 @@ size_t ring_used(const struct ring *r);
 unsigned int ring_keep_one_of(const struct ring *r);
 
 /*
- * Consumer: returns the oldest record and stores its length in *len. It stays valid until
- * ring_release(). Returns NULL if the ring is empty.
+ * Returns the oldest record and stores its length in *len. It stays valid until ring_release().
+ * Returns NULL if the ring is empty. Called by the consumer.
  */
 const void *ring_peek(struct ring *r, size_t *len);
-/* Consumer: frees the record that ring_peek() returned. */
+/* Frees the record that ring_peek() returned. Called by the consumer. */
 void ring_release(struct ring *r);
 
 /* Returns the number of records dropped. Any thread may call it. */

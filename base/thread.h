@@ -96,11 +96,12 @@ int thread_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *lock, uint64_t un
 void thread_set_entry(int (*prepare)(enum thread_kind kind), void (*enter)(enum thread_kind kind));
 
 /*
- * Binds a thread that was started before thread_set_entry(): another thread calls
- * thread_bind_prepare(), which returns 0 or a positive errno value; then the thread itself calls
- * thread_bind(). Without thread_set_entry() both do nothing.
+ * Prepares the binding of a thread that was started before thread_set_entry(). Returns 0 or a
+ * positive errno value. Called by another thread; then the thread itself calls thread_bind(). Does
+ * nothing without thread_set_entry().
  */
 int thread_bind_prepare(enum thread_kind kind);
+/* Binds the calling thread as thread_bind_prepare() describes. */
 void thread_bind(enum thread_kind kind);
 
 #endif
