@@ -26,10 +26,11 @@ struct vcpu;
 int debugreg_set(struct vcpu *v, unsigned int slot, uint64_t addr);
 
 /*
- * Lets one instruction run with the breakpoint of this slot disabled. It ends with another
- * KVM_EXIT_DEBUG, after which the caller calls debugreg_step_done() to enable the slot again.
+ * Makes one instruction run with the breakpoint of this slot disabled. It ends with another
+ * KVM_EXIT_DEBUG, after which the caller calls debugreg_step_done().
  */
 int debugreg_step(struct vcpu *v, unsigned int slot);
+/* Enables the breakpoint again that debugreg_step() has disabled. */
 int debugreg_step_done(struct vcpu *v);
 
 /*

@@ -10,10 +10,14 @@ struct vcpu;
 struct vm;
 
 /*
- * Begin and end the work for one exit; called by the vCPU's thread. Both return the current time,
- * and device_leave() takes the one that device_enter() returned.
+ * Begins the work for one exit. Returns the current time (CLOCK_MONOTONIC in ns). Called by the
+ * vCPU's thread.
  */
 uint64_t device_enter(struct vcpu *v);
+/*
+ * Ends the work for one exit; `since` is the time that device_enter() returned. Returns the current
+ * time. Called by the vCPU's thread.
+ */
 uint64_t device_leave(struct vcpu *v, uint64_t since);
 
 /*

@@ -35,10 +35,11 @@ void devices_irq(void *ctx, unsigned int irq, int level);
 /* Calls virtio_hold() for all virtio devices. */
 void devices_virtio_hold(struct vm *vm, bool on);
 /*
- * Save and restore PCI and all virtio devices with their transports, in order. `what` is the struct
- * vm. The vCPUs are paused.
+ * Saves PCI and all virtio devices with their transports, in order. `what` is the struct vm. Called
+ * while the vCPUs are paused.
  */
 int devices_virtio_save(void *what, struct buf *out, struct err *e);
+/* Restores what devices_virtio_save() has saved. Called while the vCPUs are paused. */
 int devices_virtio_restore(void *what, struct cursor *in, struct err *e);
 
 /* A disk and its counters. */

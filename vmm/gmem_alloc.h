@@ -52,6 +52,10 @@ int gmem_alloc(struct gmem *m, const struct gmem_config *cfg, struct err *e);
  * gmem_alloc_unreserve() unmaps all of it, including what is mapped there.
  */
 void *gmem_alloc_reserve(uint64_t size, uint64_t align);
+/*
+ * Unmaps an area of gmem_alloc_reserve(size) and its guards, including everything that is mapped
+ * there.
+ */
 void gmem_alloc_unreserve(void *p, uint64_t size);
 
 /*

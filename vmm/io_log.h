@@ -13,10 +13,11 @@ struct vm;
 /* The two kinds of records. */
 enum machine_io_kind { MACHINE_IO_REQUESTS, MACHINE_IO_PACKETS };
 /*
- * Creates the log, if an event needs it, before the devices that write to it; it is destroyed after
- * them. Called by the thread that creates the machine. Returns 0 or -ENOMEM.
+ * Creates the log, if an event needs it, before the devices that write to it. Called by the thread
+ * that creates the machine. Returns 0 or -ENOMEM.
  */
 int io_log_create(struct vm *vm, struct err *e);
+/* Frees the log, after the devices. */
 void io_log_destroy(struct vm *vm);
 /*
  * Returns the functions with which a device reports records of this kind. `done` is NULL if no

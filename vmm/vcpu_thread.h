@@ -30,13 +30,15 @@ void vcpu_kick(struct vcpu *v);
 void vcpu_fetch_regs(struct vcpu *v);
 
 /*
- * Account for the time of the vCPU's thread, which calls these functions. vcpu_account_open() opens
- * its files, vcpu_account_begin() starts, vcpu_account() begins the span `next` at now_ns
- * (CLOCK_MONOTONIC, the present), and vcpu_account_end() closes the schedstat file.
+ * Opens the files from which the vCPU thread's time is read. The vCPU's thread calls this and
+ * the next four functions.
  */
 void vcpu_account_open(struct vcpu *v);
+/* Begins the account at now_ns (CLOCK_MONOTONIC, the present). */
 void vcpu_account_begin(struct vcpu *v, uint64_t now_ns);
+/* Begins the span `next` at now_ns (CLOCK_MONOTONIC, the present). */
 void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns);
+/* Updates the account to the present, and closes the schedstat file. */
 void vcpu_account_end(struct vcpu *v);
 /* Updates the account with the processor time up to now_ns, without ending the span. */
 void vcpu_account_update(struct vcpu *v, uint64_t now_ns);

@@ -43,13 +43,16 @@ int vm_end_fd(const struct vm *vm);
 void vm_join(struct vm *vm);
 
 /*
- * With vm_config.reboots: vm_reset_is_due() returns whether the guest has reset itself and waits to
- * be restarted. Then the caller calls vm_boot_again(), which restores memory, vCPUs and devices to
- * their state before the first instruction and lets the vCPUs continue. It returns 0; -ECANCELED if
- * the machine has ended meanwhile; or another -errno, after which the caller must end the machine.
- * Only one thread calls them, which is none of the machine's.
+ * Returns whether the guest has reset itself and waits to be restarted (only with
+ * vm_config.reboots). The caller then calls vm_boot_again(). Both are called by one thread, which
+ * is none of the machine's.
  */
 bool vm_reset_is_due(const struct vm *vm);
+/*
+ * Restores memory, vCPUs and devices to their state before the first instruction, and lets the
+ * vCPUs continue. Returns 0; -ECANCELED if the machine has ended meanwhile; or another -errno,
+ * after which the caller must end the machine.
+ */
 int vm_boot_again(struct vm *vm, struct err *e);
 
 /*
@@ -70,9 +73,10 @@ uint64_t vm_first_entry_ns(const struct vm *vm);
 uint64_t vm_reached_ns(const struct vm *vm, unsigned int breakpoint);
 /*
  * Returns the number of vCPUs, which grows when a machine of another process gets more, up to
- * vm_vcpus_most(). Any thread may call both.
+ * vm_vcpus_most(). Any thread may call it.
  */
 unsigned int vm_vcpus(const struct vm *vm);
+/* Returns the largest number of vCPUs that the machine may get. Any thread may call it. */
 unsigned int vm_vcpus_most(const struct vm *vm);
 /*
  * Returns the ring with the samples of one vCPU. The caller is its only consumer. It belongs to the

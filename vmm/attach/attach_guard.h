@@ -77,6 +77,7 @@ void attach_guard_stop(struct attach_guard *g);
  * second from now on. Watching ends with the thread, or with attach_guard_unwatch().
  */
 void attach_guard_watch(struct attach_guard *g);
+/* Ends what attach_guard_watch() began. Called by the thread that is watched. */
 void attach_guard_unwatch(struct attach_guard *g);
 
 /* Reports to the guard that the tracer's thread makes progress. Does nothing without a guard. */

@@ -126,11 +126,14 @@ void diskboot_entry_text(const struct diskboot *b, struct buf *out);
 void diskboot_grub_text(const struct diskboot *b, struct buf *out);
 
 /*
- * Append to *out the bytes of the kernel, or of the unified kernel image that contains it; and of
- * all initrds, concatenated as the kernel expects them. They return 0, or -errno with *e set
- * (-EFBIG beyond the limits above).
+ * Appends the bytes of the kernel, or of the unified kernel image that contains it, to *out.
+ * Returns 0, or -errno with *e set (-EFBIG beyond the limits above).
  */
 int diskboot_read_kernel(const struct diskboot *b, struct buf *out, struct err *e);
+/*
+ * Appends all initrds to *out, concatenated as the kernel expects them. Returns as
+ * diskboot_read_kernel().
+ */
 int diskboot_read_initrd(const struct diskboot *b, struct buf *out, struct err *e);
 /*
  * Appends the System.map next to the kernel to *out, and its path with a NUL to *name. Returns 0,

@@ -32,7 +32,10 @@ struct volume {
 	uint64_t off, len;
 };
 
-/* A fat_read_fn for a struct volume. Returns -EIO outside of the volume. */
+/*
+ * Reads all of dst from byte `off` of the struct volume at `volume`. Returns 0 or -errno (-EIO
+ * outside of the volume). Has the type fat_read_fn.
+ */
 int fs_volume_read(void *volume, uint64_t off, void *dst, size_t len);
 
 struct diskfs;
@@ -43,6 +46,7 @@ struct diskfs;
  * caller's and must outlive the diskfs. The caller frees *out with fs_close(), which accepts NULL.
  */
 int fs_open(struct diskfs **out, const struct volume *v, const char *type, struct err *e);
+/* Closes the file system and frees it. Accepts NULL. */
 void fs_close(struct diskfs *fs);
 
 /* Returns whether a file or directory exists at path, following links. */

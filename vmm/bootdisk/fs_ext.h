@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diskfs_ext: the part of diskfs that uses libext2fs. Each function works like the one in fs.h
- * without "ext", for ext2 to ext4 only; only the main thread calls them. fs_ext_open() loads
- * libext2fs, and returns -ENOENT if that is not installed.
+ * diskfs_ext: the part of diskfs that uses libext2fs. Each function does the same as the one in
+ * fs.h without "ext", for ext2 to ext4 only, and returns the same errors. Only the main thread
+ * calls them.
  */
 #ifndef KVMPROF_VMM_BOOTDISK_FS_EXT_H
 #define KVMPROF_VMM_BOOTDISK_FS_EXT_H
@@ -11,6 +11,10 @@
 
 struct diskfs_ext;
 
+/*
+ * Loads libext2fs, once for the process, and opens a file system as fs_open(). Returns -ENOENT if
+ * the library is not installed. The caller frees *out with fs_ext_close().
+ */
 int fs_ext_open(struct diskfs_ext **out, const struct volume *v, struct err *e);
 void fs_ext_close(struct diskfs_ext *x);
 bool fs_ext_exists(struct diskfs_ext *x, const char *path);

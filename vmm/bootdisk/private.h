@@ -35,8 +35,8 @@ int diskboot_use_entry(struct diskboot *b, const struct diskboot_wanted *w, stru
 void diskboot_note(struct diskboot *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Search one source of entries each. They return 1 if b->entry is set, 0 if the source has no
- * usable entry, or -ENOMEM with *e set.
+ * Searches one source of entries, like each of the four functions below. Returns 1 if b->entry is
+ * set, 0 if the source has no usable entry, or -ENOMEM with *e set.
  */
 int diskboot_find_blscfg(struct diskboot *b, struct err *e);
 int diskboot_find_bls(struct diskboot *b, struct err *e);

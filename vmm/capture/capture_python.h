@@ -13,18 +13,18 @@ struct vcpu;
 struct vm;
 
 /*
- * The first two functions make samples of these threads include the frames of Python's
- * interpreter. One thread calls them (the consumer's), before vm_join(). vCPU threads may sample
- * at the same time.
- *
- * capture_python_find_layout() adds a copy of *layout and returns its number, -ENOSPC after
- * CAPTURE_PYTHON_LAYOUTS, or -ENOMEM. capture_python_find_thread() records where the interpreter's
- * state of a thread is: the thread is identified by t->mm (as in struct sample_task) and
- * t->fs_base, its state is at t->tstate. The table has VM_PYTHON_THREADS entries; an entry may
- * replace another one with the same hash.
+ * The first two functions make samples of a program's threads include the frames of Python's
+ * interpreter. One thread, the consumer's, calls them before vm_join(). vCPU threads may sample at
+ * the same time.
  */
 #define VM_PYTHON_THREADS 4096u
+/* Adds a copy of *layout. Returns its number, -ENOSPC after CAPTURE_PYTHON_LAYOUTS, or -ENOMEM. */
 int capture_python_find_layout(struct vm *vm, const struct capture_python_layout *layout);
+/*
+ * Records where the interpreter keeps the state of a thread. t->mm (as in struct sample_task) and
+ * t->fs_base identify the thread, and t->tstate is the address of its state. The table has
+ * VM_PYTHON_THREADS entries; an entry may replace another one with the same hash.
+ */
 void capture_python_find_thread(struct vm *vm, const struct capture_python_thread *t);
 
 /*

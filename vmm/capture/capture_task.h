@@ -20,12 +20,15 @@ struct vcpu;
 struct vm;
 
 /*
- * capture_linked_address() returns the runtime address of the kernel address addr as linked, or 0
- * if the kernel's slide is not known yet. capture_address() does that for an address of the plan;
- * with percpu the result is relative to the kernel's GS base gs, and 0 if that is 0 (with one
- * exception at boot, see address_on_vcpu()).
+ * Returns the runtime address of a kernel address as linked, or 0 if the kernel's slide is not
+ * known yet.
  */
 uint64_t capture_linked_address(const struct vcpu *v, uint64_t addr);
+/*
+ * Returns the runtime address of an address of the plan. With percpu it is relative to the kernel's
+ * GS base gs, and 0 if that is 0 (with one exception at boot, see address_on_vcpu()). Returns 0 as
+ * capture_linked_address().
+ */
 uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs);
 /* Returns the address of the plan's pointer to the current task, or 0 if it is not known yet. */
 uint64_t capture_current_address(const struct vcpu *v, const struct capture_task_plan *plan,

@@ -35,14 +35,15 @@ struct vm_counter;
 struct vm_counter_stats;
 
 /*
- * Opens a stopped counter on the calling thread, or (counter_open_on) on thread tid of another
- * process; that thread receives signal signo. rule->period_ns is the period in counts, or with
- * what->freq the rate in Hz. Returns 0, or -errno of perf_event_open(2) with the cause in *e,
- * which may include a file's content (perf_event_paranoid). The caller closes *c with
- * counter_close(); after an error it is closed already.
+ * Opens a stopped counter on the calling thread, which receives signal signo. rule->period_ns is
+ * the period in counts, or with what->freq the rate in Hz. Returns 0, or -errno of
+ * perf_event_open(2) with the cause in *e, which may include a file's content
+ * (perf_event_paranoid). The caller closes *c with counter_close(); after an error it is closed
+ * already.
  */
 int counter_open(struct counter *c, const struct vm_counter *what, const struct trigger_rule *rule,
 		 int signo, struct err *e);
+/* Does the same as counter_open() on thread tid of another process, which receives the signal. */
 int counter_open_on(struct counter *c, pid_t tid, const struct vm_counter *what,
 		    const struct trigger_rule *rule, int signo, struct err *e);
 /* Starts counting, up to the next overflow. Returns 0, or -errno with *e set. */
@@ -56,8 +57,8 @@ void counter_signalled(const struct counter *c);
 void counter_close(struct counter *c);
 
 /*
- * Handles a signal: returns whether a period has ended. Then *weight is what its sample stands
- * for, *missed is the number of further periods that ended, and the next overflow is programmed.
+ * Handles a signal. Returns whether a period has ended. Then *weight is what its sample stands for,
+ * *missed is the number of further periods that ended, and the next overflow is programmed.
  * Otherwise they are not meaningful. The caller must then call counter_resume() in either case.
  */
 bool counter_handle_signal(struct counter *c, uint64_t *weight, uint32_t *missed);

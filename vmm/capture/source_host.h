@@ -14,10 +14,10 @@ struct trigger_rule;
 struct vcpu;
 
 /*
- * Opens KVM's statistics of the vCPU before it runs, and closes them afterwards. Without
- * statistics, halts count as waiting.
+ * Opens KVM's statistics of the vCPU, before it runs. Without statistics, halts count as waiting.
  */
 void source_host_prepare(struct vcpu *v);
+/* Closes these statistics, after the vCPU has run. */
 void source_host_release(struct vcpu *v);
 /*
  * Starts event i with its counter and timer. Returns 0, or -errno with *e set; source_stop_all()

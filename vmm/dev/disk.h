@@ -62,9 +62,11 @@ int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e);
  */
 int disk_close(struct disk *d, struct err *e);
 
-uint64_t disk_size(const struct disk *d); /* bytes, a multiple of DISK_SECTOR */
+/* Returns the size in bytes, a multiple of DISK_SECTOR. */
+uint64_t disk_size(const struct disk *d);
 bool disk_is_read_only(const struct disk *d);
-bool disk_is_writable(const struct disk *d); /* DISK_WRITABLE: the image itself is written */
+/* Returns whether the image itself is written (DISK_WRITABLE). */
+bool disk_is_writable(const struct disk *d);
 /* Returns the image's path, which belongs to the disk. */
 const char *disk_path(const struct disk *d);
 /* Returns the image's descriptor, which belongs to the disk; read-only except for DISK_WRITABLE. */
@@ -75,11 +77,15 @@ uint64_t disk_overlay_bytes(const struct disk *d);
 uint64_t disk_overlay_refused(const struct disk *d);
 
 /*
- * Transfer all of iov at byte off, which need not be aligned. Return 0, or -errno (-EIO beyond the
+ * Reads all of iov from byte off, which need not be aligned. Returns 0, or -errno (-EIO beyond the
+ * end).
+ */
+int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+/*
+ * Writes all of iov to byte off, which need not be aligned. Returns 0, or -errno (-EIO beyond the
  * end, -EROFS). If two requests write different parts of one sector, both are kept only if one
  * waits for the other.
  */
-int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
 int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
 /*
  * Flushes written data to the host's storage. Returns 0 or -errno. After one failure all later
@@ -87,11 +93,15 @@ int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned 
  */
 int disk_flush(struct disk *d);
 /*
- * Do the same if it needs no waiting for a device, because the bytes are in the host's memory or go
- * there. Return -EAGAIN otherwise; a part of a read's iov may have been filled then.
+ * Does the same as disk_readv() if the bytes are in the host's memory, so that it need not wait for
+ * a device. Returns -EAGAIN otherwise; a part of iov may have been filled then.
  */
 int disk_readv_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+/*
+ * Does the same as disk_writev() if the bytes go to the host's memory. Returns -EAGAIN otherwise.
+ */
 int disk_writev_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+/* Does the same as disk_flush() if it need not wait for a device. Returns -EAGAIN otherwise. */
 int disk_flush_now(struct disk *d);
 /*
  * Makes [off, off + len) read as zeros, and frees what is stored of it in an overlay or in a
@@ -113,12 +123,16 @@ struct disk_identity {
 int disk_identify(const struct disk *d, struct disk_identity *out, struct err *e);
 
 /*
- * Save and restore the contents of the overlay for a snapshot, while no request is in flight.
- * disk_overlay_save() writes at fd's position. disk_overlay_restore() replaces the overlay; it
- * accepts only data of an image with this size (-EINVAL) and time of change (-ESTALE). Both return
- * 0, or -errno with *e recorded; -ENOTSUP for DISK_WRITABLE, whose state exists only in the image.
+ * Writes the contents of the overlay at fd's position, for a snapshot, while no request is in
+ * flight. Returns 0, or -errno with *e recorded; -ENOTSUP for DISK_WRITABLE, whose state exists
+ * only in the image.
  */
 int disk_overlay_save(const struct disk *d, int fd, struct err *e);
+/*
+ * Replaces the overlay by what disk_overlay_save() has written, while no request is in flight.
+ * Returns 0, or -errno with *e recorded: -EINVAL if the image had another size, -ESTALE if it had
+ * another time of change, -ENOTSUP for DISK_WRITABLE.
+ */
 int disk_overlay_restore(struct disk *d, struct cursor *in, struct err *e);
 
 #endif

@@ -68,10 +68,12 @@ int disk_overlay_close(struct disk_overlay *o);
  */
 uint64_t disk_overlay_run(const struct disk_overlay *o, uint64_t sector, uint64_t n, bool *in);
 /*
- * Reserve memory for a write to [off, off + len) of the image, and return the reservation after the
- * write. disk_overlay_begin() returns 0, or -ENOSPC, counted in `refused`.
+ * Reserves memory for a write to [off, off + len) of the image, and stores the number of reserved
+ * bytes in *taken, which the caller passes to disk_overlay_end() after the write. Returns 0, or
+ * -ENOSPC, which is counted in `refused`.
  */
 int disk_overlay_begin(struct disk_overlay *o, uint64_t off, uint64_t len, uint64_t *taken);
+/* Ends the reservation of disk_overlay_begin(). */
 void disk_overlay_end(struct disk_overlay *o, uint64_t taken);
 /* Marks [sector, sector + n) as stored in the overlay. Call it after they were written. */
 void disk_overlay_add(struct disk_overlay *o, uint64_t sector, uint64_t n);

@@ -79,13 +79,19 @@ struct p9_out {
 	size_t len, cap;
 	bool full;
 };
-/* Append to a reply: bytes, integers in little-endian order, a string with its length, a qid. */
+/* Appends len bytes to a reply. */
 void p9_put(struct p9_out *o, const void *src, size_t len);
+/* Appends 1 byte to a reply. */
 void p9_put8(struct p9_out *o, uint8_t v);
+/* Appends an integer of 2 bytes in little-endian order. */
 void p9_put16(struct p9_out *o, uint16_t v);
+/* Appends an integer of 4 bytes in little-endian order. */
 void p9_put32(struct p9_out *o, uint32_t v);
+/* Appends an integer of 8 bytes in little-endian order. */
 void p9_put64(struct p9_out *o, uint64_t v);
+/* Appends a string of len bytes with its length. */
 void p9_put_string(struct p9_out *o, const char *s, size_t len);
+/* Appends the qid of a file. */
 void p9_put_qid(const struct p9 *p, struct p9_out *o, const struct stat *st);
 
 /* Returns the number by which the guest identifies the file (qid.path). */

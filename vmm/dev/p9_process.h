@@ -56,11 +56,12 @@ void p9_process_end(struct p9_process *p);
  */
 void p9_process_kill(struct p9_process *p);
 
-/*
- * Return the areas for a request and for its reply, P9_MSIZE bytes each, which belong to *p. The
- * process may change the reply at any time.
- */
+/* Returns the area for a request, P9_MSIZE bytes, which belongs to *p. */
 uint8_t *p9_process_request(struct p9_process *p);
+/*
+ * Returns the area for a reply, P9_MSIZE bytes, which belongs to *p. The process may change it at
+ * any time.
+ */
 const uint8_t *p9_process_reply(const struct p9_process *p);
 
 /*
@@ -68,9 +69,11 @@ const uint8_t *p9_process_reply(const struct p9_process *p);
  * length of the reply in *out, at most cap; cap <= P9_MSIZE. Returns 0, -EPIPE or another -errno.
  */
 int p9_process_handle(struct p9_process *p, size_t len, size_t cap, size_t *out);
-/* Call p9_reset(), p9_save() and p9_restore() in the process. Return their result, or -EPIPE. */
+/* Calls p9_reset() in the process. Returns its result, or -EPIPE. */
 int p9_process_reset(struct p9_process *p);
+/* Calls p9_save() in the process. Returns its result, or -EPIPE. */
 int p9_process_save(struct p9_process *p, struct buf *out, struct err *e);
+/* Calls p9_restore() in the process. Returns its result, or -EPIPE. */
 int p9_process_restore(struct p9_process *p, struct cursor *in, struct err *e);
 
 /* Returns how the process ended, as text that follows "it ". Valid after -EPIPE; belongs to *p. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* p9_state: the fids of a shared directory for a snapshot. */
+/* p9_state: saves and restores the fids of a shared directory for a snapshot. */
 #ifndef KVMPROF_VMM_DEV_P9_STATE_H
 #define KVMPROF_VMM_DEV_P9_STATE_H
 
@@ -10,11 +10,14 @@
 struct p9;
 
 /*
- * Saves or restores all fids. p9_save() returns 0, or -errno with *e recorded; -ENOTSUP if a file
- * is open or was removed. p9_restore() finds the files by name; it returns -ENOENT and the like,
- * -ESTALE if a name is another file now, or -EINVAL for damaged bytes, and then leaves no fids.
+ * Saves all fids. Returns 0, or -errno with *e recorded; -ENOTSUP if a file is open or was removed.
  */
 int p9_save(const struct p9 *p, struct buf *out, struct err *e);
+/*
+ * Restores the fids that p9_save() has saved, and finds their files by name. Returns 0; -ENOENT and
+ * the like; -ESTALE if a name is another file now; or -EINVAL for damaged bytes. No fids are left
+ * after an error.
+ */
 int p9_restore(struct p9 *p, struct cursor *in, struct err *e);
 
 #endif

@@ -81,18 +81,20 @@ void pci_deinit(struct pci *p);
 int pci_add(struct pci *p, struct pci_function *f, struct err *e);
 
 /*
- * Read and write the configuration space of a slot; [off, off + len) lies within it. Used by both
- * access mechanisms. Any vCPU thread.
+ * Reads the bytes [off, off + len) of a slot's configuration space, within which they lie. Used by
+ * both access mechanisms. Any vCPU thread may call it.
  */
 uint32_t pci_config_read(struct pci *p, unsigned int slot, unsigned int off, unsigned int len);
+/* Writes to these bytes. Any vCPU thread may call it. */
 void pci_config_write(struct pci *p, unsigned int slot, unsigned int off, unsigned int len,
 		      uint32_t val);
 
 /*
- * Save and restore the address register and all configuration spaces; restoring also moves BARs.
- * `what` is a struct pci. Return 0, or -errno with *e recorded.
+ * Saves the address register and all configuration spaces of the struct pci at `what`. Returns 0,
+ * or -errno with *e recorded.
  */
 int pci_save(void *what, struct buf *out, struct err *e);
+/* Restores what pci_save() has saved, and moves the BARs. Returns 0, or -errno with *e recorded. */
 int pci_restore(void *what, struct cursor *in, struct err *e);
 
 #endif

@@ -76,13 +76,14 @@ int pit_start(struct pit *p, struct err *e);
 /* Ends the thread and releases *p. */
 void pit_deinit(struct pit *p);
 
-/*
- * Save and restore the state for a snapshot (snapshot.h); `pit` is a struct pit. The counters
- * continue from their saved values, as if no time had passed. Return 0, or -EINVAL with *e
- * recorded.
- */
+/* The version of the format that pit_save() writes. */
 #define PIT_STATE_VERSION 1u
+/* Saves the state of the struct pit at `pit` for a snapshot (snapshot.h). Returns 0. */
 int pit_save(void *pit, struct buf *out, struct err *e);
+/*
+ * Restores what pit_save() has saved. The counters continue from their saved values, as if no time
+ * had passed. Returns 0, or -EINVAL with *e recorded.
+ */
 int pit_restore(void *pit, struct cursor *in, struct err *e);
 
 #endif

@@ -54,12 +54,14 @@ struct platform_exit {
 int platform_exit_init(struct platform_exit *d, struct bus *bus,
 		       void (*end)(void *ctx, uint32_t status), void *ctx);
 
-/*
- * Save and restore the state for a snapshot (snapshot.h); `platform` is a struct platform. The CMOS
- * clock shows the host's time. Return 0, or -EINVAL with *e recorded.
- */
+/* The version of the format that platform_save() writes. */
 #define PLATFORM_STATE_VERSION 1u
+/* Saves the state of the struct platform at `platform` for a snapshot (snapshot.h). Returns 0. */
 int platform_save(void *platform, struct buf *out, struct err *e);
+/*
+ * Restores what platform_save() has saved; the CMOS clock shows the host's time. Returns 0, or
+ * -EINVAL with *e recorded.
+ */
 int platform_restore(void *platform, struct cursor *in, struct err *e);
 
 #endif

@@ -42,12 +42,14 @@ int serial_init(struct serial *s, struct bus *bus, struct dev_irq irq,
 		void (*out)(void *ctx, uint8_t byte), void *ctx);
 void serial_deinit(struct serial *s);
 
-/*
- * Save and restore the state for a snapshot (snapshot.h); `serial` is a struct serial. The
- * interrupt controller restores the level of the line. Return 0, or -EINVAL with *e recorded.
- */
+/* The version of the format that serial_save() writes. */
 #define SERIAL_STATE_VERSION 1u
+/* Saves the state of the struct serial at `serial` for a snapshot (snapshot.h). Returns 0. */
 int serial_save(void *serial, struct buf *out, struct err *e);
+/*
+ * Restores what serial_save() has saved. The interrupt controller restores the level of the line.
+ * Returns 0, or -EINVAL with *e recorded.
+ */
 int serial_restore(void *serial, struct cursor *in, struct err *e);
 
 /* Queues bytes for the guest. Returns how many found room. Any thread may call it. */

@@ -184,10 +184,14 @@ void virtio_fail(struct virtio *d);
 void virtio_hold(struct virtio *d, bool on);
 
 /*
- * Save and restore queues, status, features and config, then the model's state. Save after drain().
- * Return 0, or -errno with *e recorded: -ENOTSUP, -ENOMEM; -EINVAL for damaged bytes.
+ * Saves queues, status, features and config, then the model's state. Called after drain(). Returns
+ * 0, or -errno with *e recorded (-ENOTSUP, -ENOMEM).
  */
 int virtio_save(const struct virtio *d, struct buf *out, struct err *e);
+/*
+ * Restores what virtio_save() has saved. Returns 0, or -errno with *e recorded: -EINVAL for damaged
+ * bytes, -ENOTSUP, -ENOMEM.
+ */
 int virtio_restore(struct virtio *d, struct cursor *in, struct err *e);
 
 /*
@@ -195,11 +199,9 @@ int virtio_restore(struct virtio *d, struct cursor *in, struct err *e);
  * any arguments. The transport serialises all of them except virtio_notify(). Meanwhile it holds no
  * lock that its interrupt() takes, because reset() waits for threads that call interrupt().
  */
-/*
- * Read the offered, and set the accepted, features: 32 of the 64 bits by number. FEATURES_OK makes
- * them final.
- */
+/* Returns 32 of the 64 offered features; word is 0 or 1, and others return 0. */
 uint32_t virtio_features_read(const struct virtio *d, uint32_t word);
+/* Accepts 32 of the 64 features. FEATURES_OK makes them final. */
 void virtio_features_write(struct virtio *d, uint32_t word, uint32_t bits);
 /*
  * Writes the status register: 0 resets the device; FEATURES_OK stays clear if features were
@@ -214,18 +216,20 @@ struct virtio_queue *virtio_queue_setup(struct virtio *d, unsigned int q);
 void virtio_queue_enable(struct virtio *d, unsigned int q);
 /* Handles a notification of queue q: counts it and calls ops->kick(). */
 void virtio_notify(struct virtio *d, unsigned int q);
-/*
- * Read and write len bytes (1 to 8) of the config space. Bytes outside of it read as 0 and are not
- * written.
- */
+/* Returns len bytes (1 to 8) of the config space. Bytes outside of it read as 0. */
 uint64_t virtio_config_read(struct virtio *d, uint64_t off, unsigned int len);
+/* Writes len bytes (1 to 8) of the config space. Bytes outside of it are not written. */
 void virtio_config_write(struct virtio *d, uint64_t off, unsigned int len, uint64_t val);
 
 /*
- * Copy between the readable or writable part of a chain and a buffer. Return the number of bytes
- * copied. Any thread.
+ * Copies from byte off of a chain's readable part to a buffer. Returns the number of bytes copied.
+ * Any thread may call it.
  */
 size_t virtio_chain_read(const struct virtio_chain *c, size_t off, void *dst, size_t len);
+/*
+ * Copies from a buffer to byte off of a chain's writable part. Returns the number of bytes copied.
+ * Any thread may call it.
+ */
 size_t virtio_chain_write(const struct virtio_chain *c, size_t off, const void *src, size_t len);
 
 #endif

@@ -31,10 +31,11 @@ void virtio_mmio_destroy(struct virtio_mmio *m);
 void virtio_mmio_cmdline(unsigned int n, struct buf *out);
 
 /*
- * Save and restore a struct virtio_mmio, including its device's state; see snapshot.h. Return 0, or
- * -errno with *e recorded.
+ * Saves the struct virtio_mmio at `what`, including its device's state; see snapshot.h. Returns 0,
+ * or -errno with *e recorded.
  */
 int virtio_mmio_save(void *what, struct buf *out, struct err *e);
+/* Restores what virtio_mmio_save() has saved. Returns 0, or -errno with *e recorded. */
 int virtio_mmio_restore(void *what, struct cursor *in, struct err *e);
 
 #endif

@@ -29,10 +29,14 @@ int virtio_pci_new(struct virtio_pci **out, struct virtio *d, struct pci *bus, s
 void virtio_pci_destroy(struct virtio_pci *p);
 
 /*
- * Save and restore a struct virtio_pci, including its device's state; restore after pci_restore().
- * See snapshot.h. Return 0, or -errno with *e recorded.
+ * Saves the struct virtio_pci at `what`, including its device's state; see snapshot.h. Returns 0,
+ * or -errno with *e recorded.
  */
 int virtio_pci_save(void *what, struct buf *out, struct err *e);
+/*
+ * Restores what virtio_pci_save() has saved. Called after pci_restore(). Returns 0, or -errno with
+ * *e recorded.
+ */
 int virtio_pci_restore(void *what, struct cursor *in, struct err *e);
 
 #endif

@@ -60,10 +60,14 @@ static inline void guest_insn_set_flags(struct guest_insn *g, uint32_t mask, uin
 int guest_insn_address(const struct guest_insn *g, unsigned int i, uint64_t *gva);
 
 /*
- * Copy guest-virtual memory. Return -EFAULT unless the whole range is mapped (and writable); then a
- * write has changed nothing.
+ * Copies len bytes of guest-virtual memory at gva to dst. Returns 0, or -EFAULT unless the whole
+ * range is mapped.
  */
 int guest_insn_read(const struct guest_insn *g, uint64_t gva, void *dst, size_t len);
+/*
+ * Copies len bytes at src to guest-virtual memory at gva. Returns 0, or -EFAULT, with nothing
+ * changed, unless the whole range is mapped and writable.
+ */
 int guest_insn_write(const struct guest_insn *g, uint64_t gva, const void *src, size_t len);
 /* Bits of a page fault's error code (SDM vol. 3, 4.7). */
 #define FAULT_PRESENT 1u

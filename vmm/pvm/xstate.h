@@ -14,14 +14,16 @@
 /* Format of the area in memory: SDM vol. 1, 13.4. */
 enum xstate_form { XSTATE_STANDARD, XSTATE_COMPACTED };
 
-/* Save and restore the components in edx:eax; the area is memory operand 0. */
+/* Saves the components in edx:eax to the area that is memory operand 0. */
 int xstate_save(struct guest_insn *g, enum xstate_form form);
+/* Restores the components in edx:eax from the area that is memory operand 0. */
 int xstate_restore(struct guest_insn *g);
 /*
- * Execute LDMXCSR and STMXCSR with the 4 bytes of memory operand 0. Loading returns -ENOTSUP if a
- * reserved bit is set, which is a #GP on a processor.
+ * Executes LDMXCSR with the 4 bytes of memory operand 0. Returns -ENOTSUP if a reserved bit is set,
+ * which is a #GP on a processor.
  */
 int xstate_load_mxcsr(struct guest_insn *g);
+/* Executes STMXCSR with the 4 bytes of memory operand 0. */
 int xstate_store_mxcsr(struct guest_insn *g);
 
 #endif

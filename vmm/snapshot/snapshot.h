@@ -88,6 +88,7 @@ struct snapshot;
 int snapshot_open(struct snapshot **out, const char *path, struct err *e);
 /* Returns whether path is a file that begins as a snapshot does. */
 bool snapshot_is_file(const char *path);
+/* Unmaps the file and frees *s. Accepts NULL. */
 void snapshot_close(struct snapshot *s);
 /* Returns the path that was passed to snapshot_open(); it belongs to s. */
 const char *snapshot_path(const struct snapshot *s);

@@ -48,10 +48,14 @@ struct vcpu_state {
 int vcpu_state_parse(struct vcpu_state *s, struct cursor *in, struct err *e);
 
 /*
- * Save and restore functions of struct snapshot_part; `vcpu` is a struct vcpu. Restoring is
- * allowed before the vCPU's first KVM_RUN, and at a reset. They return 0, or -errno with *e set.
+ * Appends the state of the struct vcpu at `vcpu` to *out. Has the type of snapshot_part's function.
+ * Returns 0, or -errno with *e set.
  */
 int vcpu_state_save(void *vcpu, struct buf *out, struct err *e);
+/*
+ * Restores the state of the struct vcpu at `vcpu`, before its first KVM_RUN or at a reset. Has the
+ * type of snapshot_part's function. Returns 0, or -errno with *e set.
+ */
 int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e);
 
 #endif

@@ -23,11 +23,14 @@
 #define PLUGIN_EXPORT __attribute__((visibility("default")))
 
 /*
- * QEMU finds these two by name. It reads the version when it loads the plugin, and calls the
- * function once, with the options of its command line. The function returns 0, or -1 so that QEMU
- * refuses to start.
+ * The version of the interface that the plugin uses. QEMU finds it by name when it loads the
+ * plugin.
  */
 PLUGIN_EXPORT extern int qemu_plugin_version;
+/*
+ * Starts the plugin with the options of its command line. QEMU finds it by name and calls it once.
+ * Returns 0, or -1 so that QEMU refuses to start.
+ */
 PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
 				      char **argv);
 

@@ -80,11 +80,13 @@ typedef void (*qemu_exec_fn)(unsigned int vcpu, void *ctx);
 typedef void (*qemu_access_fn)(unsigned int vcpu, uint32_t info, uint64_t va, void *ctx);
 
 /*
- * Before QEMU_API_POINTERS these two take no third argument, and ignore it if it is passed (System
- * V ABI).
+ * Registers a callback for the start of each vCPU. Before QEMU_API_POINTERS this function and the
+ * next one take no third argument, and ignore it if it is passed (System V ABI).
  */
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, qemu_any_fn fn, void *ctx);
+/* Registers a callback for each translation of a block. */
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_any_fn fn, void *ctx);
+/* Registers a callback for each execution of the block. */
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_exec_fn fn,
 					  enum qemu_registers flags, void *ctx);
 /*
@@ -94,17 +96,24 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_exec_f
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_access_fn fn,
 				      enum qemu_registers flags, enum qemu_accesses which,
 				      void *ctx);
+/* Returns whether the access is a write. */
 bool qemu_plugin_mem_is_store(uint32_t info);
+/* Returns the binary logarithm of the access's size in bytes. */
 unsigned int qemu_plugin_mem_size_shift(uint32_t info);
 /* Returns the value that was read or written. Exists in QEMU 9.2 and later; NULL before. */
 __attribute__((weak)) struct qemu_value qemu_plugin_mem_get_value(uint32_t info);
 /* Registers a callback that runs before QEMU ends by itself. */
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_any_fn fn, void *ctx);
+/* Returns the guest-virtual address of the block. */
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
+/* Returns the number of instructions in the block. */
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+/* Returns instruction i of the block, valid during the callback for its translation. */
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+/* Registers a callback for each execution of the instruction. */
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_exec_fn fn,
 					    enum qemu_registers flags, void *ctx);
+/* Returns the instruction's length in bytes. */
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 /* Copies as many of the instruction's bytes as fit, and returns their number. */
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dst, size_t len);
@@ -148,8 +157,11 @@ struct qemu_handle {
  */
 uint64_t qemu_api_read(const struct qemu_handle *handle, struct glib_array *bytes);
 
+/* Returns the size of an element in bytes (GLib). */
 unsigned int g_array_get_element_size(struct glib_array *array);
+/* Returns a new, empty array (GLib). */
 struct glib_array *g_byte_array_new(void);
+/* Sets the array's length and returns the array (GLib). */
 struct glib_array *g_byte_array_set_size(struct glib_array *bytes, unsigned int len);
 
 #endif
