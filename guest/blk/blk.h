@@ -58,12 +58,12 @@ struct blk_box {
 };
 
 /*
- * device.c: sets up the first disk on this transport ("pci" or "mmio" from the command line, else
+ * Sets up the first disk on this transport ("pci" or "mmio" from the command line, else
  * the first one that has a disk) and fills *box. Returns the transport's name, a static string, or
  * NULL if there is no disk.
  */
 const char *device_setup(struct blk_box *box, const char *line);
-/* irq.S: number of interrupts. */
+/* Number of interrupts, counted by irq.S. */
 extern volatile u64 irq_count;
 
 #endif

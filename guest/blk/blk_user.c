@@ -2,7 +2,7 @@
 /*
  * Ring 3: the driver of a split virtqueue (VIRTIO 1.2, 2.7), and the workload.
  *
- * As guest/demo/user.c, it refers to nothing outside of this file and has no data. Each request is
+ * Like guest/demo/user.c, it refers to nothing outside of this file and has no data. Each request is
  * a chain of three descriptors that do not change; chain i has buffer i.
  */
 #include "blk.h"

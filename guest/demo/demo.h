@@ -44,9 +44,9 @@ static inline u64 rdtsc(void)
 #define BUDGET_TURNS (1ul << 63)
 
 /*
- * The body of each leaf: spends `budget` TSC cycles, or runs that many turns of a loop, and returns
- * the cycles that really passed. Only TSC values of one privilege level are subtracted, because
- * some hypervisors show different offsets to ring 0 and ring 3.
+ * Spends `budget` TSC cycles, or runs that many turns of a loop, and returns the cycles that really
+ * passed. It is the body of each leaf. Only TSC values of one privilege level are subtracted,
+ * because some hypervisors show different offsets to ring 0 and ring 3.
  */
 static inline __attribute__((always_inline)) u64 spin(u64 budget)
 {
@@ -102,9 +102,11 @@ static inline struct cpuid_regs cpuid(u32 leaf)
 	return r;
 }
 
+/* -- work.c ------------------------------------------------------------------------------------ */
+
 /*
- * work.c: each function runs its call tree once, spends `budget` cycles in the leaf, and returns
- * the cycles measured there.
+ * Runs its call tree once, spends `budget` cycles in the leaf, and returns the cycles measured
+ * there. The next seven functions do the same.
  */
 u64 flat_spin(u64 budget);
 u64 tree_enter_left(u64 budget);
@@ -114,15 +116,29 @@ u64 share_from_b(u64 budget);
 u64 deep_01(u64 budget);
 u64 recurse_enter(u64 budget);
 u64 irqoff_outer(u64 budget);
-extern u64 irqoff_saw_if; /* RFLAGS.IF as seen by irqoff_leaf(); stays set once it was set */
+/* RFLAGS.IF as seen by irqoff_leaf(). It stays set once it was set. */
+extern u64 irqoff_saw_if;
+/*
+ * Halts until `budget` cycles have passed, and returns the cycles. A halt ends with the next IRQ 0,
+ * so this may take one of its periods longer.
+ */
 u64 idle_wait(u64 budget);
+/*
+ * Writes `count` bytes to a port without effect, a quarter of them on one path and the rest on
+ * another.
+ */
 void ports_write(u64 count);
+/*
+ * Crashes the machine by a triple fault; if divide is not 0, by a division by zero, which fault()
+ * reports.
+ */
 void crash_outer(int divide);
 
 /* The virtual address at which ring 0 has the first GiB of memory. */
 #define KERNEL_MAP 0xffffffff80000000ul
 
-/* user.c, and the entry to it (start.S) */
+/* -- user.c, and the entry to it (start.S) ----------------------------------------------------- */
+
 enum {
 	USER_LONG,
 	USER_SHORT,
@@ -171,46 +187,74 @@ static inline union user_box *user_box(void)
 	return (union user_box *)user_stack;
 }
 
+/*
+ * Runs the function that `which` (USER_*) selects in ring 3, and passes its result to int 0x80.
+ * Does not return.
+ */
 void user_main(u64 which, u64 budget);
+/* Runs user_main() in ring 3, and returns the value that it passed to int 0x80. */
 u64 enter_user(u64 which, u64 budget);
 
-/* modes.c: runs the mode that the command line selects. Returns 0 if it selects none. */
+/* -- modes.c ----------------------------------------------------------------------------------- */
+
+/* Runs the mode that the command line selects. Returns 0 if it selects none. */
 int mode_run(const char *line, u64 khz, u64 seconds);
 
-/* where.c */
+/* -- where.c ----------------------------------------------------------------------------------- */
+
+/* Runs mode=where. */
 void where_run(const char *line, u64 khz, u64 seconds);
 
-/* pvclock.c */
+/* -- pvclock.c --------------------------------------------------------------------------------- */
+
+/* Runs mode=pvclock. */
 void pvclock_run(u64 khz, u64 seconds);
 
-/* nested.c */
+/* -- nested.c ---------------------------------------------------------------------------------- */
+
+/* Runs mode=nested. */
 void nested_run(u64 khz, u64 seconds);
 
-/* options.c: parameters of the command line */
+/* -- options.c: parameters of the command line ------------------------------------------------- */
+
 #define CMD_LINE_MAX 2048
 extern char command_line[CMD_LINE_MAX];
+/* Copies the command line of the boot protocol to command_line. */
 void command_line_copy(u64 boot_params);
 /* Returns the value of a parameter ("name="), which points into `line`, or NULL. */
 const char *option_find(const char *line, const char *name);
+/* Returns the decimal value of a parameter, or `fallback` if it is missing or not a number. */
 u64 option_number(const char *line, const char *name, u64 fallback);
+/* Returns 1 if a parameter has this value, else 0. */
 int option_is(const char *line, const char *name, const char *value);
 
-/* machine.c */
+/* -- machine.c --------------------------------------------------------------------------------- */
+
 /* The frequency of the timer, whose interrupts are counted. */
 #define IRQ0_HZ 20u
 extern volatile u64 irq0_count;
+/* Loads the task state segment and the interrupt table, with gates for all exceptions. */
 void tables_init(void);
 /* Sets an interrupt gate. `entry` is code of ring 0; dpl 3 lets ring 3 use it with `int`. */
 void gate_set(unsigned int vector, const u8 *entry, u64 dpl);
+/* Starts IRQ 0 with IRQ0_HZ: often enough to have interrupts, too rarely to change the shares. */
 void timer_init(void);
+/* Returns the TSC frequency in kHz, or 0 if it is unknown, and stores the name of its source. */
 u32 tsc_khz_find(const char **source);
+/* Resets the machine. */
 __attribute__((noreturn)) void machine_reset(void);
 
-/* console.c */
+/* -- console.c --------------------------------------------------------------------------------- */
+
+/* Initialises COM1. */
 void console_init(void);
+/* Writes text to COM1, like the three functions below. */
 void put_string(const char *s);
+/* Writes a number in decimal. */
 void put_number(u64 value);
+/* Writes a number as 0x and 16 digits. */
 void put_hex(u64 value);
+/* Writes part/whole in percent with two decimals. */
 void put_percent(u64 part, u64 whole);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The demo kernel: spends known shares of its time in known call stacks, then
- * prints what they really were, measured with the TSC inside the leaves:
+ * The demo kernel: spends known shares of its time in known call stacks, then prints the real
+ * shares, measured with the TSC inside the leaves:
  *
  *   truth <percent> <kernel|user|irqoff|idle> <outermost;...;leaf>
  *   truth-end
@@ -10,21 +10,19 @@
  * The percentages are of the time between the lines "demo: start" and the
  * first "truth", and with "outside" they make up 100.
  *
- * Command line: seconds=N (20); tsc_khz=N (whoever sets it knows, so it goes
- * before what CPUID or the PIT say); mode=idle (half of the time halted);
- * mode=pages (nothing but memory accesses in ring 3: pages.h), or another mode,
- * see modes.c;
- * crash=triple or crash=divide (after a second's work); ports=N (0) writes to
- * port 0x80 after the work, a quarter of them from ports_a, the others from ports_b.
+ * Command line: seconds=N (20); tsc_khz=N (replaces the frequency of CPUID or the PIT);
+ * mode=idle (half of the time halted); mode=pages (only memory accesses in ring 3: pages.h), or
+ * another mode, see modes.c; crash=triple or crash=divide (after a second's work); ports=N (0)
+ * writes to port 0x80 after the work, a quarter of them from ports_a, the others from ports_b.
  *
  * work=N instead of seconds: N rounds in which each leaf does a fixed number of turns
  * of a loop, by the same shares, so that a slower machine takes longer, and so does a
  * slower function. user_work=M (1): ring 3 does M turns for one, for machines on which
- * it is so much faster. slow=FUNCTION:PERMILLE: this leaf does so much more.
+ * it is M times faster. slow=FUNCTION:PERMILLE: this leaf does PERMILLE thousandths more.
  *
  * Shares are of time, so they hold whatever the speed of ring 0 and ring 3.
- * Each share is spent in many slices, in random order and of random lengths:
- * nothing periodic that a sampler could fall into step with.
+ * Each share is spent in many slices, in random order and of random lengths, so that no period of a
+ * sampler can coincide with one of the demo.
  */
 #include "demo.h"
 #include "pages.h"

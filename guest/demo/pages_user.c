@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The ring-3 part of mode=pages. As user.c, it refers to nothing outside of the user's part and has
+ * The ring-3 part of mode=pages. Like user.c, it refers to nothing outside of the user's part and has
  * no data.
  */
 #include "pages.h"

@@ -50,6 +50,7 @@ enum {
 	SELFCHECK_AT_FX = 32
 };
 
+/* Counts a difference between an expected and an actual value, and records the first one. */
 static inline __attribute__((always_inline)) void selfcheck_differ(struct selfcheck *s, u64 where,
 								   u64 put, u64 got)
 {
@@ -103,6 +104,7 @@ static inline __attribute__((always_inline)) u64 selfcheck_pattern(u64 turn, u64
 	return (turn * 0x9e3779b97f4a7c15ul + i + 1) * 0xbf58476d1ce4e5b9ul ^ i << 56;
 }
 
+/* Runs one turn: sets all registers, spins, and compares them. */
 static inline __attribute__((always_inline)) void selfcheck_turn(struct selfcheck *s)
 {
 	for (u64 i = 0; i < SELFCHECK_GPRS; i++)
@@ -129,9 +131,9 @@ static inline __attribute__((always_inline)) void selfcheck_turn(struct selfchec
 	s->turns++;
 }
 
-/* selfcheck_user.c: runs turns until s->end cycles have passed. Returns the number of turns. */
+/* Runs turns in ring 3 until s->end cycles have passed. Returns the number of turns. */
 u64 selfcheck_user(struct selfcheck *s);
-/* selfcheck.c */
+/* Runs mode=selfcheck for `seconds` and prints the results. */
 void selfcheck_run(const char *line, u64 khz, u64 seconds);
 
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The ring-3 part of the demo kernel. The linker script puts this file's code
- * at a low address with user pages behind it: it must not refer to anything
- * outside itself, nor have data.
+ * The ring-3 part of the demo kernel. The linker script places the code of this file at a low
+ * address in user pages, so the file must not refer to anything outside of it and has no data.
  */
 #include "demo.h"
 #include "pages.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The call trees of the demo kernel. Time passes in leaves only; main.c holds
- * the table with the stack of each, which has to follow what is done here.
+ * The call trees of the demo kernel. Only leaves spend time. main.c has a table with the stack of
+ * each leaf, which must match the functions here.
  *
  *   flat_spin                                    depth 1
  *   tree_enter_*, tree_top, tree_left/right, ..  two leaves below common nodes

@@ -12,9 +12,10 @@
 int read_text(const char *path, char *text, size_t size);
 
 /*
- * net.c: configures eth0 with the address from the kernel or a default, and reads a page over HTTP.
+ * Configures eth0 with the address from the kernel or a default, and reads a page over HTTP.
  */
 void use_net(void);
+/* Prints how many packets and bytes eth0 has received. */
 void count_packets(void);
 
 #endif

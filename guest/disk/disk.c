@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * /init of the tests of disks: a program that reads and writes /dev/vda and says what it saw.
+ * /init of the tests of disks: reads and writes /dev/vda and prints the results.
  *
  * mode=WORD on the kernel's command line:
  *   check	mounts the ext4 file system of /dev/vda; reads /data, writes and reads back /out,
  *		makes the directory /made, unmounts
- *   dirs	the same without writing: the names and sums of /data alone
- *   cpus	a process on each processor, all at a time: writes the MiB of /dev/vda that has its
+ *   dirs	the same without writing: only prints the names and sums of /data
+ *   cpus	one process on each processor at the same time: writes the MiB of /dev/vda that has its
  *		number, past the page cache, and reads it back
  *   bench	reads /dev/vda from the beginning to seq=N MiB in 1 MiB pieces past the page cache,
  *		then random=N pieces of 4 KiB of it; each time sums what it read

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A static /init without libc for x86-64 Linux guests: system calls and the
- * phases of work (phases.c) that init.c runs one after the other.
+ * A static /init without libc for x86-64 Linux guests: system calls, and the phases of work
+ * (phases.c) that init.c runs one after the other.
  */
 #ifndef GUEST_INIT_H
 #define GUEST_INIT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A role that closes one library and opens another at the same place, again and again.
- * The function that calls into it has the library's number, so each of its stacks tells
- * what the frame within the library is called.
+ * A role that repeatedly closes one library and opens another at the same address. The function that
+ * calls into the library has the library's number in its name, so each stack shows what the name of
+ * the frame within the library must be.
  */
 #include "worker.h"
 

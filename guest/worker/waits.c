@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Roles that wait, each in another system call, from a stack that is known; and one that
- * prints what the kernel itself says of all its tasks.
+ * Roles that wait, each in another system call and with a known stack; and one that prints what the
+ * kernel reports about all its tasks.
  */
 #include "worker.h"
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * worker: as /init it sets the machine up, starts one process for each role
- * (by exec of itself, so that each is a program of its own) and ends it all.
+ * worker: as /init, sets the machine up, starts one process for each role (by an exec of itself, so
+ * that each role is a program of its own), and ends the machine.
  *
- * Kernel command line: worker.seconds=N (default 10, from when all roles run),
- * worker.roles=NAME,NAME...
- * (default: all but those that wait). Console lines, which tests wait for:
+ * Kernel command line: worker.seconds=N (default 10, counted from when all roles run),
+ * worker.roles=NAME,NAME... (default: all except those that wait). Console lines, which tests wait for:
  *
  *	worker: start
  *	worker: module NAME			a module was loaded
  *	worker: map PID START-END PERMS OFF PATH	executable mappings of a role
- *	worker: truth PID TID COMM FRAMES	where samples of this thread are to be found
+ *	worker: truth PID TID COMM FRAMES	the expected stack of this thread's samples
  *	worker: steady				all roles run
  *	worker: proc TID WCHAN STAT...		/proc/TID/wchan and /proc/TID/stat of each task
  *	worker: proc end

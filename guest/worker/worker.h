@@ -13,8 +13,11 @@
 #define worker_function __attribute__((noinline, noclone))
 #define keep_frame() __asm__ volatile("" : : "r"(__builtin_frame_address(0)) : "memory")
 
-/* libhot.c */
+/* -- libhot.c ---------------------------------------------------------------------------------- */
+
+/* Computes for a number of rounds in lib_inner(), which it calls through lib_middle(). */
 unsigned long lib_outer(unsigned long rounds);
+/* Computes in the same way without the outermost frame. */
 unsigned long lib_middle(unsigned long rounds);
 
 /* roles.c: each role works until the time is up. */
@@ -27,17 +30,29 @@ struct role {
 extern const struct role roles[];
 extern const unsigned int nroles;
 
-/* worker.c */
+/* -- worker.c ---------------------------------------------------------------------------------- */
+
+/* Returns whether the time of the roles is not over yet. */
 int time_is_left(void);
-double seconds_left(void); /* at least 0 */
-/* waits.c: roles that wait, and one that prints what the kernel reports about all tasks. */
+/* Returns the rest of the time in seconds, at least 0. */
+double seconds_left(void);
+/* -- waits.c: roles that wait ------------------------------------------------------------------ */
+
+/* Waits in nanosleep(2). */
 void role_sleep(void);
+/* Waits in read(2) from a pipe. */
 void role_pipe(void);
+/* Waits in futex(2). */
 void role_futex(void);
+/* Waits in wait4(2) for a child. */
 void role_wait(void);
+/* Computes for half of the time and sleeps for the other half, in turns of a tenth of a second. */
 void role_half(void);
+/* Prints what the kernel reports about all tasks: /proc/TID/wchan and /proc/TID/stat. */
 void role_proc(void);
-/* turns.c */
+/* -- turns.c ----------------------------------------------------------------------------------- */
+
+/* Loads and unloads two libraries in turn, and prints how often both were at the same address. */
 void role_turns(void);
 /* Prints "worker: truth PID TID COMM FRAME;FRAME;...", innermost frame last, user part only. */
 void tell_truth(const char *comm, const char *frames);
