@@ -143,26 +143,6 @@ bool number_size(const char *s, uint64_t *out)
 	return true;
 }
 
-bool number_span(const char *s, double *from, double *to)
-{
-	const char *comma = strchr(s, ',');
-	size_t len = comma ? (size_t)(comma - s) : strlen(s);
-	double a = 0, b = 0;
-	char first[64];
-
-	if (len >= sizeof(first))
-		return false;
-	memcpy(first, s, len);
-	first[len] = '\0';
-	if ((len || !comma) && !number_seconds(first, 0, HUGE_VAL, &a))
-		return false;
-	if (comma && comma[1] && (!number_seconds(comma + 1, 0, HUGE_VAL, &b) || b <= a))
-		return false;
-	*from = a;
-	*to = b;
-	return true;
-}
-
 int number_range(const char **list, uint64_t max, struct number_range *out)
 {
 	const char *s = *list;

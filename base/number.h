@@ -35,12 +35,6 @@ bool number_size(const char *s, uint64_t *out);
 bool number_hz(const char *s, double min, double max, double *out);
 
 /*
- * Parses FROM,TO, two times as number_seconds() reads them, with 0 <= FROM < TO. Either may be omitted, and so may the comma after
- * FROM. An omitted value is stored as 0.
- */
-bool number_span(const char *s, double *from, double *to);
-
-/*
  * Parses decimal digits at *s up to max, without blanks and signs, and moves *s behind them. Text
  * may follow.
  */

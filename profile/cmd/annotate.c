@@ -15,7 +15,7 @@
 #include "profile/cmd/pager.h"
 #include "profile/format/perfdata/format.h"
 #include "profile/format/sink/counted.h"
-#include "profile/analyse/stacks/slices.h"
+#include "profile/analyse/stacks/selection.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -26,7 +26,7 @@
 #define MAX_LISTED 20u
 
 struct annotate_options {
-	const char *phase; /* NULL: all */
+	struct selection selection;
 	const char *event; /* event to show; NULL: the first */
 	uint32_t epoch;
 	const char *input, *output, *buildid_dir;
@@ -107,7 +107,7 @@ static int function_choose(struct annotate_command *c, struct err *e)
 		return err_set(
 			e, EEXIST,
 			"%s: %zu functions, listed above; choose by address, by NAME#NUMBER or "
-			"NAME@FILE, or with --dso",
+			"NAME@FILE, or with --dsos",
 			text, c->find.nwanted);
 	return err_set(e, ENOENT, "%s: no sample of %s is in such a function", text, c->opt->input);
 }
@@ -295,6 +295,7 @@ static int annotate_open(const struct annotate_options *o, struct reader *in, st
 static int annotate_run(const struct annotate_options *o, struct err *e)
 {
 	struct annotate_command c = { .opt = o };
+	struct selection_window window;
 	struct srcline *kernel = NULL;
 	int ret;
 
@@ -302,8 +303,9 @@ static int annotate_run(const struct annotate_options *o, struct err *e)
 	c.find.display = &c.display;
 	c.find.in = &c.in;
 	ret = annotate_open(o, &c.in, e);
-	if (!ret && o->phase)
-		ret = slices_set_window(c.in.p, o->input, o->buildid_dir, o->phase, e);
+	if (!ret)
+		ret = selection_set_window(&o->selection, c.in.p, o->input, o->buildid_dir, &window,
+					   e);
 	ret = ret ? ret : srcline_create(&kernel, &o->places, e);
 	if (!ret) {
 		if (c.in.p->partial)
@@ -322,6 +324,12 @@ static int annotate_run(const struct annotate_options *o, struct err *e)
 	return ret;
 }
 
+static int parse_dsos(void *at, char *arg, struct err *e)
+{
+	(void)e;
+	return selection_parse_texts(at, arg);
+}
+
 static const char *const syntaxes[] = { [DISASM_ATT] = "att", [DISASM_INTEL] = "intel", NULL };
 
 #define OPTION_STRUCT struct annotate_options
@@ -330,13 +338,10 @@ static const struct option_row rows[] = {
 	CMD_INPUT(input),
 	{ "output", 'o', "FILE", "write to FILE instead of standard output",
 	  OPTION_TEXT_OF(output, "a file") },
-	{ "dso", 'd', "NAME", "only functions of this module, program or library",
-	  OPTION_TEXT(query.dso) },
-	{ "dsos", 0, "NAME", NULL, OPTION_TEXT(query.dso) },
+	{ "dsos", 'd', "NAME,...", "only functions of these modules, programs and libraries",
+	  OPTION_CALL_AT(parse_dsos, selection.dso, "a name") },
+	{ "dso", 0, "NAME,...", NULL, OPTION_CALL_AT(parse_dsos, selection.dso, "a name") },
 	{ "symbol", 's', "NAME", NULL, OPTION_TEXT(symbol) },
-	CMD_PHASE(phase),
-	CMD_EVENT(event),
-	CMD_EPOCH(epoch),
 	{ "disassembler-style", 'M', "SYNTAX", "att (default) or intel",
 	  OPTION_WORD(syntax, syntaxes) },
 	{ "att", 0, NULL, "the same as -M att", OPTION_PUT(syntax, DISASM_ATT) },
@@ -349,6 +354,10 @@ static const struct option_row rows[] = {
 	CMD_BUILDID_DIR(buildid_dir),
 	{ "stdio", 0, NULL, "accepted, as there is no other interface", OPTION_PUT(stdio, true) },
 	OPTION_ROWS(cmd_debuginfo_rows, places),
+	OPTION_HEADING("\nWhich samples:\n"),
+	CMD_EVENT(event),
+	CMD_EPOCH(epoch),
+	OPTION_ROWS(selection_sample_rows, selection),
 	OPTION_HELP,
 	{ 0 },
 };
@@ -371,7 +380,7 @@ static const struct option_set set = {
 int cmd_annotate(int argc, char **argv)
 {
 	static const char by_default[] = "perf.data";
-	struct annotate_options o = { .input = by_default };
+	static struct annotate_options o = { .input = by_default }; /* large lists */
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 
@@ -385,6 +394,11 @@ int cmd_annotate(int argc, char **argv)
 		return cmd_wrong(argv, "which function? `kvmprof report` lists them");
 	if (optind < argc)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
+	if (selection_check(&o.selection, &e))
+		return cmd_wrong(argv, e.text);
+	o.query.selection = &o.selection;
 	cmd_debuginfo_show_progress(&o.places);
-	return cmd_status(annotate_run(&o, &e), &e);
+	status = cmd_status(annotate_run(&o, &e), &e);
+	selection_deinit(&o.selection);
+	return status;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/cmd/common.h"
 
-#include "base/number.h"
 #include "profile/analyse/stacks/stackset.h"
 
 #include <errno.h>
@@ -29,27 +28,6 @@ int cmd_flush_stdout(struct err *e)
 		     : err_set(e, EIO,
 			       "standard output: cannot write all of it (is its disk full?)");
 }
-
-static int parse_time(void *at, char *arg, struct err *e)
-{
-	struct stackset_options *o = at;
-
-	(void)e;
-	return number_span(arg, &o->from_s, &o->to_s) ? 0 : -EINVAL;
-}
-
-#define OPTION_STRUCT struct stackset_options
-
-const struct option_row cmd_filter_rows[] = {
-	{ "comm", 0, "NAME", "only samples of tasks of this name", OPTION_TEXT(comm) },
-	{ "pid", 0, "PID", "of this process", OPTION_WHOLE(pid, 0, UINT32_MAX, "a number") },
-	{ "cpu", 0, "CPU", "on this vCPU", OPTION_WHOLE(cpu, 0, UINT32_MAX, "a number") },
-	{ "time", 0, "FROM,TO", "seconds since the first sample; both are optional",
-	  OPTION_CALL(parse_time, "FROM,TO in seconds, FROM less than TO, such as 1.5,3 or 2,") },
-	{ "kernel-only", 0, NULL, "only kernel frames, and samples that have some",
-	  OPTION_PUT(kernel_only, true) },
-	{ 0 },
-};
 
 int cmd_attach_set(struct attach_request *a, enum attach_selector way, const char *what,
 		   struct err *e)
@@ -106,7 +84,6 @@ static int parse_name(void *at, char *arg, struct err *e)
 	return cmd_attach_set(at, ATTACH_NAME, arg, e);
 }
 
-#undef OPTION_STRUCT
 #define OPTION_STRUCT struct attach_request
 
 const struct option_row cmd_attach_rows[] = {

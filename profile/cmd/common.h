@@ -69,13 +69,6 @@ int cmd_status(int ret, const struct err *e);
 			"the header of a report lists them",                           \
 			OPTION_WHOLE(m, 1, PERFDATA_MAX_EPOCHS, "1 to 32")             \
 	}
-#define CMD_PHASE(m)                                                                \
-	{                                                                           \
-		"phase", 0, "NAME",                                                 \
-			"samples of this phase of a boot, or from this marker to\n" \
-			"the next: see `kvmprof report --phase'",                   \
-			OPTION_TEXT(m)                                              \
-	}
 #define CMD_NO_DEMANGLE(m)                                                          \
 	{                                                                           \
 		"no-demangle", 0, NULL,                                             \
@@ -87,12 +80,6 @@ int cmd_status(int ret, const struct err *e);
 		"buildid-dir", 0, "DIR", "perf's build-id cache (default: ~/.debug)", \
 			OPTION_TEXT(m)                                                \
 	}
-
-/*
- * The options comm, pid, cpu, time and kernel-only, which select samples; they set a struct
- * stackset_options.
- */
-extern const struct option_row cmd_filter_rows[];
 
 /*
  * The options connect, pid, domain and name, which select a machine; they set a struct

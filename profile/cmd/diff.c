@@ -6,6 +6,7 @@
 #include "base/outfile.h"
 #include "base/utf8.h"
 #include "profile/cmd/common.h"
+#include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/stacks/comparable.h"
 #include "profile/compare/diff/diff.h"
 
@@ -31,6 +32,7 @@ struct cmd_diff_options {
 	enum form form;
 	struct diff_options diff;
 	struct stackset_options load;
+	struct selection selection;
 };
 
 /* -- text -------------------------------------------------------------------------------- */
@@ -101,22 +103,46 @@ static int name_width(const struct diff *d, size_t rows)
 
 #define MAX_RELATIONS 10u
 
-/* Functions that are the same under another name, or in another place. */
-static void print_relations(FILE *f, const struct lineage *l)
+/* Returns whether one of the shown rows is a function of the event. */
+static bool relation_is_shown(const struct diff *d, const struct lineage_event *e, size_t rows)
 {
+	const struct lineage *l = &d->lineage;
+
+	for (size_t i = 0; i < rows; i++)
+		if (!strcmp(d->row[i].name, lineage_name(l, e, e->function)) ||
+		    !strcmp(d->row[i].name, lineage_name(l, e, e->other)))
+			return true;
+	return false;
+}
+
+/*
+ * Prints functions that are the same under another name, or in another place: all of them, or with
+ * chosen functions those of the rows.
+ */
+static void print_relations(FILE *f, const struct diff *d, const struct cmd_diff_options *o,
+			    size_t rows)
+{
+	const struct lineage *l = &d->lineage;
+	size_t shown = 0, more = 0;
 	char text[LINEAGE_TEXT];
 
-	for (size_t i = 0; i < l->nevents && i < MAX_RELATIONS; i++) {
+	for (size_t i = 0; i < l->nevents; i++) {
 		const struct lineage_event *e = &l->event[i];
+
+		if (selection_chooses(&o->selection) && !relation_is_shown(d, e, rows))
+			continue;
+		if (shown++ >= MAX_RELATIONS) {
+			more++;
+			continue;
+		}
 
 		fprintf(f, "# %s%.2f%% -> %.2f%%\n",
 			lineage_text(text, e->kind, lineage_name(l, e, e->function),
 				     lineage_name(l, e, e->other)),
 			100 * e->base, 100 * e->head);
 	}
-	if (l->nevents > MAX_RELATIONS)
-		fprintf(f, "# and %zu more that were renamed, inlined or split (--json)\n",
-			l->nevents - MAX_RELATIONS);
+	if (more)
+		fprintf(f, "# and %zu more that were renamed, inlined or split (--json)\n", more);
 }
 
 static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_options *o, size_t rows)
@@ -154,7 +180,7 @@ static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_opti
 	if (d->left_out)
 		fprintf(f, "# left out: %zu below %g %%, children included (--min-share)\n",
 			d->left_out, 100 * o->diff.min_share);
-	print_relations(f, &d->lineage);
+	print_relations(f, d, o, rows);
 }
 
 /* -- JSON and CSV -------------------------------------------------------------------------- */
@@ -287,6 +313,9 @@ struct first_run {
 	bool there, weight_is_ns;
 	char event[64];
 	char *totals; /* owned; NULL: none */
+	/* runs that have none of the chosen functions, and why the first of them does not */
+	unsigned int nmissed;
+	struct err missed;
 };
 
 /* The means by which counts were made are a part of them. */
@@ -331,9 +360,12 @@ static int diff_add_run(struct diff *d, const char *path, const struct cmd_diff_
 		snprintf(first->event, sizeof(first->event), "%s", s->event);
 	first->weight_is_ns = s->weight_is_ns;
 	first->there = true;
-	ret = *s->no_comm ? err_set(&why, ENODATA, "%s", s->no_comm) : diff_add(d, s, &why);
+	ret = !s->samples && *s->missed ? err_set(&why, ENODATA, "%s", s->missed)
+					: diff_add(d, s, &why);
 	if (ret)
 		err_set(e, -ret, "%s: %s", path, why.text);
+	else if (*s->missed && !first->nmissed++)
+		err_set(&first->missed, ENODATA, "%s: %s", path, s->missed);
 	stackset_destroy(s);
 	return ret;
 }
@@ -392,6 +424,8 @@ static int diff_compare(const struct cmd_diff_options *o, struct err *e)
 		ret = diff_add_run(d, o->base.path[i], o, &first, e);
 	for (unsigned int i = 0; i < o->head.n && !ret; i++)
 		ret = diff_add_run(d, o->head.path[i], o, &first, e);
+	if (!ret && first.nmissed == o->base.n + o->head.n)
+		ret = err_set(e, ENODATA, "%s", first.missed.text);
 	ret = ret ? ret : diff_finish(d, e);
 	if (!ret)
 		tell_copies(d, o);
@@ -429,10 +463,6 @@ static const struct option_row rows[] = {
 	  "omit rows whose mean share of all runs is below PCT\n"
 	  "(default: 0.05), children included",
 	  OPTION_REAL(diff.min_share, 0, 100, "a percentage") },
-	OPTION_AS("comm", NULL, cmd_filter_rows, load),
-	OPTION_AS("kernel-only", "only the kernel's part of stacks", cmd_filter_rows, load),
-	OPTION_AS("time", "only samples of this span, in seconds of each run", cmd_filter_rows,
-		  load),
 	{ "seed", 0, "N", "seed of the random numbers (default: 1)",
 	  OPTION_WHOLE(diff.seed, 0, UINT64_MAX, "a whole number") },
 	{ "json", 0, NULL, "one JSON object: shares in percent, for each run",
@@ -442,6 +472,10 @@ static const struct option_row rows[] = {
 	  OPTION_TEXT_OF(output, "a file") },
 	CMD_NO_DEMANGLE(load.no_demangle),
 	CMD_BUILDID_DIR(load.buildid_dir),
+	OPTION_HEADING("\nWhich samples (of each run) and functions:\n"),
+	CMD_EVENT(load.event),
+	CMD_EPOCH(load.epoch),
+	SELECTION_ROWS(selection),
 	OPTION_HELP,
 	{ 0 },
 };
@@ -495,12 +529,15 @@ int cmd_diff(int argc, char **argv)
 		return cmd_no_memory();
 	o->top = DEFAULT_ROWS;
 	o->diff = (struct diff_options){ .min_share = DEFAULT_MIN_SHARE, .seed = STATS_SEED };
-	o->load = STACKSET_OPTIONS_DEFAULT;
+	o->load.selection = &o->selection;
+	o->load.keep_unchosen = true;
 	status = cmd_options(&set, o, argc, argv);
 	if (status >= 0)
 		return status;
 	o->diff.min_share /= 100;
-	if (diff_take_arguments(o, argc, argv, &e))
+	if (selection_check(&o->selection, &e) || diff_take_arguments(o, argc, argv, &e))
 		return cmd_wrong(argv, e.text);
-	return cmd_status(diff_compare(o, &e), &e);
+	status = cmd_status(diff_compare(o, &e), &e);
+	selection_deinit(&o->selection);
+	return status;
 }

@@ -10,7 +10,7 @@
 #include "profile/format/perfdata/format.h"
 #include "profile/format/perfdata/read.h"
 #include "profile/format/sink/counted.h"
-#include "profile/analyse/stacks/slices.h"
+#include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/stacks/stackset.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 struct cmd_export_options {
 	struct stackset_options load;
-	const char *phase; /* NULL: all */
+	struct selection selection;
 	struct export_options how;
 	const struct export_format *format;
 	const char *output; /* NULL: not said */
@@ -99,8 +99,7 @@ static const struct option_row rows[] = {
 	OPTION_HEADING("\nWhich samples (not lcov):\n"),
 	CMD_EVENT(load.event),
 	CMD_EPOCH(load.epoch),
-	OPTION_ROWS(cmd_filter_rows, load),
-	CMD_PHASE(phase),
+	SELECTION_ROWS(selection),
 	OPTION_HELP,
 	{ 0 },
 };
@@ -226,8 +225,7 @@ static int load_others(struct other_events *out, const struct stackset_options *
 
 static bool is_filtered(const struct cmd_export_options *o)
 {
-	return o->phase || o->load.comm || o->load.pid >= 0 || o->load.cpu >= 0 ||
-	       o->load.kernel_only || o->load.from_s > 0 || o->load.to_s > 0;
+	return selection_selects(&o->selection) || selection_chooses(&o->selection);
 }
 
 static int export_profile(struct cmd_export_options *o, struct err *e)
@@ -235,18 +233,15 @@ static int export_profile(struct cmd_export_options *o, struct err *e)
 	const char *input = o->load.input ? o->load.input : "perf.data";
 	struct stackset *s = NULL, *calls = NULL;
 	struct other_events others = { 0 };
-	struct stackset_options load = o->load;
-	int ret = o->phase ? slices_set_options(&load, o->phase, e) : 0;
+	const struct stackset_options load = o->load;
+	int ret = stackset_load(&s, &load, e);
 
-	if (ret)
-		return ret;
-	ret = stackset_load(&s, &load, e);
 	if (ret)
 		return ret;
 	cmd_report_missing(input, s);
 	ret = s->samples ? load_calls(&calls, o, s, &load, e)
 			 : err_set(e, ENODATA, "%s: %s", input,
-				   *s->no_comm ? s->no_comm : "no sample is left to export");
+				   *s->missed ? s->missed : "no sample is left to export");
 	if (!ret && (o->format->wants & EXPORT_EVENTS) && !load.event && strcmp(input, "-") != 0)
 		ret = load_others(&others, &load, e);
 	o->how.calls = calls;
@@ -274,8 +269,9 @@ static const char *export_contradiction(const struct cmd_export_options *o)
 	    isatty(STDOUT_FILENO))
 		return "this format is not for a terminal: name a file with --output";
 	if ((o->format->wants & EXPORT_COVERAGE) &&
-	    (o->load.event || o->phase || o->how.count_samples))
-		return "lcov covers all instructions: drop --event, --phase and --samples";
+	    (o->load.event || is_filtered(o) || o->how.count_samples))
+		return "lcov covers all instructions: drop --event, --samples and what selects "
+		       "samples or functions";
 	if (!(o->format->wants & EXPORT_COVERAGE) && (o->places.given || o->places.map_file))
 		return "--debuginfo and --build-id-map are for lcov";
 	if (o->how.tidy && o->format != export_find("folded"))
@@ -300,8 +296,7 @@ int cmd_export(int argc, char **argv)
 		.rows = rows,
 		.order = OPTION_ALONE,
 	};
-	struct cmd_export_options o = { .load = STACKSET_OPTIONS_DEFAULT,
-					.how.version = KVMPROF_VERSION };
+	static struct cmd_export_options o = { .how.version = KVMPROF_VERSION }; /* large lists */
 	const char *wrong;
 	struct err e = { 0 };
 	int status;
@@ -315,6 +310,8 @@ int cmd_export(int argc, char **argv)
 	status = cmd_options(&set, &o, argc, argv);
 	if (status >= 0)
 		return status;
+	if (selection_check(&o.selection, &e))
+		return cmd_wrong(argv, e.text);
 	wrong = export_contradiction(&o);
 	if (wrong)
 		return cmd_wrong(argv, wrong);
@@ -325,5 +322,8 @@ int cmd_export(int argc, char **argv)
 		return cmd_status(export_lines(&o, &e), &e);
 	}
 	o.load.keep_samples = o.format->wants & EXPORT_SAMPLES;
-	return cmd_status(export_profile(&o, &e), &e);
+	o.load.selection = &o.selection;
+	status = cmd_status(export_profile(&o, &e), &e);
+	selection_deinit(&o.selection);
+	return status;
 }

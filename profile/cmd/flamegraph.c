@@ -6,7 +6,8 @@
 #include "profile/cmd/common.h"
 #include "profile/analyse/flame/flamechart.h"
 #include "profile/analyse/flame/svg.h"
-#include "profile/analyse/stacks/slices.h"
+#include "profile/analyse/stacks/selection.h"
+#include "profile/analyse/stacks/phases.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,28 +22,23 @@
 
 struct flamegraph_options {
 	struct stackset_options load;
+	struct selection selection;
 	struct frametree_options tree;
 	struct flame_picture picture; /* title, width... */
-	const char *output, *base, *phase;
+	const char *output, *base;
 	bool chart;
 	enum flamechart_lanes lanes;
 };
 
-static bool is_filtered(const struct stackset_options *o)
-{
-	return o->comm || o->pid >= 0 || o->cpu >= 0 || o->kernel_only || o->from_s > 0 ||
-	       o->to_s > 0;
-}
-
-/* Bands come from the whole profile: what a filter leaves does not tell where a phase began. */
+/* Bands come from the whole profile: what a selection leaves does not tell where a phase began. */
 static int find_phases(struct phases *out, const struct flamegraph_options *o,
 		       const struct stackset *s, struct err *e)
 {
-	struct stackset_options all = STACKSET_OPTIONS_DEFAULT;
+	struct stackset_options all = { 0 };
 	struct stackset *whole = NULL;
 	int ret;
 
-	if (!is_filtered(&o->load))
+	if (!selection_selects(&o->selection) && !selection_chooses(&o->selection))
 		return phases_find(out, s, e);
 	all.input = o->load.input;
 	all.event = o->load.event;
@@ -132,10 +128,11 @@ static int flamegraph_load(struct stackset **out, const struct stackset_options 
 		cmd_report_missing(name, *out);
 	if (!ret && !(*out)->samples)
 		ret = err_set(e, ENODATA, "%s: %s", name,
-			      *(*out)->no_comm	 ? (*out)->no_comm
-			      : is_filtered(opt) ? "no samples are left: see --comm, --pid, --cpu, "
-						   "--time, --phase and --kernel-only"
-						 : "there are no samples in it");
+			      *(*out)->missed ? (*out)->missed
+			      : selection_selects(opt->selection)
+				      ? "no samples are left: see --comms, --pid, --cpu, --time, "
+					"--phase and --kernel-only"
+				      : "there are no samples in it");
 	return ret;
 }
 
@@ -150,8 +147,7 @@ static int flamegraph_make(struct flamegraph_options *o, struct err *e)
 
 	buf_init(&out);
 	o->load.keep_samples = o->chart;
-	ret = o->phase ? slices_set_options(&o->load, o->phase, e) : 0;
-	ret = ret ? ret : flamegraph_load(&s, &o->load, input, e);
+	ret = flamegraph_load(&s, &o->load, input, e);
 	if (!ret && o->chart && s->counted)
 		ret = err_set(e, EINVAL,
 			      "%s: has exact counts of the whole run, which a chart over time "
@@ -161,9 +157,7 @@ static int flamegraph_make(struct flamegraph_options *o, struct err *e)
 		struct stackset_options with = o->load;
 
 		with.input = o->base;
-		if (o->phase)
-			ret = slices_set_options(&with, o->phase, e);
-		ret = ret ? ret : flamegraph_load(&base, &with, o->base, e);
+		ret = flamegraph_load(&base, &with, o->base, e);
 	}
 	if (!ret) {
 		flamegraph_caption(&c, o, s);
@@ -230,8 +224,7 @@ static const struct option_row rows[] = {
 	  OPTION_REAL(picture.min_width, 0, FLAME_MAX_WIDTH, "a number from 0 to 20000") },
 	CMD_EVENT(load.event),
 	CMD_EPOCH(load.epoch),
-	OPTION_ROWS(cmd_filter_rows, load),
-	CMD_PHASE(phase),
+	SELECTION_ROWS(selection),
 	CMD_NO_DEMANGLE(load.no_demangle),
 	CMD_BUILDID_DIR(load.buildid_dir),
 	OPTION_HELP,
@@ -253,8 +246,8 @@ static const struct option_set set = {
 
 int cmd_flamegraph(int argc, char **argv)
 {
-	struct flamegraph_options o = {
-		.load = STACKSET_OPTIONS_DEFAULT,
+	static struct flamegraph_options o = {
+		/* large lists */
 		.tree = { .task = FRAMETREE_TASK_COMM },
 		.picture = { .min_width = DEFAULT_MIN_WIDTH },
 		.output = DEFAULT_OUTPUT,
@@ -264,8 +257,9 @@ int cmd_flamegraph(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (o.phase && (o.load.from_s > 0 || o.load.to_s > 0))
-		return cmd_wrong(argv, "--phase and --time both select a time: drop one");
+	if (selection_check(&o.selection, &e))
+		return cmd_wrong(argv, e.text);
+	o.load.selection = &o.selection;
 	o.tree.clones_are_one = o.base != NULL;
 	if (o.chart && (o.base || o.tree.reverse))
 		return cmd_wrong(argv, "--chart cannot be combined with --diff or --reverse");
@@ -278,6 +272,7 @@ int cmd_flamegraph(int argc, char **argv)
 	if (o.picture.min_width < LEAST_MIN_WIDTH)
 		o.picture.min_width = LEAST_MIN_WIDTH;
 	status = cmd_status(flamegraph_make(&o, &e), &e);
+	selection_deinit(&o.selection);
 	if (!status && strcmp(o.output, "-") != 0)
 		fprintf(stderr, "kvmprof: wrote %s; open it in a browser\n", o.output);
 	return status;

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/cmd/common.h"
+#include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/export/export.h"
 #include "profile/analyse/export/push.h"
 #include "profile/analyse/export/push_http.h"
@@ -25,6 +26,7 @@
 
 struct push_options {
 	struct stackset_options load;
+	struct selection selection;
 	enum push_protocol protocol;
 	const char *url, *path, *name, *token_file;
 	struct push_access access;
@@ -93,7 +95,11 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_protocol, "pyroscope, connect or parca") },
 	{ "path", 0, "PATH", "path below URL, instead of the protocol's",
 	  OPTION_CALL_AT(parse_path, path, "/PATH without a query") },
-	OPTION_AS("kernel-only", NULL, cmd_filter_rows, load),
+	OPTION_HEADING("\nWhich samples:\n"),
+	CMD_EVENT(load.event),
+	CMD_EPOCH(load.epoch),
+	OPTION_ROWS(selection_sample_rows, selection),
+	OPTION_HEADING("\n"),
 	CMD_BUILDID_DIR(load.buildid_dir),
 	CMD_NO_DEMANGLE(load.no_demangle),
 	OPTION_HEADING("\nAccess:\n"),
@@ -197,7 +203,8 @@ static int push_run(const struct push_options *o, struct err *e)
 		return ret;
 	cmd_report_missing(input, s);
 	ret = s->samples ? push_end_time(input, &p.ended_ns, e)
-			 : err_set(e, ENODATA, "%s: no sample is left to push", input);
+			 : err_set(e, ENODATA, "%s: %s", input,
+				   *s->missed ? s->missed : "no sample is left to push");
 	length = s->last_ns - s->first_ns;
 	p.began_ns = p.ended_ns > length ? p.ended_ns - length : 0;
 	p.event = *s->event ? s->event : "event";
@@ -227,13 +234,15 @@ int cmd_push(int argc, char **argv)
 
 	if (!o)
 		return cmd_no_memory();
-	o->load = STACKSET_OPTIONS_DEFAULT;
 	o->load.keep_samples = true;
+	o->load.selection = &o->selection;
 	o->name = "kvmprof";
 	o->access.timeout_s = TIMEOUT_S;
 	status = cmd_options(&set, o, argc, argv);
 	if (status >= 0)
 		return status;
+	if (selection_check(&o->selection, &e))
+		return cmd_wrong(argv, e.text);
 	cmd_take_profile(argc, argv, NULL, &o->load.input);
 	if (optind == argc)
 		return cmd_wrong(argv, "the server's URL is missing");
@@ -242,5 +251,7 @@ int cmd_push(int argc, char **argv)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
 	if (push_url_check(o->url, &e))
 		return cmd_wrong(argv, e.text);
-	return cmd_status(push_read_token(o, &e) || push_run(o, &e), &e);
+	status = cmd_status(push_read_token(o, &e) || push_run(o, &e), &e);
+	selection_deinit(&o->selection);
+	return status;
 }

@@ -16,7 +16,6 @@
 #include "profile/format/perfdata/leftover.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -61,26 +60,6 @@ static int check_keys(const struct report_options *opt, const struct perfdata *p
 	return 0;
 }
 
-/* One end of the time that counts; the samples' first and last for what was left open. */
-static uint64_t time_of(const struct report_time *t, const struct perfdata *p, uint64_t open)
-{
-	double span = (double)(p->last_ns - p->first_ns), ns;
-
-	if (!t->given)
-		return open;
-	ns = t->percent ? t->value / 100 * span : t->value * 1e9;
-	return ns >= (double)(UINT64_MAX - p->first_ns) / 2 ? UINT64_MAX
-							    : p->first_ns + (uint64_t)llround(ns);
-}
-
-static void set_times(struct report_options *opt, const struct perfdata *p)
-{
-	if (!opt->from.given && !opt->to.given)
-		return;
-	opt->config.from_ns = time_of(&opt->from, p, 0);
-	opt->config.to_ns = time_of(&opt->to, p, UINT64_MAX);
-}
-
 static bool needs_lines(const struct agg_config *c)
 {
 	for (unsigned int k = 0; k < c->nkeys; k++)
@@ -109,18 +88,19 @@ static int report(struct report_options *opt, struct err *e)
 					     .event = opt->event,
 					     .epoch = opt->epoch,
 					     .buildid_dir = opt->buildid_dir };
+	struct selection_window window;
 	struct reader in;
 	struct agg *a = NULL;
 	int ret = reader_open(&in, &from, e);
 
 	demangle_names_init(&display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = ret ? ret : check_keys(opt, in.p, e);
-	if (!ret && opt->phase)
-		ret = slices_set_window(in.p, opt->input, opt->buildid_dir, opt->phase, e);
+	if (!ret)
+		ret = selection_set_window(&opt->selection, in.p, opt->input, opt->buildid_dir,
+					   &window, e);
 	if (!ret && needs_lines(&opt->config))
 		ret = cmd_debuginfo_open(&in.lines, &opt->places, in.p, e);
 	if (!ret) {
-		set_times(opt, in.p);
 		opt->config.exact = in.p->ours;
 		opt->config.display = &display;
 		opt->config.lines = in.lines;
@@ -128,7 +108,6 @@ static int report(struct report_options *opt, struct err *e)
 		ret = agg_create(&a, &opt->config, in.names, in.tasks, e);
 	}
 	ret = ret ? ret : add_samples(a, &in, e);
-	ret = ret ? ret : agg_need_comm(a, e);
 	ret = ret ? ret : agg_finish(a, opt->by_self ? AGG_BY_SELF : AGG_BY_CHILDREN, e);
 	if (!ret) {
 		const struct report r = {
@@ -177,7 +156,7 @@ int cmd_report(int argc, char **argv)
 		status = 0;
 		if (leftover_text(opt.input, left, sizeof(left)))
 			fprintf(stderr, "kvmprof: note: %s\n", left);
-		if (opt.phases ? report_phases(&opt, &e) : report(&opt, &e)) {
+		if (opt.selection.phases ? report_phases(&opt, &e) : report(&opt, &e)) {
 			fprintf(stderr, "kvmprof: %s\n", e.text);
 			status = 1;
 		}

@@ -49,80 +49,6 @@ static int parse_keys(void *at, char *arg, struct err *e)
 	return set_keys(&opt->config, arg, e);
 }
 
-/* "1,3-5" */
-static int parse_numbers(void *at, char *arg, struct err *e)
-{
-	struct agg_numbers *l = at;
-	const char *s = arg;
-	struct number_range r;
-	int ret;
-
-	(void)e;
-	l->n = 0;
-	while ((ret = number_range(&s, UINT32_MAX, &r)) > 0) {
-		if (l->n == AGG_MAX_RANGES)
-			return -E2BIG;
-		l->range[l->n++] = (struct agg_range){ (uint32_t)r.from, (uint32_t)r.to };
-	}
-	return ret;
-}
-
-static int parse_texts(void *at, char *arg, struct err *e)
-{
-	struct agg_texts *l = at;
-	char *save = NULL;
-
-	(void)e;
-	l->n = 0;
-	for (char *s = strtok_r(arg, ",", &save); s && l->n < AGG_MAX_TEXTS;
-	     s = strtok_r(NULL, ",", &save))
-		l->text[l->n++] = s;
-	return l->n ? 0 : -EINVAL;
-}
-
-/*
- * Parses "1.5", "200ms" or "10%", and moves *s behind it, to a ',' or the end; behind "%" other text
- * may follow. An empty text leaves the limit open.
- */
-static bool parse_moment(const char **s, struct report_time *out)
-{
-	size_t len = strcspn(*s, ",%");
-	char text[64];
-
-	len += (*s)[len] == '%';
-	*out = (struct report_time){ 0 };
-	if (!len)
-		return true;
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, *s, len);
-	text[len] = '\0';
-	*s += len;
-	out->given = true;
-	out->percent = text[len - 1] == '%';
-	if (!out->percent)
-		return number_seconds(text, 0, HUGE_VAL, &out->value);
-	text[len - 1] = '\0';
-	return number_real(text, 0, 100, &out->value);
-}
-
-/* "FROM,TO"; between percentages also "-", as in perf. */
-static int parse_time(void *at, char *arg, struct err *e)
-{
-	struct report_options *opt = at;
-	const char *s = arg;
-	bool ok = parse_moment(&s, &opt->from) && (*s == ',' || (*s == '-' && opt->from.percent));
-
-	(void)e;
-	if (ok) {
-		s++;
-		ok = parse_moment(&s, &opt->to) && !*s && (opt->from.given || opt->to.given);
-	}
-	if (ok && opt->from.given && opt->to.given && opt->from.percent == opt->to.percent)
-		ok = opt->from.value <= opt->to.value;
-	return ok ? 0 : -EINVAL;
-}
-
 static bool set_percent(const char *text, double *out)
 {
 	char *end;
@@ -169,60 +95,6 @@ static int parse_graph(void *at, char *arg, struct err *e)
 	return 0;
 }
 
-static int set_regex(regex_t *re, const regex_t **used, const char *text, struct err *e)
-{
-	char message[128];
-	int ret;
-
-	if (*used)
-		regfree(re);
-	*used = NULL;
-	ret = regcomp(re, text, REG_EXTENDED | REG_NOSUB);
-	if (!ret) {
-		*used = re;
-		return 0;
-	}
-	regerror(ret, re, message, sizeof(message));
-	return err_set(e, EINVAL, "bad expression '%.150s': %s", text, message);
-}
-
-static int parse_parent(void *at, char *arg, struct err *e)
-{
-	struct report_options *opt = at;
-
-	return set_regex(&opt->parent, &opt->config.parent, arg, e);
-}
-
-static int parse_symbol(void *at, char *arg, struct err *e)
-{
-	struct report_options *opt = at;
-
-	return set_regex(&opt->symbol, &opt->config.symbol, arg, e);
-}
-
-/* perf's -S: names, not an expression. */
-static int parse_symbols(void *at, char *arg, struct err *e)
-{
-	struct buf text;
-	int ret = -ENOMEM;
-
-	buf_init(&text);
-	buf_printf(&text, "^(");
-	for (const char *s = arg; *s; s++) {
-		if (*s == ',')
-			buf_u8(&text, '|');
-		else if (strchr("\\^$.[]|()*+?{}", *s))
-			buf_printf(&text, "\\%c", *s);
-		else
-			buf_u8(&text, (uint8_t)*s);
-	}
-	buf_printf(&text, ")$%c", 0);
-	if (!text.failed)
-		ret = parse_symbol(at, (char *)text.data, e);
-	buf_deinit(&text);
-	return ret;
-}
-
 /* perf's columns. */
 static int refuse_fields(void *at, char *arg, struct err *e)
 {
@@ -248,19 +120,11 @@ static int parse_images(void *at, char *arg, struct err *e)
 {
 	struct report_options *opt = at;
 
+	(void)e;
 	opt->images = true;
 	opt->functions = arg;
-	return !arg || !strcmp(arg, "functions") ? 0 : parse_texts(&opt->config.dso, arg, e);
-}
-
-static int parse_phase(void *at, char *arg, struct err *e)
-{
-	struct report_options *opt = at;
-
-	(void)e;
-	opt->phases = !arg;
-	opt->phase = arg;
-	return 0;
+	return !arg || !strcmp(arg, "functions") ? 0
+						 : selection_parse_texts(&opt->selection.dso, arg);
 }
 
 static int parse_no_children(void *at, char *arg, struct err *e)
@@ -313,33 +177,7 @@ static const struct option_row rows[] = {
 	{ "max-stack", 0, "N", "only the N innermost frames of each stack count",
 	  OPTION_WHOLE(config.max_stack, 1, PERFDATA_MAX_FRAMES, "1 to 8190 frames") },
 	OPTION_HEADING("\nWhat to count:\n"),
-	{ "time", 0, "FROM,TO",
-	  "seconds since the first sample, or 10%,20% of all the\n"
-	  "time; both are optional",
-	  OPTION_CALL(parse_time, "FROM,TO such as 1.5,3 or 10%,20% or 2,") },
-	/* Its name may stand alone, too: no other word does in a report. */
-	{ "phase", 0, "[=NAME]",
-	  "samples of this phase of a boot, or from this marker to\n"
-	  "the next; without a name a table of all of them",
-	  OPTION_CALL(parse_phase, NULL), .next = true },
-	{ "comm", 0, "NAME,...", "samples of these tasks only",
-	  OPTION_CALL_AT(parse_texts, config.comm, "a name") },
-	{ "pid", 0, "LIST", "of these processes: 1,100-199",
-	  OPTION_CALL_AT(parse_numbers, config.pid, "a list such as 0,2-3") },
-	{ "tid", 0, "LIST", "of these threads",
-	  OPTION_CALL_AT(parse_numbers, config.tid, "a list such as 0,2-3") },
-	{ "cpu", 0, "LIST", "on these vCPUs",
-	  OPTION_CALL_AT(parse_numbers, config.cpu, "a list such as 0,2-3") },
-	{ "parent", 'p', "REGEX", "stacks that contain a matching function",
-	  OPTION_CALL(parse_parent, NULL) },
-	{ "kernel-only", 0, NULL, "samples in the kernel, and kernel frames of those",
-	  OPTION_PUT(config.kernel_only, true) },
-	{ "dso", 0, "NAME,...", "show code of these only; percentages are still of all",
-	  OPTION_CALL_AT(parse_texts, config.dso, "a name") },
-	{ "symbol", 0, "REGEX", "show matching functions only (POSIX extended)",
-	  OPTION_CALL(parse_symbol, NULL) },
-	{ "symbols", 'S', "NAME,...", "the same by names; all functions of a name",
-	  OPTION_CALL(parse_symbols, NULL) },
+	SELECTION_ROWS(selection),
 	OPTION_HEADING("\n"),
 	{ "header", 0, NULL, "print the run's counters and its cost above the table",
 	  OPTION_PUT(header, true) },
@@ -375,9 +213,9 @@ static int report_options_check(struct report_options *opt, struct err *e)
 {
 	static char by_image[] = "dso", by_function[] = "dso,sym";
 
-	if (opt->phase && (opt->from.given || opt->to.given))
-		return err_set(e, EINVAL, "--phase and --time both select a time: drop one");
-	if (opt->phases && opt->format == REPORT_CSV)
+	if (!opt->selection.phases && selection_check(&opt->selection, e))
+		return -EINVAL;
+	if (opt->selection.phases && opt->format == REPORT_CSV)
 		return err_set(e, EINVAL, "the table of phases is printed as text or --json only");
 	if (opt->header && opt->format != REPORT_TEXT)
 		return err_set(e, EINVAL, "--header is printed above the text table: drop %s",
@@ -402,6 +240,7 @@ int report_options_parse(struct report_options *opt, int argc, char **argv)
 		.top = DEFAULT_ROWS,
 		.graph_limit = DEFAULT_GRAPH_LIMIT,
 	};
+	opt->config.selection = &opt->selection;
 	set_keys(&opt->config, default_keys, NULL);
 	status = cmd_options(&set, opt, argc, argv);
 	if (status >= 0)
@@ -412,9 +251,5 @@ int report_options_parse(struct report_options *opt, int argc, char **argv)
 
 void report_options_deinit(struct report_options *opt)
 {
-	if (opt->config.symbol)
-		regfree(&opt->symbol);
-	if (opt->config.parent)
-		regfree(&opt->parent);
-	opt->config.symbol = opt->config.parent = NULL;
+	selection_deinit(&opt->selection);
 }

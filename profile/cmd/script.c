@@ -8,7 +8,7 @@
 #include "profile/cmd/common.h"
 #include "symbolizer/core/demangle.h"
 #include "profile/format/names/reader.h"
-#include "profile/analyse/stacks/slices.h"
+#include "profile/analyse/stacks/selection.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +20,7 @@
 
 struct script_command {
 	struct reader in;
+	struct selection_use selection;
 	struct srcline *lines; /* NULL: not asked for */
 	bool full_path;
 	struct display_names display;
@@ -159,7 +160,8 @@ static void script_put_sample(struct script_command *s, const struct perfdata_re
 		   s->event);
 	perfdata_walk_begin(&walk, r);
 	while (perfdata_walk_next(&walk, &f))
-		script_put_frame(s, view, &f);
+		if (selection_frame(s->selection.f, &f))
+			script_put_frame(s, view, &f);
 	buf_u8(&s->out, '\n');
 }
 
@@ -176,13 +178,31 @@ static int script_flush(struct script_command *s, struct err *e)
 	return ret ? err_set(e, -ret, "cannot write to standard output: %s", strerror(-ret)) : 0;
 }
 
+/* Returns 1 if the selection passes a sample, 0 if not, or -ENOMEM. */
+static int script_passes(struct script_command *s, const struct perfdata_record *r)
+{
+	struct chain chain;
+
+	if (!selection_sample(&s->selection, r))
+		return 0;
+	if (!selection_needs_chain(s->selection.f))
+		return 1;
+	chain = chain_of(r, s->in.names);
+	return selection_chain(&s->selection, &chain, s->in.p->ours);
+}
+
 static int print_samples(struct script_command *s, struct err *e)
 {
 	struct perfdata_record r;
-	int ret;
+	int ret, passes;
 
 	while ((ret = reader_next(&s->in, &r, e)) > 0) {
-		if (r.kind == PERFDATA_SAMPLE)
+		passes = r.kind == PERFDATA_SAMPLE ? script_passes(s, &r) : 0;
+		if (passes < 0) {
+			ret = err_nomem(e);
+			break;
+		}
+		if (passes)
 			script_put_sample(s, &r);
 		if ((s->out.len >= OUT_CHUNK || s->out.failed) && (ret = script_flush(s, e)))
 			break;
@@ -191,8 +211,9 @@ static int print_samples(struct script_command *s, struct err *e)
 }
 
 struct script_options {
-	const char *input, *buildid_dir, *phase;
+	const char *input, *buildid_dir, *event;
 	uint32_t epoch;
+	struct selection selection;
 	bool srcline, full_path, no_demangle;
 	struct debuginfo_places places;
 };
@@ -200,9 +221,11 @@ struct script_options {
 static int script_print(struct script_options *o, struct err *e)
 {
 	const struct reader_options from = { .input = o->input,
+					     .event = o->event,
 					     .epoch = o->epoch,
 					     .buildid_dir = o->buildid_dir };
 	struct script_command *s = calloc(1, sizeof(*s));
+	struct selection_window window;
 	char note[NAMES_NOTE_MAX];
 	int ret;
 
@@ -210,12 +233,15 @@ static int script_print(struct script_options *o, struct err *e)
 		return err_nomem(e);
 	demangle_names_init(&s->display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = reader_open(&s->in, &from, e);
-	if (!ret && o->phase)
-		ret = slices_set_window(s->in.p, o->input, o->buildid_dir, o->phase, e);
+	if (!ret)
+		ret = selection_set_window(&o->selection, s->in.p, o->input, o->buildid_dir,
+					   &window, e);
 	if (!ret && o->srcline)
 		ret = cmd_debuginfo_open(&s->lines, &o->places, s->in.p, e);
 	if (!ret) {
 		s->in.lines = s->lines;
+		selection_use_init(&s->selection, &o->selection, s->in.names, s->in.tasks,
+				   &s->display);
 		s->full_path = o->full_path;
 		s->event = s->in.p->event[0] ? s->in.p->event : "event";
 		if (s->in.p->partial)
@@ -225,7 +251,9 @@ static int script_print(struct script_options *o, struct err *e)
 		if (note[0])
 			fprintf(stderr, "kvmprof: %s: %s\n", o->input, note);
 		ret = ret ? ret : reader_need_samples(&s->in, o->input, e);
+		ret = ret ? ret : selection_missed(&s->selection, e);
 	}
+	selection_use_deinit(&s->selection);
 	srcline_destroy(s->lines);
 	demangle_names_deinit(&s->display);
 	reader_close(&s->in);
@@ -254,8 +282,6 @@ static int parse_fields(void *at, char *arg, struct err *e)
 static const struct option_row rows[] = {
 	CMD_INPUT(input),
 	CMD_BUILDID_DIR(buildid_dir),
-	CMD_EPOCH(epoch),
-	CMD_PHASE(phase),
 	CMD_NO_DEMANGLE(no_demangle),
 	{ "srcline", 0, NULL,
 	  "below each kernel frame its source line, and above it the\n"
@@ -267,6 +293,10 @@ static const struct option_row rows[] = {
 	{ "full-source-path", 0, NULL, "paths of source files instead of their names",
 	  OPTION_PUT(full_path, true) },
 	OPTION_ROWS(cmd_debuginfo_rows, places),
+	OPTION_HEADING("\nWhich samples:\n"),
+	CMD_EVENT(event),
+	CMD_EPOCH(epoch),
+	SELECTION_ROWS(selection),
 	OPTION_HELP,
 	{ 0 },
 };
@@ -283,12 +313,16 @@ static const struct option_set set = {
 
 int cmd_script(int argc, char **argv)
 {
-	struct script_options o = { .input = "perf.data" };
+	static struct script_options o = { .input = "perf.data" }; /* large lists */
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
 
 	if (status >= 0)
 		return status;
+	if (selection_check(&o.selection, &e))
+		return cmd_wrong(argv, e.text);
 	o.places.cache_dir = o.buildid_dir;
-	return cmd_status(script_print(&o, &e), &e);
+	status = cmd_status(script_print(&o, &e), &e);
+	selection_deinit(&o.selection);
+	return status;
 }

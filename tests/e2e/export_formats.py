@@ -54,7 +54,9 @@ def filters(p):
         check(sum(got.values()) == weight, "--comm %s: %d of %d" % (name, sum(got.values()), weight))
     first, last = p.samples[0].seconds, p.samples[-1].seconds
     middle = (last - first) / 2
-    parts = [p.export("folded", "--tidy", "--samples", "--time", t) for t in (",%.6f" % middle, "%.6f," % middle)]
+    # Samples at both ends count, as in perf.
+    parts = [p.export("folded", "--tidy", "--samples", "--time", t)
+             for t in (",%.9f" % middle, "%.9f," % (middle + 1e-9))]
     check(sum(sum(folded_lines(x).values()) for x in parts) == len(p.samples), "--time: two halves are not the whole")
     kernel = folded_lines(p.export("folded", "--tidy", "--kernel-only"))
     check(kernel and not any(n in s for s in kernel for n in ("demo_", "prog_", "lib_")), "--kernel-only: " + str(kernel)[:200])

@@ -22,18 +22,6 @@ static bool parse_address(const char *s, uint64_t *out)
 	return !*end && !errno;
 }
 
-static bool dso_matches(const char *dso, const char *wanted)
-{
-	const char *slash = strrchr(dso, '/');
-	size_t n = strlen(dso);
-
-	if (!wanted || !strcmp(dso, wanted) || (slash && !strcmp(slash + 1, wanted)))
-		return true;
-	/* Accept a module with or without its brackets. */
-	return n > 2 && dso[0] == '[' && strlen(wanted) == n - 2 &&
-	       !strncmp(dso + 1, wanted, n - 2);
-}
-
 static bool is_called(const struct annotate_find *f, const struct annotate_function *fn,
 		      const char *name)
 {
@@ -98,7 +86,7 @@ static bool is_selected(struct annotate_find *f, const struct annotate_function 
 
 static bool is_wanted(struct annotate_find *f, const struct annotate_function *fn)
 {
-	if (!dso_matches(fn->dso, f->query.dso))
+	if (f->query.selection && !selection_dso(f->query.selection, fn->dso))
 		return false;
 	if (f->by_address)
 		return f->address >= fn->addr && f->address - fn->addr < fn->size;
@@ -182,6 +170,19 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 	return 0;
 }
 
+/* Returns 1 if the selection passes a sample, 0 if not, or -ENOMEM. */
+static int find_passes(struct annotate_find *f, const struct perfdata_record *r)
+{
+	struct chain chain;
+
+	if (!selection_sample(&f->selection, r))
+		return 0;
+	if (!f->query.selection || !f->query.selection->parent)
+		return 1;
+	chain = chain_of(r, f->in->names);
+	return selection_has_parent(&f->selection, &chain, f->in->p->ours);
+}
+
 static int take_sample(struct annotate_find *f, const struct perfdata_record *r, struct err *e)
 {
 	struct names_view view = names_view(f->in->names, r->pid);
@@ -189,8 +190,10 @@ static int take_sample(struct annotate_find *f, const struct perfdata_record *r,
 	struct perfdata_walk walk;
 	struct perfdata_frame at;
 	struct name name;
-	int ret;
+	int ret = find_passes(f, r);
 
+	if (ret <= 0)
+		return ret ? err_nomem(e) : 0;
 	perfdata_walk_begin(&walk, r);
 	if (!perfdata_walk_next(&walk, &at))
 		return 0;
@@ -228,6 +231,7 @@ int annotate_find(struct annotate_find *f, const struct annotate_query *q, struc
 
 	f->functions = TABLE_OF(struct annotate_function, equal_function);
 	f->query = *q;
+	selection_use_init(&f->selection, q->selection, f->in->names, f->in->tasks, f->display);
 	f->by_address = parse_address(q->text, &f->address);
 	function_name_parse(&f->parts, q->text);
 	while ((ret = reader_next(f->in, &r, e)) > 0) {
@@ -235,6 +239,7 @@ int annotate_find(struct annotate_find *f, const struct annotate_query *q, struc
 		if (ret)
 			break;
 	}
+	ret = ret ? ret : selection_missed(&f->selection, e);
 	f->function = f->functions.item;
 	f->count = f->functions.n;
 	for (size_t i = 0; i < f->count; i++)
@@ -247,4 +252,5 @@ void annotate_find_deinit(struct annotate_find *f)
 	for (size_t i = 0; i < f->count; i++)
 		free(f->function[i].at);
 	table_deinit(&f->functions);
+	selection_use_deinit(&f->selection);
 }

@@ -10,6 +10,7 @@
 #define KVMPROF_PROFILE_ANALYSE_ANNOTATE_FIND_H
 
 #include "profile/analyse/annotate/annotate.h"
+#include "profile/analyse/stacks/selection.h"
 #include "symbolizer/core/demangle.h"
 #include "profile/format/names/function.h"
 #include "profile/format/names/reader.h"
@@ -48,7 +49,8 @@ struct annotate_query {
 	 * file; or an address.
 	 */
 	const char *text;
-	const char *dso; /* NULL: any DSO */
+	/* samples that it refuses do not count, functions of other DSOs do not match; NULL: all */
+	const struct selection *selection;
 };
 
 struct annotate_find {
@@ -56,6 +58,7 @@ struct annotate_find {
 	/* set by the caller; borrowed */
 	struct display_names *display;
 	struct annotate_query query;
+	struct selection_use selection;
 	bool by_address;
 	uint64_t address;
 	struct function_name parts; /* query.text, parsed */

@@ -116,14 +116,13 @@ static int slices_find(struct slices *out, const struct stackset *set, struct er
 
 int slices_load(struct slices *out, const char *input, const char *buildid_dir, struct err *e)
 {
-	struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+	struct stackset_options opt = { .input = input };
 	struct stackset *set = NULL;
 	int ret;
 
 	if (input && !strcmp(input, "-"))
 		return err_set(e, EINVAL,
 			       "--phase reads the profile twice: give a file, not standard input");
-	opt.input = input;
 	opt.buildid_dir = buildid_dir;
 	opt.keep_samples = opt.no_demangle = true;
 	ret = stackset_load(&set, &opt, e);
@@ -194,37 +193,16 @@ int slices_choose(const struct slices *s, const char *name, const struct slice *
 }
 
 int slices_set_window(struct perfdata *p, const char *input, const char *buildid_dir,
-		      const char *name, struct err *e)
+		      const char *name, struct selection_window *out, struct err *e)
 {
 	const struct slice *s = NULL;
 	struct slices all = { 0 };
 	int ret = slices_load(&all, input, buildid_dir, e);
 
 	ret = ret ? ret : slices_choose(&all, name, &s, e);
-	if (!ret)
-		perfdata_set_window(p, s->from_ns + 1, s->to_ns + 1);
-	slices_deinit(&all);
-	return ret;
-}
-
-int slices_set_options(struct stackset_options *opt, const char *name, struct err *e)
-{
-	const struct slice *s = NULL;
-	struct slices all = { 0 };
-	int ret = slices_load(&all, opt->input, opt->buildid_dir, e);
-
-	ret = ret ? ret : slices_choose(&all, name, &s, e);
 	if (!ret) {
-		uint64_t from = s->from_ns + 1, to = s->to_ns + 1;
-
-		/*
-		 * Choose a value between two nanoseconds, so that converting it back gives the
-		 * right one.
-		 */
-		opt->from_s =
-			from > all.first_ns ? ((double)(from - all.first_ns) + 0.25) / 1e9 : 0;
-		/* 0 would mean the profile's end; an end before the first sample selects none. */
-		opt->to_s = to > all.first_ns ? ((double)(to - all.first_ns) + 0.25) / 1e9 : 1e-10;
+		*out = (struct selection_window){ s->from_ns + 1, s->to_ns + 1 };
+		perfdata_set_window(p, out->from_ns, out->to_ns);
 	}
 	slices_deinit(&all);
 	return ret;

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "profile/format/sink/markers.h"
 #include "profile/format/perfdata/read.h"
+#include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/stacks/stackset.h"
 
 #include <stdbool.h>
@@ -53,12 +54,10 @@ int slices_choose(const struct slices *s, const char *name, const struct slice *
 		  struct err *e);
 
 /*
- * Restricts the samples of an open profile to a slice (perfdata_set_window()). input and
- * buildid_dir are those of p. Returns 0 or -errno.
+ * Restricts the samples of an open profile to a slice (perfdata_set_window()), and stores the limits
+ * in *out. input and buildid_dir are those of p. Returns 0 or -errno. selection_set_window() calls it.
  */
 int slices_set_window(struct perfdata *p, const char *input, const char *buildid_dir,
-		      const char *name, struct err *e);
-/* Does the same for a stackset to be loaded: sets from_s and to_s. */
-int slices_set_options(struct stackset_options *opt, const char *name, struct err *e);
+		      const char *name, struct selection_window *out, struct err *e);
 
 #endif

@@ -57,23 +57,6 @@ static int task_of(struct stackset_build *b, const struct perfdata_record *r, ui
 	return t->t.comm ? 0 : -ENOMEM;
 }
 
-static bool comm_passes(struct stackset_build *b, uint32_t comm)
-{
-	bool passes = !b->opt.comm || !strcmp(tasks_text(b->in.tasks, comm), b->opt.comm);
-
-	tasks_seen_add(&b->seen, comm, passes);
-	return passes;
-}
-
-static bool stackset_passes(struct stackset_build *b, const struct perfdata_record *r,
-			    uint32_t comm)
-{
-	const struct stackset_options *o = &b->opt;
-
-	return (o->pid < 0 || r->pid == o->pid) && (o->cpu < 0 || r->cpu == o->cpu) &&
-	       r->time_ns >= b->from_ns && r->time_ns < b->to_ns && comm_passes(b, comm);
-}
-
 static int copy_chain(struct stackset_build *b, struct raw_stack *s)
 {
 	size_t len = 8 * (size_t)s->chain.nr;
@@ -91,18 +74,6 @@ static int copy_chain(struct stackset_build *b, struct raw_stack *s)
 		s->chain.words = memcpy(b->chains->data + b->chains->used, s->chain.words, len);
 	b->chains->used += len;
 	return 0;
-}
-
-static bool has_kernel_frame(const struct perfdata_record *r)
-{
-	struct perfdata_walk walk;
-	struct perfdata_frame f;
-
-	perfdata_walk_begin(&walk, r);
-	while (perfdata_walk_next(&walk, &f))
-		if (f.kernel)
-			return true;
-	return false;
 }
 
 static int keep_sample(struct stackset_build *b, const struct perfdata_record *r, uint32_t raw)
@@ -126,7 +97,7 @@ static int add_sample(struct stackset_build *b, const struct perfdata_record *r)
 	struct raw_stack *s;
 	bool fresh;
 
-	if (!stackset_passes(b, r, comm))
+	if (!selection_sample(&b->selection, r))
 		return 0;
 	if (task_of(b, r, comm, &like.task) < 0 ||
 	    table_add(&b->raw, chain_hash(&like.chain, like.task), &like, &index, &fresh) < 0)
@@ -134,10 +105,6 @@ static int add_sample(struct stackset_build *b, const struct perfdata_record *r)
 	s = (struct raw_stack *)b->raw.item + index;
 	if (fresh && copy_chain(b, s) < 0)
 		return -ENOMEM;
-	if (fresh && b->opt.kernel_only && !has_kernel_frame(r))
-		s->stack = DROPPED;
-	if (s->stack == DROPPED)
-		return 0;
 	s->samples++;
 	s->weight += r->sample.period;
 	b->samples++;
@@ -208,7 +175,7 @@ static int push_frames(struct stackset_build *b, const struct raw_stack *raw, ui
 
 	chain_walk_begin(&walk, &raw->chain);
 	while (perfdata_walk_next(&walk, &f)) {
-		if (b->opt.kernel_only && !f.kernel)
+		if (!selection_frame(b->opt.selection, &f))
 			continue;
 		if (b->pool_len == first)
 			*mode = f.owner		  ? STACKSET_GUEST
@@ -225,7 +192,26 @@ static int push_frames(struct stackset_build *b, const struct raw_stack *raw, ui
 								       : push_frame(b, frame);
 }
 
-/* Stacks whose mappings differ but whose names are equal become one. */
+/* Returns whether the named frames from `first` on pass the selection's choice of functions. */
+static bool frames_pass(const struct stackset_build *b, size_t first)
+{
+	const struct stackset_frame *frame = b->frame.item;
+	const struct built_func *func = b->func.item;
+	bool parent = !b->opt.selection || !b->opt.selection->parent;
+
+	if (!selection_needs_chain(b->opt.selection) || b->pool_len == first)
+		return parent;
+	if (!b->opt.keep_unchosen && func[frame[b->pool[first]].func].f.hidden)
+		return false;
+	for (size_t i = first; i < b->pool_len && !parent; i++)
+		parent = func[frame[b->pool[i]].func].parent;
+	return parent;
+}
+
+/*
+ * Stacks whose mappings differ but whose names are equal become one. Those that the selection refuses
+ * are dropped only here, because their names are known here.
+ */
 static int name_stack(struct stackset_build *b, struct raw_stack *raw)
 {
 	struct built_stack like = { .first = b->pool_len, .s = { .task = raw->task } }, *s;
@@ -235,6 +221,13 @@ static int name_stack(struct stackset_build *b, struct raw_stack *raw)
 
 	if (push_frames(b, raw, &like.s.mode) < 0)
 		return -ENOMEM;
+	if (!frames_pass(b, like.first)) {
+		b->pool_len = like.first;
+		b->samples -= raw->samples;
+		b->weight -= raw->weight;
+		raw->stack = DROPPED;
+		return 0;
+	}
 	like.s.n = (uint32_t)(b->pool_len - like.first);
 	hash = table_mix((uint64_t)like.s.n << 32 | like.s.mode, like.s.task);
 	for (uint32_t i = 0; i < like.s.n; i++)
@@ -254,12 +247,19 @@ static int name_stack(struct stackset_build *b, struct raw_stack *raw)
 static int name_stacks(struct stackset_build *b, struct err *e)
 {
 	struct raw_stack *raw = b->raw.item;
+	size_t left = 0;
 
 	for (size_t i = 0; i < b->raw.n; i++)
-		if (raw[i].stack != DROPPED && name_stack(b, &raw[i]) < 0)
+		if (name_stack(b, &raw[i]) < 0)
 			return err_set(e, ENOMEM, "out of memory after %zu stacks", b->stack.n);
-	for (size_t i = 0; i < b->nsamples; i++)
-		b->sample[i].stack = raw[b->sample[i].stack].stack;
+	for (size_t i = 0; i < b->nsamples; i++) {
+		struct stackset_sample s = b->sample[i];
+
+		s.stack = raw[s.stack].stack;
+		if (s.stack != DROPPED)
+			b->sample[left++] = s;
+	}
+	b->nsamples = left;
 	return 0;
 }
 
@@ -320,17 +320,17 @@ static int fill_facts(struct stackset_build *b, struct stackset *s)
 {
 	const struct perfdata *p = b->in.p;
 	uint64_t left = names_left_out(b->in.names);
-	char text[80], note[NAMES_NOTE_MAX], no_comm[480] = "";
+	char text[80], note[NAMES_NOTE_MAX];
+	struct err missed = { 0 };
 
-	if (!b->seen.met && b->seen.n)
-		tasks_seen_text(&b->seen, b->in.tasks, b->opt.comm, no_comm, sizeof(no_comm));
-	s->no_comm = stackset_clean(b, no_comm);
+	(void)selection_missed(&b->selection, &missed);
+	s->missed = stackset_clean(b, missed.text);
 	s->samples = b->samples;
 	s->weight = b->weight;
 	memcpy(s->mode_weight, b->mode_weight, sizeof(s->mode_weight));
 	s->lost = p->nlost;
-	s->first_ns = p->first_ns > b->from_ns ? p->first_ns : b->from_ns;
-	s->last_ns = p->last_ns < b->to_ns ? p->last_ns : b->to_ns;
+	s->first_ns = p->first_ns > b->window.from_ns ? p->first_ns : b->window.from_ns;
+	s->last_ns = p->last_ns < b->window.to_ns ? p->last_ns : b->window.to_ns;
 	if (s->last_ns < s->first_ns)
 		s->last_ns = s->first_ns;
 	s->ncpus = p->ncpus;
@@ -354,9 +354,8 @@ static int fill_facts(struct stackset_build *b, struct stackset *s)
 		if (!s->json)
 			return -ENOMEM;
 	}
-	return s->event && s->osrelease && s->guest && s->message && s->note && s->no_comm
-		       ? 0
-		       : -ENOMEM;
+	return s->event && s->osrelease && s->guest && s->message && s->note && s->missed ? 0
+											  : -ENOMEM;
 }
 
 static int make_set(struct stackset_build *b, struct stackset **out, struct err *e)
@@ -393,14 +392,6 @@ void stackset_destroy(struct stackset *s)
 	free(o);
 }
 
-static uint64_t window_end(const struct perfdata *p, double s)
-{
-	double ns = (double)p->first_ns + s * NS_PER_S;
-
-	return s <= 0 || ns >= (double)UINT64_MAX ? UINT64_MAX
-						  : p->first_ns + (uint64_t)(s * NS_PER_S);
-}
-
 static int stackset_build(struct stackset_build *b, struct stackset **out, struct err *e)
 {
 	const struct reader_options from = { .input = b->opt.input,
@@ -412,8 +403,11 @@ static int stackset_build(struct stackset_build *b, struct stackset **out, struc
 	if (ret)
 		return ret;
 	names_set_relaxed(b->in.names, b->opt.relaxed);
-	b->from_ns = b->opt.from_s > 0 ? window_end(b->in.p, b->opt.from_s) : 0;
-	b->to_ns = window_end(b->in.p, b->opt.to_s);
+	ret = selection_set_window(b->opt.selection, b->in.p, b->opt.input, b->opt.buildid_dir,
+				   &b->window, e);
+	if (ret)
+		return ret;
+	selection_use_init(&b->selection, b->opt.selection, b->in.names, b->in.tasks, &b->display);
 	ret = read_records(b, e);
 	if (ret)
 		return ret;
@@ -462,6 +456,7 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	free(b.marker);
 	free(b.pool);
 	free_chains(&b);
+	selection_use_deinit(&b.selection);
 	texts_deinit(&b.texts);
 	demangle_names_deinit(&b.display);
 	reader_close(&b.in);

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct selection;
+
 enum stackset_mode {
 	STACKSET_KERNEL,
 	STACKSET_USER,
@@ -60,6 +62,8 @@ struct stackset_func {
 	bool other;   /* code of another machine than the recorded one: see enum perfdata_owner */
 	/* address and size of the symbol: at run time for the kernel, else in the file; bytes */
 	uint64_t addr, size;
+	/* the options that choose functions (selection.h) do not choose it */
+	bool hidden;
 	/* Its other names, each followed by a newline; NULL or "": none. */
 	const char *aliases;
 };
@@ -127,8 +131,8 @@ struct stackset {
 	const char *message; /* if partial: what is missing; otherwise "" */
 	/* one line about data in the profile that is not shown; "" or NULL: none */
 	const char *note;
-	/* one line if no sample has the name of stackset_options.comm; otherwise "" */
-	const char *no_comm;
+	/* one line if the selection has met nothing, see selection_missed(); otherwise "" */
+	const char *missed;
 };
 
 struct stackset_options {
@@ -140,22 +144,21 @@ struct stackset_options {
 	const char *event; /* the event to read; NULL: the first one with samples */
 	/* 1-based number of the guest's kernel whose samples are read; 0: all kernels */
 	uint32_t epoch;
-	/* Selection of samples: */
-	double from_s, to_s; /* [from, to) in seconds since the first sample; to_s 0: to the end */
-	const char *comm;    /* NULL: all */
-	int64_t pid, cpu;    /* -1: all */
-	bool kernel_only;    /* only kernel frames, and samples that have some */
+	const struct selection *selection; /* which samples are read; borrowed; NULL: all */
+	/*
+	 * Keeps samples whose innermost function is not chosen, for tables that show the rows of
+	 * chosen functions: stackset_func.hidden.
+	 */
+	bool keep_unchosen;
 	/* add an outermost frame with the state of the vCPU's thread to each stack */
 	bool where;
 };
 
-/* Defaults: all samples. */
-#define STACKSET_OPTIONS_DEFAULT ((struct stackset_options){ .pid = -1, .cpu = -1 })
-
 /*
  * Loads a profile; the caller frees *out with stackset_destroy(). opt's strings are used during the
- * call only. Returns 0 or -errno: an error of reader_open(), of reading, or -ENOMEM. A profile
- * without samples is not an error.
+ * call only. Returns 0 or -errno: an error of reader_open(), of selection_set_window(), of reading, or
+ * -ENOMEM. A profile without samples is not an error, nor a selection that no sample passes: see
+ * stackset.missed.
  */
 int stackset_load(struct stackset **out, const struct stackset_options *opt, struct err *e);
 /* Frees s; does nothing for NULL. */

@@ -12,6 +12,7 @@
 #include "base/texts.h"
 #include "profile/format/names/chain.h"
 #include "profile/format/names/reader.h"
+#include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/stacks/stackset.h"
 #include "symbolizer/core/demangle.h"
 
@@ -49,6 +50,7 @@ struct built_stack {
 struct built_func {
 	struct stackset_func f;
 	const struct symbol *symbol; /* NULL: identified by address and DSO */
+	bool parent;		     /* the selection's expression matches */
 };
 
 struct built_task {
@@ -67,7 +69,8 @@ struct stackset_build {
 	struct stackset_options opt;
 	struct reader in;
 	struct display_names display;
-	uint64_t from_ns, to_ns; /* [from, to) */
+	struct selection_use selection;
+	struct selection_window window;
 	struct texts texts;
 	struct block *chains; /* the last block of a list */
 	struct table raw, addr, func, frame, task, stack;
@@ -78,7 +81,6 @@ struct stackset_build {
 	uint32_t *pool; /* frames of all stacks */
 	size_t pool_len, pool_cap;
 	uint64_t samples, weight, mode_weight[STACKSET_MODES];
-	struct tasks_seen seen; /* used with opt.comm */
 };
 
 /* Returns true if s begins with `with`. */

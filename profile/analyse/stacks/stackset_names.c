@@ -95,6 +95,7 @@ static int func_of(struct stackset_build *b, const struct name *name,
 {
 	const bool kernel = at->kernel;
 	struct built_func like = { .symbol = name->symbol }, *f;
+	unsigned int bits;
 	char text[24];
 	bool fresh;
 
@@ -116,6 +117,10 @@ static int func_of(struct stackset_build *b, const struct name *name,
 	if (!fresh)
 		return 0;
 	f = (struct built_func *)b->func.item + *out;
+	if (selection_function(&b->selection, name, addr, kernel, &bits) < 0)
+		return -ENOMEM;
+	f->f.hidden = !(bits & SELECTION_CHOSEN);
+	f->parent = bits & SELECTION_PARENT;
 	snprintf(text, sizeof(text), "0x%016" PRIx64, addr);
 	f->f.name = stackset_clean(
 		b, name->symbol ? demangle_shown(&b->display, name->symbol, kernel) : text);
@@ -181,9 +186,11 @@ int stackset_where(struct stackset_build *b, enum sample_where where, uint32_t *
 	const uint8_t kind = where == SAMPLE_IN_GUEST || where == SAMPLE_UNTOLD
 				     ? STACKSET_KIND_UNKNOWN
 				     : STACKSET_KIND_HOST;
-	struct built_func like = {
-		.f = { .name = where_name(where), .named = true, .kind = kind, .addr = where }
-	};
+	struct built_func like = { .f = { .name = where_name(where),
+					  .named = true,
+					  .kind = kind,
+					  .addr = where,
+					  .hidden = selection_chooses(b->opt.selection) } };
 	struct stackset_frame frame = { .addr = where };
 	bool fresh;
 

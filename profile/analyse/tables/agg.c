@@ -31,16 +31,14 @@ struct stack_sum {
 
 struct agg_private {
 	struct agg_config config;
-	unsigned int need;	/* enum agg_need of all keys */
-	bool filtered;		/* some filter applies to samples */
-	struct tasks_seen seen; /* used with config.comm */
+	unsigned int need; /* enum agg_need of all keys */
+	struct selection_use selection;
 	struct names *names;
 	struct tasks *tasks;
-	struct texts lines;  /* texts of rows */
-	struct table stacks; /* struct stack_sum, by age */
-	uint64_t stamp;	     /* number of the stack that was added up last */
-	struct table rows;   /* struct agg_row */
-	bool need_funcs;
+	struct texts lines;	    /* texts of rows */
+	struct table stacks;	    /* struct stack_sum, by age */
+	uint64_t stamp;		    /* number of the stack that was added up last */
+	struct table rows;	    /* struct agg_row */
 	struct table funcs;	    /* struct agg_func */
 	struct agg_stack *kept;	    /* all stacks, with keep_stacks */
 	uint32_t *func_of, *row_of; /* one entry for each of their frames */
@@ -84,64 +82,6 @@ static bool equal_stack(const void *a, const void *b, const void *ctx)
 	       chain_equal(&x->chain, &y->chain);
 }
 
-/* -- filters --------------------------------------------------------------------------- */
-
-static bool passes_number(const struct agg_numbers *l, uint32_t v)
-{
-	for (unsigned int i = 0; i < l->n; i++)
-		if (v >= l->range[i].from && v <= l->range[i].to)
-			return true;
-	return l->n == 0;
-}
-
-static bool passes_text(const struct agg_texts *l, const char *s)
-{
-	for (unsigned int i = 0; i < l->n; i++)
-		if (!strcmp(l->text[i], s))
-			return true;
-	return l->n == 0;
-}
-
-static bool passes_dso(const struct agg_texts *l, const char *path)
-{
-	const char *base = strrchr(path, '/');
-
-	return passes_text(l, path) || (base && passes_text(l, base + 1));
-}
-
-static bool passes_comm(struct agg_private *v, uint32_t tid)
-{
-	uint32_t name = tasks_name(v->tasks, tid);
-	bool passes = passes_text(&v->config.comm, tasks_text(v->tasks, name));
-
-	tasks_seen_add(&v->seen, name, passes);
-	return passes;
-}
-
-int agg_need_comm(const struct agg *a, struct err *e)
-{
-	const struct agg_private *v = a->priv;
-	char text[480];
-
-	if (!v->config.comm.n || v->seen.met || !v->seen.n)
-		return 0;
-	tasks_seen_text(&v->seen, v->tasks, v->config.comm.text[0], text, sizeof(text));
-	return err_set(e, ENODATA, "--comm: %s", text);
-}
-
-static bool agg_passes(struct agg_private *v, const struct perfdata_record *r)
-{
-	const struct agg_config *c = &v->config;
-
-	if (c->to_ns && (r->time_ns < c->from_ns || r->time_ns > c->to_ns))
-		return false;
-	/* Frames of the kernel come before those of programs. */
-	if (c->kernel_only && !r->kernel)
-		return false;
-	return passes_number(&c->cpu, r->cpu) && passes_number(&c->pid, r->pid) &&
-	       passes_number(&c->tid, r->tid) && (!c->comm.n || passes_comm(v, r->tid));
-}
-
 /* -- counting --------------------------------------------------------------------------- */
 
 static bool equal_row(const void *a, const void *b, const void *ctx)
@@ -181,9 +121,7 @@ int agg_create(struct agg **out, const struct agg_config *config, struct names *
 	a->priv->tasks = tasks;
 	for (unsigned int i = 0; i < config->nkeys; i++)
 		a->priv->need |= config->key[i]->need;
-	a->priv->filtered = config->cpu.n || config->pid.n || config->tid.n || config->comm.n ||
-			    config->to_ns || config->kernel_only;
-	a->priv->need_funcs = config->symbol || config->parent || config->keep_stacks;
+	selection_use_init(&a->priv->selection, config->selection, n, tasks, config->display);
 	*out = a;
 	return 0;
 }
@@ -196,6 +134,7 @@ void agg_destroy(struct agg *a)
 	table_deinit(&a->priv->rows);
 	texts_deinit(&a->priv->lines);
 	table_deinit(&a->priv->funcs);
+	selection_use_deinit(&a->priv->selection);
 	free(a->priv->kept);
 	free(a->priv->func_of);
 	free(a->priv->row_of);
@@ -259,32 +198,13 @@ static int keep_frame(struct agg_private *v, uint32_t func, uint32_t row)
 	return 0;
 }
 
-/*
- * Returns true if the expression (unless it is NULL) matches the displayed name or another name of
- * this function.
- */
-static bool matches(const struct agg_config *c, const regex_t *regex, const char *shown,
-		    const struct agg_frame *f)
-{
-	bool found = !regex || regexec(regex, shown, 0, NULL, 0) == 0;
-
-	for (const struct symbol *s = f->symbol ? f->symbol->alias : NULL; s && !found;
-	     s = s->alias)
-		found = regexec(regex, demangle_shown(c->display, s, f->mode != AGG_USER), 0, NULL,
-				0) == 0;
-	return found;
-}
-
-/* Stores the number of the function at f; the expressions are evaluated once for each. */
+/* Stores the number of the function at f. */
 static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t *out)
 {
 	const struct agg_func like = { .symbol = f->symbol, .dso = f->dso, .addr = f->addr };
 	uint64_t hash = f->symbol ? table_mix((uintptr_t)f->symbol, 0)
 				  : table_mix(f->addr, (uintptr_t)f->dso);
-	const struct agg_config *c = &v->config;
 	struct agg_func *n;
-	char number[24];
-	const char *text;
 	bool fresh;
 
 	if (table_add(&v->funcs, hash, &like, out, &fresh))
@@ -293,17 +213,8 @@ static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t 
 		return 0;
 	n = (struct agg_func *)v->funcs.item + *out;
 	if (f->symbol)
-		n->name = demangle_shown(c->display, f->symbol, f->mode != AGG_USER);
-	snprintf(number, sizeof(number), "0x%016" PRIx64, f->addr);
-	text = n->name ? n->name : number;
-	n->is_symbol = matches(c, c->symbol, text, f);
-	n->is_parent = matches(c, c->parent, text, f);
+		n->name = demangle_shown(v->config.display, f->symbol, f->mode != AGG_USER);
 	return 0;
-}
-
-static const struct agg_func *func_at(const struct agg_private *v, uint32_t func)
-{
-	return (const struct agg_func *)v->funcs.item + func;
 }
 
 /* A walk over the frames of a stack that count, with their names. */
@@ -315,7 +226,8 @@ struct stack_walk {
 	struct perfdata_frame f;
 	struct name name;
 	struct agg_frame frame;
-	uint32_t func; /* set if functions are needed */
+	uint32_t func;	   /* set with keep_stacks */
+	unsigned int bits; /* enum selection_bit */
 };
 
 static void stack_begin(struct stack_walk *w, struct agg_private *v, const struct stack_sum *s)
@@ -349,20 +261,25 @@ static int stack_next(struct stack_walk *w)
 	const struct name *name = &w->name;
 	uint64_t addr;
 
-	if (!w->left-- || !perfdata_walk_next(&w->walk, &w->f) || (c->kernel_only && !w->f.kernel))
+	if (!w->left--)
 		return 0;
+	do {
+		if (!perfdata_walk_next(&w->walk, &w->f))
+			return 0;
+	} while (!selection_frame(c->selection, &w->f));
 	addr = names_lookup_frame(w->v->names, w->s->chain.view, &w->f, c->exact, &w->name);
 	w->frame.symbol = name->symbol;
 	/* As in perf, code without a name is identified by its place in its file. */
 	w->frame.addr = !name->symbol && name->program != NAMES_NONE ? addr + name->to_file : addr;
 	w->frame.dso = name->dso;
 	w->frame.mode = mode_of(&w->s->chain, &w->f);
-	if (w->v->need_funcs && find_func(w->v, &w->frame, &w->func) < 0)
+	if (selection_function(&w->v->selection, name, addr, w->f.kernel, &w->bits) < 0 ||
+	    (c->keep_stacks && find_func(w->v, &w->frame, &w->func) < 0))
 		return -ENOMEM;
 	return 1;
 }
 
-/* Returns 1 if config.parent matches a function of the stack, 0 if not, or -ENOMEM. */
+/* Returns 1 if the selection's parent is a function of the stack, 0 if not, or -ENOMEM. */
 static int has_parent(struct agg_private *v, const struct stack_sum *s)
 {
 	struct stack_walk w;
@@ -370,7 +287,7 @@ static int has_parent(struct agg_private *v, const struct stack_sum *s)
 
 	stack_begin(&w, v, s);
 	while ((got = stack_next(&w)) > 0)
-		if (func_at(v, w.func)->is_parent)
+		if (w.bits & SELECTION_PARENT)
 			return 1;
 	return got;
 }
@@ -398,8 +315,7 @@ static int add_frame(struct agg *a, struct stack_walk *w, uint64_t stamp)
 
 	if (w->f.innermost)
 		a->mode_weight[w->frame.mode] += w->s->weight;
-	if ((!c->dso.n || passes_dso(&c->dso, w->frame.dso)) &&
-	    (!c->symbol || func_at(v, w->func)->is_symbol)) {
+	if (w->bits & SELECTION_CHOSEN) {
 		w->frame.line = NULL;
 		if ((w->f.kernel && line_of(v, &w->name, w->frame.addr, &w->frame.line) < 0) ||
 		    find_row(v, &w->frame, &row) < 0)
@@ -417,7 +333,7 @@ static int add_stack(struct agg *a, const struct stack_sum *s, uint64_t stamp)
 	struct stack_walk w;
 	int got;
 
-	if (v->config.parent && (got = has_parent(v, s)) <= 0) {
+	if (v->config.selection && v->config.selection->parent && (got = has_parent(v, s)) <= 0) {
 		a->samples -= s->samples;
 		a->weight -= s->weight;
 		return got;
@@ -473,7 +389,7 @@ int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
 	uint32_t index;
 	bool fresh;
 
-	if (v->filtered && !agg_passes(v, r))
+	if (!selection_sample(&v->selection, r))
 		return 0;
 	agg_describe(v, r, &like);
 	if (v->stacks.n >= MAX_STACKS && !v->config.keep_stacks) {
@@ -535,6 +451,7 @@ int agg_finish(struct agg *a, enum agg_order by, struct err *e)
 	if (ret)
 		return ret;
 	ret = names_read_error(v->names, e);
+	ret = ret ? ret : selection_missed(&v->selection, e);
 	if (ret)
 		return ret;
 	a->row = v->rows.item;

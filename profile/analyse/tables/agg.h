@@ -12,31 +12,14 @@
 #ifndef KVMPROF_PROFILE_ANALYSE_TABLES_AGG_H
 #define KVMPROF_PROFILE_ANALYSE_TABLES_AGG_H
 
+#include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/tables/agg_key.h"
 #include "profile/format/names/names.h"
 #include "profile/format/names/srcline.h"
 #include "profile/format/perfdata/read.h"
 #include "symbolizer/core/demangle.h"
 
-#include <regex.h>
-
 #define AGG_MAX_KEYS 8u
-#define AGG_MAX_RANGES 256u
-#define AGG_MAX_TEXTS 256u
-
-struct agg_range {
-	uint32_t from, to;
-};
-
-/* Lists of accepted values; an empty list accepts all. */
-struct agg_numbers {
-	struct agg_range range[AGG_MAX_RANGES];
-	unsigned int n;
-};
-struct agg_texts {
-	const char *text[AGG_MAX_TEXTS]; /* borrowed */
-	unsigned int n;
-};
 
 struct agg_config {
 	bool exact; /* chain addresses are looked up unchanged (otherwise callers at ip - 1) */
@@ -45,17 +28,13 @@ struct agg_config {
 	struct display_names *display; /* borrowed; NULL: names are not demangled */
 	/* borrowed; NULL: no source lines, even if a key needs them */
 	struct srcline *lines;
-	/* Filters for samples; others are not counted. */
-	struct agg_numbers pid, tid, cpu;
-	struct agg_texts comm;
-	uint64_t from_ns, to_ns; /* range of the samples' times, both ends included; to_ns 0: all */
-	const regex_t *parent;	 /* borrowed; only stacks with a function that matches; NULL: all */
-	/* Filter for frames; others make no row. Paths or their last components. */
-	struct agg_texts dso;
-	const regex_t *symbol; /* borrowed; NULL: all */
-	bool kernel_only;      /* only samples with kernel frames, and only these frames */
-	uint32_t max_stack;    /* number of innermost frames that count; 0: all */
-	bool keep_stacks;      /* needed for trees (agg_tree.h) */
+	/*
+	 * Samples that it refuses are not counted; functions that it does not choose make no row.
+	 * The caller applies its time and phase, by selection_set_window(). Borrowed; NULL: all.
+	 */
+	const struct selection *selection;
+	uint32_t max_stack; /* number of innermost frames that count; 0: all */
+	bool keep_stacks;   /* needed for trees (agg_tree.h) */
 };
 
 struct agg_row {
@@ -72,8 +51,7 @@ struct agg_func {
 	const struct symbol *symbol; /* NULL: none */
 	const char *name;	     /* for display; NULL: none */
 	const char *dso;
-	uint64_t addr;		   /* the first address looked up */
-	bool is_symbol, is_parent; /* agg_config's expressions match */
+	uint64_t addr; /* the first address looked up */
 };
 
 /* A distinct stack: n functions, innermost first. */
@@ -123,14 +101,8 @@ int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e);
 enum agg_order { AGG_BY_CHILDREN, AGG_BY_SELF };
 
 /*
- * Checks, after the last sample, that some sample had a name in agg_config.comm. Returns 0, or
- * -ENODATA with the names that samples have.
- */
-int agg_need_comm(const struct agg *a, struct err *e);
-
-/*
  * Names the stacks, sums up and sorts the rows, after the last sample. Symbols belong to names.
- * Returns 0, -ENOMEM, or an error of names_read_error().
+ * Returns 0, -ENOMEM, or an error of names_read_error() or selection_missed().
  */
 int agg_finish(struct agg *a, enum agg_order order, struct err *e);
 

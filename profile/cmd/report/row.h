@@ -7,6 +7,7 @@
 #ifndef KVMPROF_PROFILE_CMD_REPORT_ROW_H
 #define KVMPROF_PROFILE_CMD_REPORT_ROW_H
 
+#include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/tables/agg.h"
 #include "profile/compare/stats/share.h"
 #include "profile/format/files/debuginfo.h"
@@ -18,12 +19,6 @@ enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
 enum report_graph { REPORT_NO_GRAPH, REPORT_CALLER, REPORT_CALLEE };
 enum report_color { REPORT_COLOR_AUTO, REPORT_COLOR_ALWAYS, REPORT_COLOR_NEVER };
 
-/* One end of --time. */
-struct report_time {
-	bool given, percent;
-	double value; /* seconds since the first sample, or percent of the whole time */
-};
-
 struct report_options {
 	const char *input, *buildid_dir, *event;
 	unsigned long top;
@@ -34,15 +29,12 @@ struct report_options {
 	enum report_graph graph;
 	enum report_color when_color;
 	double row_limit, graph_limit; /* percent */
-	struct report_time from, to;
-	bool phases;	   /* the table of slices */
-	const char *phase; /* the phase that is shown; NULL: all */
-	bool sorted;	   /* --sort is given */
-	bool named;	   /* the profile is given, by -i or as a word */
-	bool stdio;	   /* --stdio of perf; has no effect */
+	struct selection selection;
+	bool sorted; /* --sort is given */
+	bool named;  /* the profile is given, by -i or as a word */
+	bool stdio;  /* --stdio of perf; has no effect */
 	struct debuginfo_places places;
 	struct agg_config config;
-	regex_t symbol, parent; /* compiled if config.symbol or config.parent points to them */
 };
 
 /* The arguments of all views; all pointers are borrowed. */

@@ -84,6 +84,9 @@ static int add_functions(struct diff_private *v, const struct identity_names *na
 		uint32_t func = names->set->frame[stack->frame[i]].func, row;
 		const struct identity id = identity_of(names, stack, func);
 
+		/* Functions that are not chosen have no row; the shares are still of all. */
+		if (names->set->func[func].hidden)
+			continue;
 		if (func_row(v, &id, b, func, &row) < 0)
 			return -ENOMEM;
 		if (i == 0)
@@ -141,7 +144,8 @@ static int add_by_stack(struct diff_private *v, const struct identity_names *nam
 		const struct stackset_stack *stack = &s->stack[i];
 		uint32_t row;
 
-		if ((v->opt.no_idle && stack->mode == STACKSET_IDLE) || !stack->n)
+		if ((v->opt.no_idle && stack->mode == STACKSET_IDLE) || !stack->n ||
+		    s->func[s->frame[stack->frame[0]].func].hidden)
 			continue;
 		v->text.len = 0;
 		for (uint32_t k = stack->n; k-- > 0;) {

@@ -5,7 +5,8 @@
  *	diff_create(); diff_add() for each run, those of the base first; diff_finish(); read *d
  *
  * A share is a part (0 to 1) of the weight of all samples of its run, so that runs of different
- * lengths compare. Functions are identical if mode, name and DSO are, see identity.h. One thread
+ * lengths compare. Functions that a run's selection does not choose (stackset_func.hidden) have no rows,
+ * nor have stacks that are innermost in one. Functions are identical if mode, name and DSO are, see identity.h. One thread
  * uses a comparison at a time. All texts and arrays belong to struct diff.
  */
 #ifndef KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H

@@ -909,7 +909,7 @@ int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
 	int ret = exact_check_rules(g->rules, e);
 
 	for (unsigned int side = 0; side < GATE_SIDE_MAX && !ret; side++) {
-		struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+		struct stackset_options opt = { 0 };
 
 		opt.input = path[side];
 		opt.keep_samples = true;

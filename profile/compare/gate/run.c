@@ -318,7 +318,7 @@ int gate_run_make(struct gate_run **out, const char *path, const struct stackset
 int gate_run_load(struct gate_run **out, const char *path, const struct gate_rules *rules,
 		  struct err *e)
 {
-	struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+	struct stackset_options opt = { 0 };
 	struct stackset *s = NULL;
 	int ret;
 

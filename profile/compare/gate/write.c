@@ -637,7 +637,7 @@ static int fold(struct sets *x, struct frametree *t, const struct gate *g, struc
 {
 	for (unsigned int s = 0; s < GATE_SIDE_MAX; s++)
 		for (unsigned int i = 0; i < gate_runs(g, s); i++) {
-			struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+			struct stackset_options opt = { 0 };
 			int ret;
 
 			opt.input = gate_run_at(g, s, i)->path;

@@ -96,23 +96,6 @@ static void sizes(void **state)
 	assert_true(number_size("3G", &v) && v == UINT64_C(3) << 30);
 }
 
-static void spans(void **state)
-{
-	static const char *const bad[] = { "", "x", "1,x", "1,1", "3,1", "-1,2", "1,nan", "1;2" };
-	double from = 7, to = 7;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_false(number_span(bad[i], &from, &to));
-	assert_true(from == 7 && to == 7);
-	assert_true(number_span("1.5,3", &from, &to) && from == 1.5 && to == 3);
-	assert_true(number_span("500ms,1m", &from, &to) && from == 0.5 && to == 60);
-	assert_true(number_span("2,", &from, &to) && from == 2 && to == 0);
-	assert_true(number_span(",2", &from, &to) && from == 0 && to == 2);
-	assert_true(number_span("4", &from, &to) && from == 4 && to == 0);
-	assert_true(number_span(",", &from, &to) && from == 0 && to == 0);
-}
-
 static void ranges(void **state)
 {
 	static const char *const bad[] = { "", ",", "1,", "1-", "-1", "3-2", "1 ", "+1", "10" };
@@ -140,8 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(real_numbers), cmocka_unit_test(times),
 		cmocka_unit_test(frequencies),	cmocka_unit_test(whole_numbers),
-		cmocka_unit_test(sizes),	cmocka_unit_test(spans),
-		cmocka_unit_test(ranges),
+		cmocka_unit_test(sizes),	cmocka_unit_test(ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,11 +26,14 @@
 static const char kernel[] = "[kernel.kallsyms]", prog[] = "/bin/a;b!c: d";
 static const struct stackset_func funcs[] = {
 	{ "outer", kernel, true, STACKSET_KIND_KERNEL, true, false, 0xffffffff81000000, 0x100,
+	  false, NULL },
+	{ "a;b<c>(int, char)!", prog, true, STACKSET_KIND_USER, false, false, 0x1000, 0x40, false,
 	  NULL },
-	{ "a;b<c>(int, char)!", prog, true, STACKSET_KIND_USER, false, false, 0x1000, 0x40, NULL },
-	{ EVIL_JSON, prog, true, STACKSET_KIND_JIT, false, false, 0x2000, 0x40, NULL },
-	{ "0x0000000000003000", prog, false, STACKSET_KIND_USER, false, false, 0x3000, 0, NULL },
-	{ "x::operator+/`m`: n", prog, true, STACKSET_KIND_USER, false, false, 0x4000, 0x40, NULL },
+	{ EVIL_JSON, prog, true, STACKSET_KIND_JIT, false, false, 0x2000, 0x40, false, NULL },
+	{ "0x0000000000003000", prog, false, STACKSET_KIND_USER, false, false, 0x3000, 0, false,
+	  NULL },
+	{ "x::operator+/`m`: n", prog, true, STACKSET_KIND_USER, false, false, 0x4000, 0x40, false,
+	  NULL },
 };
 static const struct stackset_frame frames[] = {
 	{ 0, 0xffffffff81000010, 0x10, 0x10 }, { 0, 0xffffffff81000020, 0x20, 0x20 },
@@ -259,9 +262,8 @@ static void texts_are_utf8(void **state)
 /* Longer than any name of a symbol, as each byte that is no UTF-8 becomes three. */
 static void long_names_stay_whole(void **state)
 {
-	struct stackset_func func = {
-		"", prog, true, STACKSET_KIND_USER, false, false, 0, 1, NULL
-	};
+	struct stackset_func func = { "", prog,	 true, STACKSET_KIND_USER, false, false, 0,
+				      1,  false, NULL };
 	const struct stackset long_set = {
 		.func = &func, .nfuncs = 1, .frame = &(struct stackset_frame){ 0 }, .nframes = 1
 	};

@@ -288,7 +288,7 @@ static void make_event(const char *text, bool is_folded, struct import_options o
 	struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
 				     .nevents = 1,
 				     .vcpus = 1 };
-	struct stackset_options load = STACKSET_OPTIONS_DEFAULT;
+	struct stackset_options load = { 0 };
 	struct err e = { 0 };
 	struct import *i;
 	struct sink *sink;

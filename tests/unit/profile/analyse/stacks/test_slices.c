@@ -128,7 +128,9 @@ static void windows(void **state)
 	(void)state;
 	write_profile(true, three, 4);
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
-		struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+		const struct selection selection = { .phase = want[i].name };
+		struct selection_window window;
+		struct stackset_options opt = { 0 };
 		struct perfdata_record r;
 		struct stackset *set;
 		struct perfdata *p;
@@ -136,14 +138,14 @@ static void windows(void **state)
 
 		opt.input = path;
 		opt.buildid_dir = cache;
-		assert_int_equal(slices_set_options(&opt, want[i].name, NULL), 0);
+		opt.selection = &selection;
 		assert_int_equal(stackset_load(&set, &opt, NULL), 0);
 		assert_int_equal(set->samples, want[i].samples);
 		assert_int_equal(set->nmarkers, 4);
 		stackset_destroy(set);
 
 		assert_int_equal(perfdata_open(&p, path, NULL), 0);
-		assert_int_equal(slices_set_window(p, path, cache, want[i].name, NULL), 0);
+		assert_int_equal(slices_set_window(p, path, cache, want[i].name, &window, NULL), 0);
 		while (perfdata_next(p, &r)) {
 			samples += r.kind == PERFDATA_SAMPLE;
 			markers += r.kind == PERFDATA_MARKER;

@@ -7,10 +7,13 @@
 
 #include <cmocka.h>
 
+#include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/stacks/stackset.h"
 #include "base/table.h"
 #include "tests/unit/profile_fixture.h"
 
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 static struct fx fx;
@@ -145,7 +148,7 @@ static void test_stacks(void **state)
 	for (unsigned int single = 0; single < 2; single++) {
 		assert_int_equal(file_remove_tree(fx_path(&fx, "p"), NULL), 0);
 		make_profile(single);
-		load(STACKSET_OPTIONS_DEFAULT);
+		load((struct stackset_options){ 0 });
 		check_sums();
 		assert_int_equal(set->nstacks, 7);
 		assert_int_equal(set->samples, NSAMPLES);
@@ -191,7 +194,7 @@ static void test_frames(void **state)
 
 	(void)state;
 	make_profile(false);
-	load(STACKSET_OPTIONS_DEFAULT);
+	load((struct stackset_options){ 0 });
 	s = find("inner;middle;outer", 7);
 	is_func(s, 0, "[kernel.kallsyms]", STACKSET_KIND_KERNEL, fx_k(2, 0), 0x100);
 	f = &set->frame[s->frame[0]];
@@ -223,11 +226,24 @@ static void test_frames(void **state)
 			 set->task[s->task].comm);
 	/* This thread has no name. */
 	assert_string_equal(set->task[find("work;main", 9)->task].comm, ":9");
-	load((struct stackset_options){ .pid = -1, .cpu = -1, .no_demangle = true });
+	load((struct stackset_options){ .no_demangle = true });
 	weighs("_Z4worki;main", 9, STACKSET_USER, 2000, 1);
 }
 
-#define WITH(...) ((struct stackset_options){ .pid = -1, .cpu = -1, __VA_ARGS__ })
+#define SELECT(...) (&(struct selection){ __VA_ARGS__ })
+#define WITH(...) ((struct stackset_options){ .selection = SELECT(__VA_ARGS__) })
+#define ONE(number)                                     \
+	{                                               \
+		.range = { { number, number } }, .n = 1 \
+	}
+#define TEXT(text_)                       \
+	{                                 \
+		.text = { text_ }, .n = 1 \
+	}
+#define AT(seconds)                             \
+	{                                       \
+		.given = true, .value = seconds \
+	}
 
 static void filter(struct stackset_options o, uint64_t weight, uint64_t n)
 {
@@ -241,24 +257,62 @@ static void test_filters(void **state)
 {
 	(void)state;
 	make_profile(false);
-	filter((struct stackset_options){ .pid = 8, .cpu = -1 }, 7, 1);
-	filter((struct stackset_options){ .pid = 0, .cpu = -1 }, 100, 1);
-	filter((struct stackset_options){ .pid = -1, .cpu = 1 }, 8012, 3);
-	filter((struct stackset_options){ .pid = 99, .cpu = -1 }, 0, 0);
+	filter(WITH(.pid = ONE(8)), 7, 1);
+	filter(WITH(.pid = ONE(0)), 100, 1);
+	filter(WITH(.tid = ONE(9)), 2000, 1);
+	filter(WITH(.cpu = ONE(1)), 8012, 3);
+	filter(WITH(.pid = ONE(99)), 0, 0);
 	assert_int_equal(set->nstacks, 0);
-	filter(WITH(.comm = "prog"), 10 + 5 + 7 + 1000 + 4000 + 8000, 6);
-	filter(WITH(.comm = "swapper"), 100, 1);
-	/* From the first sample on; the end is not included. */
-	filter(WITH(.from_s = 0.003), 5 + 1000 + 2000 + 4000 + 8000, 5);
+	filter(WITH(.comm = TEXT("prog")), 10 + 5 + 7 + 1000 + 4000 + 8000, 6);
+	filter(WITH(.comm = TEXT("swapper")), 100, 1);
+	assert_string_equal(set->missed, "");
+	/* From the first sample on; samples at both ends count, as in perf. */
+	filter(WITH(.from = AT(0.003)), 5 + 1000 + 2000 + 4000 + 8000, 5);
 	assert_int_equal(set->first_ns, FX_T0 + 3 * MS);
-	filter(WITH(.to_s = 0.003), 10 + 100 + 7, 3);
-	filter(WITH(.from_s = 0.001, .to_s = 0.002), 100, 1);
-	filter(WITH(.from_s = 1e30), 0, 0);
+	filter(WITH(.to = AT(0.003)), 10 + 100 + 7 + 5, 4);
+	filter(WITH(.from = AT(0.001), .to = AT(0.0015)), 100, 1);
+	filter(WITH(.from = AT(1e30)), 0, 0);
 	assert_true(set->last_ns >= set->first_ns);
 	/* Without the programs' frames; samples that have no others do not count. */
-	filter(WITH(.kernel_only = true, .keep_samples = true), 10 + 5 + 100 + 7 + 1000, 5);
+	filter(((struct stackset_options){ .selection = SELECT(.mode = SELECTION_KERNEL),
+					   .keep_samples = true }),
+	       10 + 5 + 100 + 7 + 1000, 5);
 	weighs("mod_write", 7, STACKSET_KERNEL, 1000, 1);
 	assert_int_equal(set->nsamples, 5);
+}
+
+/* By functions: the innermost one for the choice, any of the stack for --parent. */
+static void test_functions(void **state)
+{
+	struct selection f = { .dso = TEXT("fxmod") };
+	struct err e = { 0 };
+
+	(void)state;
+	make_profile(false);
+	load((struct stackset_options){ .selection = &f, .keep_samples = true });
+	check_sums();
+	assert_int_equal(set->weight, 1000);
+	assert_int_equal(set->nsamples, 1);
+	/* A table keeps all samples, and has the rows of the chosen functions. */
+	load((struct stackset_options){ .selection = &f, .keep_unchosen = true });
+	check_sums();
+	assert_int_equal(set->weight, TOTAL);
+	for (size_t i = 0; i < set->nfuncs; i++)
+		assert_int_equal(set->func[i].hidden, strcmp(set->func[i].dso, "[fxmod]") != 0);
+	f = (struct selection){ 0 };
+	assert_int_equal(selection_parse_parent(&f, "^(middle|mai[mn])$", &e), 0);
+	filter((struct stackset_options){ .selection = &f }, 10 + 5 + 7 + 1000 + 2000 + 4000, 6);
+	selection_deinit(&f);
+	assert_int_equal(selection_parse_symbols(&f, "work,inner", &e), 0);
+	filter((struct stackset_options){ .selection = &f }, 10 + 5 + 7 + 2000, 4);
+	/* What was meant. */
+	assert_int_equal(selection_parse_symbols(&f, "iner", &e), 0);
+	filter((struct stackset_options){ .selection = &f }, 0, 0);
+	assert_non_null(strstr(set->missed, "'iner' (did you mean inner?)"));
+	selection_deinit(&f);
+	assert_int_equal(selection_parse_parent(&f, "a(", &e), -EINVAL);
+	assert_non_null(strstr(e.text, "bad expression 'a('"));
+	selection_deinit(&f);
 }
 
 static void test_kept_samples(void **state)
@@ -267,7 +321,7 @@ static void test_kept_samples(void **state)
 
 	(void)state;
 	make_profile(false);
-	load(WITH(.keep_samples = true));
+	load((struct stackset_options){ .keep_samples = true });
 	assert_int_equal(set->nsamples, NSAMPLES);
 	for (size_t i = 0; i < NSAMPLES; i++) {
 		const struct stackset_sample *s = &set->sample[i];
@@ -297,7 +351,7 @@ static void test_partial(void **state)
 	snprintf(data, sizeof(data), "%s/data", fx_path(&fx, "p"));
 	for (long len = 4096; len > 0; len -= 64) {
 		struct err e = { 0 };
-		struct stackset_options o = STACKSET_OPTIONS_DEFAULT;
+		struct stackset_options o = { 0 };
 		char path[128];
 
 		if (truncate(data, len) < 0)
@@ -352,6 +406,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_functions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kept_samples, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_partial, setup, teardown),
 		cmocka_unit_test(test_table),

@@ -183,7 +183,8 @@ static void test_other_names(void **state)
 	static const char *const expression[] = { "^within$", "^inner$", "with|outer", "^none$" };
 	static const size_t want[] = { 1, 1, 2, 0 };
 	const uint64_t a[] = { PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x50) };
-	struct agg_config c = { .key = { agg_key_find("sym") }, .nkeys = 1 };
+	struct selection f = { 0 };
+	struct agg_config c = { .key = { agg_key_find("sym") }, .nkeys = 1, .selection = &f };
 	struct err e = { 0 };
 	regex_t regex;
 
@@ -192,12 +193,13 @@ static void test_other_names(void **state)
 		for (unsigned int parent = 0; parent < 2; parent++) {
 			assert_int_equal(regcomp(&regex, expression[i], REG_EXTENDED | REG_NOSUB),
 					 0);
-			c.symbol = parent ? NULL : &regex;
-			c.parent = parent ? &regex : NULL;
+			f.symbol = parent ? NULL : &regex;
+			f.parent = parent ? &regex : NULL;
 			agg_destroy(agg);
 			assert_int_equal(agg_create(&agg, &c, names, tasks, NULL), 0);
 			add(1, 10, a, 3, true);
-			assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, &e), 0);
+			assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, &e),
+					 want[i] ? 0 : -ENODATA);
 			assert_int_equal(agg->nrows, parent && want[i] ? 2 : want[i]);
 			if (want[i])
 				check("inner", AGG_KERNEL, 10, 10);
@@ -561,25 +563,25 @@ static void test_keys(void **state)
 
 static void test_filters(void **state)
 {
-	struct agg_config c = { .key = { agg_key_find("sym") }, .nkeys = 1 };
+	struct selection f = { .cpu = { .range = { { 1, 3 } }, .n = 1 } };
+	struct agg_config c = { .key = { agg_key_find("sym") }, .nkeys = 1, .selection = &f };
 
 	(void)state;
 	agg_destroy(agg);
-	c.cpu = (struct agg_numbers){ .range = { { 1, 3 } }, .n = 1 };
 	assert_int_equal(agg_create(&agg, &c, names, tasks, NULL), 0);
 	two_tasks();
 	assert_int_equal(agg->weight, 1010);
 
 	agg_destroy(agg);
-	c.tid = (struct agg_numbers){ .range = { { 9, 9 }, { 2, 2 } }, .n = 2 };
+	f.tid = (struct selection_numbers){ .range = { { 9, 9 }, { 2, 2 } }, .n = 2 };
 	assert_int_equal(agg_create(&agg, &c, names, tasks, NULL), 0);
 	two_tasks();
 	assert_int_equal(agg->weight, 10);
 
 	agg_destroy(agg);
-	c.cpu.n = c.tid.n = 0;
-	c.comm = (struct agg_texts){ .text = { "shell", "init" }, .n = 2 };
-	c.dso = (struct agg_texts){ .text = { "[some_module]" }, .n = 1 };
+	f.cpu.n = f.tid.n = 0;
+	f.comm = (struct selection_texts){ .text = { "shell", "init" }, .n = 2 };
+	f.dso = (struct selection_texts){ .text = { "some_module" }, .n = 1 };
 	assert_int_equal(agg_create(&agg, &c, names, tasks, NULL), 0);
 	two_tasks();
 	assert_int_equal(agg->weight, 111);
