@@ -24,7 +24,10 @@
 
 /* -- the tracer's thread --------------------------------------------------------------- */
 
-/* Before a thread is seized: loading takes its time, and each of its signals would wait for us meanwhile. */
+/*
+ * Loads the BPF programs. Called before a thread is seized, because loading takes time, in which
+ * each signal of a seized thread would wait for the tracer.
+ */
 static int load_programs(struct attach *a, struct err *e)
 {
 	const struct vm_sampling sampling = { .plan = a->cfg.plan };
@@ -56,10 +59,10 @@ static void close_peek(struct attach *a)
 
 static int tracer_prepare(struct attach *a, struct err *e)
 {
-	/* Those of a VMM that is followed are loaded before it begins. */
+	/* If the VMM is followed, follow_to_run() has loaded the programs. */
 	int ret = a->cfg.follows ? 0 : load_programs(a, e);
 
-	/* From the first thread that is seized to the end of this one. */
+	/* The guard watches from the first seized thread to the end of this thread. */
 	attach_guard_watch(&a->guard);
 	if (ret)
 		return ret;
@@ -78,7 +81,7 @@ static void note_time(struct attach *a)
 	a->facts.sampling_ns = first ? clock_mono_ns() - first : 0;
 }
 
-/* Threads of the VMM run meanwhile, and its children may be started. */
+/* Waits for events of the followed threads, for at most FOLLOW_NAP_NS. */
 static void follow_nap(struct attach *a)
 {
 	struct signalfd_siginfo info;
@@ -89,7 +92,7 @@ static void follow_nap(struct attach *a)
 			;
 }
 
-/* Follows the process to a KVM_RUN, and lets attach_open() look at it. */
+/* Follows the process to a KVM_RUN, and waits until attach_open() has made the machine of it. */
 static int follow_to_run(struct attach *a, struct err *e)
 {
 	int ret = load_programs(a, e);
@@ -218,14 +221,14 @@ bool attach_join_for(struct vm *vm, unsigned int ms)
 	const uint64_t end = clock_mono_ns() + ms * UINT64_C(1000000);
 	const struct timespec until = { (time_t)(end / NSEC_PER_SEC), (long)(end % NSEC_PER_SEC) };
 
-	/* Not pthread_timedjoin_np(): the clock of the host may be set meanwhile. */
+	/* pthread_timedjoin_np() would use CLOCK_REALTIME, which may be set meanwhile. */
 	if (a->started && pthread_clockjoin_np(a->thread, NULL, CLOCK_MONOTONIC, &until))
 		return false;
 	a->started = false;
 	return true;
 }
 
-/* Its thread does not run. */
+/* Frees *a. The tracer's thread must not run. */
 static void attach_free(struct attach *a)
 {
 	attach_guard_stop(&a->guard);
@@ -247,7 +250,7 @@ static void op_destroy(struct vm *vm)
 {
 	struct attach *a = vm->attached;
 
-	/* It was never told to begin: the loop ends before its first sample. */
+	/* Without vm_start() the loop waits; it now ends before its first sample. */
 	if (a->started) {
 		atomic_store(&vm->stop, true);
 		sampler_start(&a->sampler);
@@ -302,7 +305,10 @@ static const struct machine_ops attach_ops = {
 	.facts = op_facts,
 };
 
-/* It is the same KVM for all; not to be allowed to ask it costs what a KVM without this does. */
+/*
+ * Returns whether this host's KVM reports when a nested guest runs. Without the right to open
+ * /dev/kvm it returns false, as for a KVM that does not report this.
+ */
 static bool host_tells_nested(void)
 {
 	struct kvm_host host;
@@ -316,13 +322,16 @@ static bool host_tells_nested(void)
 	return tells;
 }
 
-/* Capture reads while a vCPU is stopped: only what is in memory. */
+/*
+ * Returns how many bytes are present. Capture reads only these, because a vCPU is stopped
+ * meanwhile.
+ */
 static size_t capture_present(void *resident, uint64_t host, size_t len)
 {
 	return resident_bytes(resident, host, len);
 }
 
-/* The tracer's thread has come so far, or has failed. */
+/* Waits until the tracer's thread has finished its preparations. Returns its error. */
 static int wait_for_tracer(struct attach *a, struct err *e)
 {
 	while (sem_wait(&a->ready) < 0)
@@ -337,7 +346,7 @@ static int begin_guarded(struct attach *a, struct err *e)
 	return ret ? ret : attach_guard_start(&a->guard, e);
 }
 
-/* The process is known: it becomes a struct vm. */
+/* Makes a struct vm of the process a->cfg.pid. */
 static int make_machine(struct attach *a, struct err *e)
 {
 	int ret = process_look(&a->process, a->cfg.pid, e);
@@ -358,7 +367,7 @@ static int make_machine(struct attach *a, struct err *e)
 	return a->reader ? 0 : -e->code;
 }
 
-/* A process that runs a machine: after it has been looked at. */
+/* Attaches to a process that runs a machine. */
 static int attach_begin(struct attach *a, struct err *e)
 {
 	int ret = make_machine(a, e);
@@ -368,7 +377,7 @@ static int attach_begin(struct attach *a, struct err *e)
 	return ret ? ret : wait_for_tracer(a, e);
 }
 
-/* A process that is to run one: it is looked at when it does. */
+/* Attaches to a process that will run a machine, at its first KVM_RUN. */
 static int attach_follow(struct attach *a, struct err *e)
 {
 	struct err why = { 0 };

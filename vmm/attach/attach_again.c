@@ -31,7 +31,7 @@ static bool is_running(const struct process *p)
 	return false;
 }
 
-/* The vCPUs that were there have ended. */
+/* Forgets the vCPUs, whose threads have ended. */
 static void forget_vcpus(struct attach *a)
 {
 	attach_look_close(a);
@@ -46,7 +46,7 @@ static void forget_vcpus(struct attach *a)
 		a->tracee[i] = (struct tracee){ 0 };
 	}
 	a->ntracees = 0;
-	/* Its record is of threads that have ended. */
+	/* The record of BPF is for threads that have ended. */
 	if (!a->peek)
 		return;
 	pvm_peek_ops()->facts(a->peek, &a->facts);
@@ -61,7 +61,7 @@ static int sample_next(struct attach *a, struct err *e)
 	int ret = attach_hold_next(a, e);
 
 	ret = ret ? ret : attach_host_open(a, e);
-	/* Places without a vCPU: nothing is due there. */
+	/* Places without a vCPU count as ended, so that no sample is due there. */
 	for (unsigned int i = ret ? 0 : a->ntracees; i < a->places; i++)
 		a->tracee[i].gone = true;
 	if (a->ntracees > a->places)
@@ -71,7 +71,7 @@ static int sample_next(struct attach *a, struct err *e)
 		return ret;
 	attach_publish_memory(a);
 	attach_release_followed(a);
-	/* No sample stands for the time in between, as if the event had not been armed. */
+	/* The time in between has no samples, as if the event had not been armed. */
 	a->sampler.armed = false;
 	a->facts.machines++;
 	return 0;

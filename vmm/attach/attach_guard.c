@@ -20,11 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Interval between two looks at the tracer. */
+/* Interval between two checks of the tracer. */
 #define LOOK_MS 100
-/* How often it looks whether there is a tracer yet: until then it is not bound. */
+/* Interval at which the guard checks whether there is a tracer. It is not bound until then. */
 #define BEGIN_MS 2
-/* How long the end of the guard is waited for. */
+/* Limit of the wait for the guard's end. */
 #define STOP_NS NSEC_PER_SEC
 #define STOP_NAP_NS 1000000
 
@@ -56,8 +56,9 @@ static bool enter_cgroup(const char *mount, const char *group, size_t len)
 }
 
 /*
- * Moves to the topmost cgroup (version 2) that lets us in: what freezes kvmprof then does not freeze its guard. It stays where it
- * is without the right to do that, as within a container.
+ * Moves to the topmost cgroup (version 2) that accepts this process, so that what freezes kvmprof
+ * does not freeze its guard. Without the right to do that, as in a container, the guard stays where
+ * it is.
  */
 static void leave_cgroup(void)
 {
@@ -72,7 +73,7 @@ static void leave_cgroup(void)
 	end = strchr(group, '\n');
 	if (end)
 		*end = 0;
-	/* Where it is the topmost one already there is nothing to leave. */
+	/* In the topmost group there is nothing to leave. */
 	if (!group[1])
 		return;
 	for (size_t m = 0; m < sizeof(mounts) / sizeof(mounts[0]); m++)
@@ -112,7 +113,10 @@ static void say_that_it_was_killed(pid_t process)
 	reporter_write_raw(text, (size_t)n);
 }
 
-/* Waits until a thread traces. Returns a descriptor of its state, or -1: there is nothing to guard any more. */
+/*
+ * Waits until a thread traces. Returns a descriptor of its state, or -1 if the guard is not needed
+ * any more.
+ */
 static int wait_for_tracer(int pipe_fd, const struct attach_guard_page *page, pid_t process)
 {
 	struct pollfd end = { .fd = pipe_fd, .events = POLLIN };
@@ -126,7 +130,10 @@ static int wait_for_tracer(int pipe_fd, const struct attach_guard_page *page, pi
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The tracer is one thread for the time of an attach, so that its state is read through one descriptor. */
+/*
+ * Checks the tracer until the guard is not needed any more. The tracer is one thread during an
+ * attach, so that its state is read through one descriptor.
+ */
 static void watch(int pipe_fd, const struct attach_guard_page *page)
 {
 	const pid_t process = getppid();
@@ -138,9 +145,12 @@ static void watch(int pipe_fd, const struct attach_guard_page *page)
 
 	if (pidfd < 0 || stat_fd < 0)
 		return;
-	/* All that follows is in the list of its kind (profile/record/sandbox/calls.c). */
+	/*
+	 * All system calls from here on are in the list of THREAD_ATTACH_GUARD
+	 * (profile/record/sandbox/calls.c).
+	 */
 	thread_bind(THREAD_ATTACH_GUARD);
-	/* The end of the pipe is that of our parent, or it needs no guard any more. */
+	/* The pipe is closed when the parent ends or stops the guard. */
 	while (poll(&end, 1, LOOK_MS) == 0) {
 		const uint64_t beats = atomic_load(&page->beats);
 
@@ -169,7 +179,7 @@ static void guard_main(int pipe_fd, const struct attach_guard_page *page)
 	fds_close_others(keep, 2);
 	leave_cgroup();
 	watch(pipe_fd, page);
-	/* At once: what is to be done at kvmprof's end is not ours to do. */
+	/* exit_group(2) directly, because exit handlers are for kvmprof's own process. */
 	syscall(SYS_exit_group, 0);
 }
 
@@ -196,7 +206,7 @@ int attach_guard_start(struct attach_guard *g, struct err *e)
 	g->pipe_fd = fd[1];
 	pid = fork();
 	if (pid == 0) {
-		/* The guard must see the end of the pipe when we are gone. */
+		/* The guard must see the end of the pipe when kvmprof has ended. */
 		close(fd[1]);
 		guard_main(fd[0], g->page);
 	}

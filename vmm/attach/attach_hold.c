@@ -10,27 +10,32 @@
 #include <stdio.h>
 #include <time.h>
 
-/* While vCPUs are looked for: how long a thread may take to stop before others are seen to again. */
+/*
+ * During the search for vCPUs: how long a thread may take to stop before the others are handled
+ * again.
+ */
 #define FIND_HOLD_NS 50000000u
 #define FIND_NAP_NS 5000000
 #define FIND_NS 1000000000u
-/* After so long threads are stopped, too, of which it is not seen whether they run guests. */
+/*
+ * After this time threads are stopped, too, for which /proc does not show whether they run guests.
+ */
 #define FIND_UNSURE_NS 100000000u
 /* The search ends when no further vCPU was found for this time. */
 #define FIND_REST_NS 400000000u
-/* How long registers are asked of all vCPUs until their memory is found. */
+/* Limit of the time in which registers are requested from all vCPUs until they prove the memory. */
 #define PROVE_NS 2000000000u
 /* Number of attempts for each vCPU while none is in 64-bit mode. */
 #define MODE_LOOKS 10u
-/* A vCPU that gave no registers did not get to run: naps become longer, by powers of two. */
+/* A vCPU whose page is not fresh did not get to run: the intervals then grow by powers of two. */
 #define NAP_SHIFTS 3u
 
-/* The vCPUs of a VMM that was followed: so long without another one. */
+/* The search for vCPUs of a followed VMM ends after this time without another one. */
 #define FOLLOW_REST_NS 50000000u
-/* Interval at which its memory is looked for until registers agree. */
+/* Interval at which guest memory is searched until registers agree. */
 #define MEMORY_AGAIN_NS 10000000u
 
-/* All of it, whatever signals come and wherever the clock jumps. */
+/* Sleeps the whole time despite EINTR, on a clock that cannot be set. */
 static void attach_nap(uint64_t ns)
 {
 	struct timespec ts = { 0, (long)ns };
@@ -39,7 +44,10 @@ static void attach_nap(uint64_t ns)
 		;
 }
 
-/* Those that are found already wait for us with every signal. */
+/*
+ * Handles the stops of threads that are seized already: each of their signals waits for this
+ * thread.
+ */
 static void attend_found(struct attach *a)
 {
 	attach_guard_beat(&a->guard);
@@ -67,15 +75,18 @@ static int vcpu_of_thread(struct attach *a, struct tracee *t, struct patience *l
 {
 	int fd, ret;
 
-	/* One that sleeps in KVM_RUN shows which vCPU it runs, without a stop. */
+	/* A thread that sleeps in KVM_RUN shows which vCPU it runs, without a stop. */
 	fd = process_vcpu_fd(&a->process, t->tid);
 	if (fd >= 0)
 		return number_of(a, fd);
-	/* One that gets no processor stops when it has one. */
+	/* A thread without a processor stops when it gets one. */
 	while ((ret = tracer_hold(t, FIND_HOLD_NS)) == -EAGAIN && !hold_is_over(a) &&
 	       patience_is_left(left, clock_mono_ns(), FIND_NS))
 		attend_found(a);
-	/* It has fallen asleep in KVM_RUN meanwhile, and a stop does not wake it: it waits for a page. */
+	/*
+	 * The thread has fallen asleep in KVM_RUN meanwhile and waits for a page, which a stop does
+	 * not interrupt.
+	 */
 	if (ret == -EAGAIN)
 		return number_of(a, process_vcpu_fd(&a->process, t->tid));
 	if (ret || tracer_place_of(t, &fd) == TRACER_ELSEWHERE)
@@ -84,8 +95,9 @@ static int vcpu_of_thread(struct attach *a, struct tracee *t, struct patience *l
 }
 
 /*
- * Returns whether another descriptor with the number of vCPU i was found to run. Where the kernel does not tell copies of a
- * descriptor (kcmp(2)), i is a copy. kept: the first so many are those that were found before i.
+ * Returns whether vCPU i is a copy: whether another descriptor with its number was found to run.
+ * For kernels that do not report copies of a descriptor (kcmp(2)). kept: number of vCPUs at the
+ * beginning that were found and are before i.
  */
 static bool is_copy(const struct attach *a, unsigned int i, unsigned int kept)
 {
@@ -97,7 +109,10 @@ static bool is_copy(const struct attach *a, unsigned int i, unsigned int kept)
 	return found;
 }
 
-/* vCPUs that are there but are not run (not plugged in, or of a VM that is only kept) don't count. */
+/*
+ * Keeps the vCPUs whose threads were found. vCPUs that do not run (not plugged in, or of a machine
+ * that is only kept) do not count.
+ */
 static int keep_found(struct attach *a, struct err *e)
 {
 	struct process *p = &a->process;
@@ -127,8 +142,10 @@ static int keep_found(struct attach *a, struct err *e)
 }
 
 /*
- * A stop breaks off what a thread waits in, and not every system call begins again: epoll_wait and
- * others return EINTR (signal(7)). So threads that wait in another call than KVM_RUN are left alone.
+ * Returns whether the thread may be stopped to see whether it runs a vCPU. A stop interrupts the
+ * system call in which a thread waits, and not every call is restarted: epoll_wait and others
+ * return EINTR (signal(7)). Threads that wait in a call other than KVM_RUN are therefore not
+ * stopped.
  */
 static bool may_be_vcpu(const struct process *p, pid_t tid, bool unsure)
 {
@@ -159,7 +176,7 @@ void attach_handle_strays(struct attach *a)
 			(void)tracer_detach(&a->stray[i]);
 }
 
-/* One look at all threads that are not known yet. Those in KVM_RUN are ours to hold from now on. */
+/* Checks all threads that are not known yet, once, and keeps those in KVM_RUN seized. */
 static unsigned int find_more(struct attach *a, struct patience *left, unsigned int found,
 			      struct err *e)
 {
@@ -205,7 +222,7 @@ static int find_threads(struct attach *a, struct err *e)
 
 		err_clear(e);
 		found = find_more(a, &left, found, e);
-		/* With some found, the others may never run: they are given less time. */
+		/* With some found, the others may never run, so the limit becomes shorter. */
 		if (found > before)
 			limit = left.spent_ns + FIND_REST_NS;
 		if (found < p->nvcpus)
@@ -215,7 +232,7 @@ static int find_threads(struct attach *a, struct err *e)
 	if (!found && e->code)
 		return -e->code;
 	err_clear(e);
-	/* One that another tracer stops again and again is never seen in KVM_RUN. */
+	/* A thread that another tracer stops again and again is never seen in KVM_RUN. */
 	for (unsigned int i = 0; !found && i < p->nthreads; i++)
 		if (p->thread[i] && tracer_check(p->thread[i], e))
 			return -EBUSY;
@@ -267,7 +284,7 @@ static void take_witness(const struct kvm_run *page, struct slots_witness *w)
 	w->gdt_base = s->gdt.base;
 }
 
-/* As KVM has it now, where a program of ours can read that. */
+/* Reads the location of memory from KVM, if the BPF program is loaded; else leaves told->n at 0. */
 static void read_slots(struct attach *a, struct gmem *told, bool *partial, struct err *why)
 {
 	err_clear(why);
@@ -276,7 +293,9 @@ static void read_slots(struct attach *a, struct gmem *told, bool *partial, struc
 		slots_read(told, partial, &a->slots, &a->process, why);
 }
 
-/* As KVM has it, where the registers agree; else where they prove it to be. */
+/*
+ * Uses KVM's slots if the registers agree with them, else searches for the memory by the registers.
+ */
 static int find_by_witness(struct attach *a, const struct gmem *told, bool partial,
 			   const struct slots_witness *w, struct err *why, struct err *e)
 {
@@ -307,7 +326,7 @@ static void adopt_halt(struct attach *a, unsigned int i, enum attach_seen seen)
 	(void)attach_look_stopped(a, i, capture_is_behind_hlt(&view) ? ATTACH_SEEN_HALTED : seen);
 }
 
-/* Each vCPU in turn is asked until one's registers prove where the memory is. */
+/* Requests registers from each vCPU in turn until they prove where the memory is. */
 static int find_memory(struct attach *a, struct err *e)
 {
 	struct gmem told = { .remote = &a->capture };
@@ -358,7 +377,7 @@ static int find_memory(struct attach *a, struct err *e)
 	return 0;
 }
 
-/* Leaves the vCPUs of the machine that was asked for. */
+/* Keeps only the vCPUs of the machine that the user selected. */
 static int choose_machine(struct attach *a, struct err *e)
 {
 	struct process *p = &a->process;
@@ -395,7 +414,7 @@ static int choose_machine(struct attach *a, struct err *e)
 
 /* -- a VMM that was followed ------------------------------------------------------------------- */
 
-/* The other vCPUs come to their first KVM_RUN soon, too: threads are waited for as long as more come. */
+/* Waits for the first KVM_RUN of the other vCPUs, as long as more threads enter it. */
 static void wait_for_others(struct attach *a)
 {
 	struct patience left = { 0 };
@@ -417,7 +436,7 @@ static void wait_for_others(struct attach *a)
 	follow_settle(&a->follow);
 }
 
-/* Takes over the threads that are held in front of KVM_RUN. */
+/* Takes over the threads that are held at their first KVM_RUN. */
 static int take_followed(struct attach *a, struct err *e)
 {
 	struct tracee t;
@@ -479,7 +498,9 @@ void attach_find_memory_again(struct attach *a, unsigned int i)
 	attach_publish_memory(a);
 }
 
-/* No guest has run yet, whose registers could prove where the memory is: what KVM has is taken as it is. */
+/*
+ * Uses KVM's slots without a proof, because no guest has run yet whose registers could prove them.
+ */
 static void take_slots(struct attach *a)
 {
 	struct err why = { 0 };
@@ -555,7 +576,10 @@ void attach_release(struct attach *a)
 {
 	for (unsigned int i = 0; i < a->ntracees; i++) {
 		a->facts.signals += a->tracee[i].passed_on;
-		/* The page first: the thread must not run with our request for registers in it. */
+		/*
+		 * The page comes first: the thread must not run with kvmprof's request for
+		 * registers in it.
+		 */
 		if (a->asks[i])
 			regs_page_end(a->page[i]);
 		regs_page_unmap(a->page[i]);

@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Periods: without a signal of the counter; and of sleep that was not seen. */
+/*
+ * ON_LOST: the counter is re-armed after this many periods of CPU time without its signal.
+ * ASLEEP_MOST: sleep of unknown cause becomes a sample after this many periods.
+ */
 #define ON_LOST 64u
 #define ASLEEP_MOST 256u
 
-/* Times of a thread, ns: attach_look_times() reads those on a processor and waiting for one. */
+/* Times of a thread in ns. attach_look_times() reads those on a processor and waiting for one. */
 struct host_times {
 	uint64_t wall, ran, delay, stopped;
 };
@@ -26,10 +29,10 @@ struct attach_host {
 	struct host_times seen, now;
 	uint64_t on_seen;	     /* part of seen.ran that samples stand for */
 	uint64_t asleep;	     /* time asleep whose cause is not known yet */
-	int64_t rest;		     /* below 0: of the next account, too much is known */
+	int64_t rest;		     /* negative: part of the next account already sampled */
 	uint64_t off[SAMPLE_WHERES]; /* no sample stands for it yet */
 	uint64_t waits_since;
-	/* when its deadline came: HALTED, WAITING, STOPPED, IN_VMM; else UNTOLD */
+	/* where the thread slept at the deadline: HALTED, WAITING, STOPPED, IN_VMM; else UNTOLD */
 	enum sample_where at;
 };
 
@@ -66,7 +69,7 @@ int attach_host_open_one(struct attach *a, unsigned int i, struct err *e)
 		  : counter_open_on(&h->counter, t->tid, &a->cfg.event.counter, &rule, h->own.signo,
 				    &why);
 	host_look(a, i, clock_mono_ns());
-	/* A kernel without CONFIG_SCHED_INFO has none, or noughts. */
+	/* Without CONFIG_SCHED_INFO the file is missing or has zeros. */
 	if (!ret && !h->now.ran)
 		ret = err_set(&why, ENOTSUP,
 			      "thread %d: /proc has no schedstat of it: this host does not tell "
@@ -116,7 +119,7 @@ static void account_off(struct attach *a, unsigned int i, uint64_t now, uint64_t
 	known = is->ran - was->ran + delay + is->stopped - was->stopped;
 	h->off[SAMPLE_RUNNABLE] += delay;
 	h->off[SAMPLE_STOPPED] += is->stopped - was->stopped;
-	/* Their clocks are not one: what is too much is taken from what comes. */
+	/* The times come from several clocks. A surplus is subtracted from the next account. */
 	h->rest += (int64_t)(is->wall - was->wall - known);
 	if (h->rest > 0) {
 		if (held > (uint64_t)h->rest)
@@ -140,16 +143,16 @@ void attach_host_begin(struct attach *a, unsigned int i, uint64_t now)
 	h->rest = 0;
 	memset(h->off, 0, sizeof(h->off));
 	h->waits_since = now;
-	a->tracee[i].own = h->own; /* also when it has been seized anew */
+	a->tracee[i].own = h->own; /* a thread that was seized again has lost it */
 	if (h->counter.axis.period_ns != a->trigger[i].period_ns)
 		trigger_lengthen(&h->counter.axis, a->trigger[i].period_ns);
-	/* It worked at the start of the machine, or the thread has gone. */
+	/* It succeeded at the start of the machine, so an error means that the thread has ended. */
 	(void)counter_start(&h->counter, &ignored);
 }
 
 /* -- off its processor ---------------------------------------------------------------------- */
 
-/* Where it sleeps; UNTOLD: it does not, or it can't be seen. */
+/* Returns where the thread sleeps, or SAMPLE_UNTOLD if it does not sleep or that is not known. */
 static enum sample_where asleep_at(const struct attach *a, unsigned int i, enum attach_seen seen)
 {
 	switch (seen) {
@@ -157,10 +160,10 @@ static enum sample_where asleep_at(const struct attach *a, unsigned int i, enum 
 		return SAMPLE_HALTED;
 	case ATTACH_SEEN_WAITING:
 		return SAMPLE_WAITING;
-	case ATTACH_SEEN_STOPPED: /* at the counter's signal, which we have not seen yet */
+	case ATTACH_SEEN_STOPPED: /* at the counter's signal, which has not been handled yet */
 		return SAMPLE_STOPPED;
 	case ATTACH_SEEN_AWAY:
-		/* Where KVM has no APIC, its VMM waits for the end of a halt. */
+		/* Without an APIC in KVM, the VMM waits for the end of a halt. */
 		return a->page[i]->exit_reason == KVM_EXIT_HLT ? SAMPLE_HALTED : SAMPLE_IN_VMM;
 	default:
 		return SAMPLE_UNTOLD;
@@ -181,7 +184,10 @@ static bool is_due(struct attach *a, unsigned int i, enum attach_seen seen)
 	return false;
 }
 
-/* The page has what the guest is at, but for one that has not run since the last sample. */
+/*
+ * Takes a sample with these registers or those of the vCPU's page. Returns false, and counts a
+ * dropped sample, if the page is not fresh because the guest has not run since the last sample.
+ */
 static bool host_sample(struct attach *a, unsigned int i, const struct attach_regs *regs,
 			const struct capture_cause *cause)
 {
@@ -232,7 +238,7 @@ static void take_off(struct attach *a, unsigned int i, const struct attach_regs 
 	}
 }
 
-/* A thread that sleeps: no figure of it changes but the time. */
+/* Attributes the time of a thread that sleeps to `where`. Only the elapsed time has changed. */
 static void account_asleep(struct attach *a, unsigned int i, enum sample_where where)
 {
 	struct attach_host *h = &a->host[i];
@@ -277,7 +283,7 @@ bool attach_host_look(struct attach *a, unsigned int i, enum attach_seen seen)
 	if (seen == ATTACH_SEEN_HALTED && !halted)
 		return false;
 	account_asleep(a, i, a->host[i].at);
-	/* Its sample comes when it goes on: then its registers are known. */
+	/* The sample is taken when the thread runs again, because its registers are known then. */
 	if (seen == ATTACH_SEEN_WAITING) {
 		trigger_advance(&a->trigger[i], a->host[i].now.wall);
 	} else {
@@ -325,7 +331,7 @@ void attach_host_sample(struct attach *a, unsigned int i)
 	const enum tracer_place place = tracer_place_of(t, &fd);
 
 	attach_begin_reads(a, i);
-	/* Where KVM has not stored into the page since the last sample, the guest has not run. */
+	/* If KVM has not stored registers since the last sample, the guest has not run. */
 	attach_unmark(a, i);
 	a->facts.by_ptrace++;
 	a->facts.in_vmm += place == TRACER_ELSEWHERE;
@@ -340,7 +346,7 @@ void attach_host_sample(struct attach *a, unsigned int i)
 		take_off(a, i, NULL, trigger_advance(&a->trigger[i], now));
 		if (place != TRACER_ELSEWHERE)
 			(void)attach_look_stopped(a, i, a->seen[i]);
-		/* An overflow whose signal never came. */
+		/* The signal of an overflow was lost. */
 		if (h->now.ran - h->on_seen > ON_LOST * a->trigger[i].period_ns)
 			counter_resume(&h->counter);
 	}

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A VMM that has not entered the guest for so long does not work for it: the machine is paused. */
+/* A machine whose VMM has not entered the guest for this time counts as paused. */
 #define PAUSED_NS 20000000u
 
 static int open_proc(const struct attach *a, unsigned int i, const char *name)
@@ -62,7 +62,7 @@ void attach_look_close(struct attach *a)
 	a->nlooks = 0;
 }
 
-/* Its text as it is now; "": it can't be read. */
+/* Returns the current text of a file, in text[0, size); "" if it cannot be read. */
 static const char *read_proc(int fd, char *text, size_t size)
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
@@ -120,7 +120,9 @@ enum attach_seen attach_look_at(const struct attach *a, unsigned int i)
 		return ATTACH_SEEN_STOPPED;
 	if (!process_is_kvm_run(&call))
 		return ATTACH_SEEN_AWAY;
-	/* A kernel without symbols does not say where, and a thread that has just been woken up is nowhere. */
+	/*
+	 * wchan is empty in a kernel without symbols, and for a thread that has just been woken up.
+	 */
 	if (!wchan[0] || !strcmp(wchan, "0"))
 		return ATTACH_SEEN_RUNNING;
 	return starts(wchan, "kvm_vcpu_block") || starts(wchan, "kvm_vcpu_halt")
@@ -128,7 +130,7 @@ enum attach_seen attach_look_at(const struct attach *a, unsigned int i)
 		       : ATTACH_SEEN_WAITING;
 }
 
-/* Copies the registers in the vCPU's page, with the flags that our sentinel replaced there. */
+/* Copies the registers in the vCPU's page, with the RFLAGS that kvmprof's sentinel has replaced. */
 static bool copy_page(const struct attach *a, unsigned int i, struct attach_regs *out)
 {
 	const struct kvm_run *page = a->page[i];
@@ -183,13 +185,16 @@ static void look_take(struct attach *a, unsigned int i, const struct attach_regs
 	attach_end_reads(a);
 }
 
-/* Lets the period pass without a sample. Returns how many have passed. */
+/* Advances the deadline without a sample. Returns the number of periods that have passed. */
 static uint32_t look_pass(struct attach *a, unsigned int i)
 {
 	return 1 + trigger_advance(&a->trigger[i], clock_mono_ns());
 }
 
-/* Reads the return address on top of the stack, and which task Linux runs. False: the stack is not readable. */
+/*
+ * Reads the return address on top of the stack, and which task Linux runs. Returns false if the
+ * stack cannot be read.
+ */
 static bool read_halt(const struct attach *a, unsigned int i, const struct capture_view *view,
 		      struct attach_halt *out)
 {
@@ -228,7 +233,7 @@ const struct attach_regs *attach_look_halted(struct attach *a, unsigned int i)
 		return NULL;
 	attach_begin_reads(a, i);
 	runs = runs_of(a, i);
-	/* After the stop the thread fell asleep anew. */
+	/* The thread has fallen asleep again after the stop. */
 	if (l->adopts && l->unstarted)
 		l->runs = runs;
 	l->adopts = false;
@@ -275,7 +280,10 @@ static bool sample_away(struct attach *a, unsigned int i)
 {
 	struct attach_regs now;
 
-	/* It runs again, or has never been in KVM_RUN since we are there: look again a period later. */
+	/*
+	 * The thread runs again, or has not been in KVM_RUN since kvmprof attached: check a period
+	 * later.
+	 */
 	if (!attach_look_regs(a, i, &now)) {
 		attach_postpone_look(a, i);
 	} else if (a->page[i]->exit_reason == KVM_EXIT_HLT) {
@@ -304,7 +312,10 @@ bool attach_look_sample(struct attach *a, unsigned int i, enum attach_seen seen)
 	case ATTACH_SEEN_AWAY:
 		return sample_away(a, i);
 	case ATTACH_SEEN_WAITING:
-		/* Its sample comes when it goes on, and stands for the time until then. */
+		/*
+		 * The sample is taken when the thread runs again, with the weight of the time until
+		 * then.
+		 */
 		attach_postpone_look(a, i);
 		return true;
 	default:

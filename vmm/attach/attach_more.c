@@ -20,7 +20,9 @@
 #define NEW_NS UINT64_C(2000000000)
 /* A thread that runs a guest stops within this time unless it has no processor. */
 #define HOLD_NS 2000000u
-/* After this time threads are stopped, too, of which it is not seen whether they run guests. */
+/*
+ * After this time threads are stopped, too, for which /proc does not show whether they run guests.
+ */
 #define UNSURE_NS 200000000u
 
 /* -- BPF -------------------------------------------------------------------------------------- */
@@ -104,8 +106,8 @@ static bool is_ours(const struct attach *a, pid_t tid)
 }
 
 /*
- * Leaves the vCPUs of the machine that is sampled. Returns false if the process has several machines
- * and it is not known whose a vCPU is.
+ * Keeps only the vCPUs of the machine that is sampled. Returns false if the process has several
+ * machines and it is not known to which one a vCPU belongs.
  */
 static bool keep_machine(const struct attach *a, struct process *p)
 {
@@ -153,7 +155,7 @@ static void forget_place(struct attach *a, unsigned int i)
 	a->too_soon[i] = 0;
 }
 
-/* Takes what the search has found of descriptors, but the order of the vCPUs, which is ours. */
+/* Copies the descriptors that the search has found. The order of a->process.vcpu stays. */
 static void take_descriptors(struct attach *a, const struct process *found)
 {
 	memcpy(a->process.fd, found->fd, found->nfds * sizeof(found->fd[0]));
@@ -207,7 +209,7 @@ static bool seize_thread(struct attach *a, pid_t tid, struct tracee *t)
 			      : tracer_seize(t, tid, &ignored) == 0;
 }
 
-/* Gives back a thread that is no vCPU of this machine, or cannot be sampled. */
+/* Detaches from a thread that runs no vCPU of this machine, or follows it again. */
 static void leave_thread(struct attach *a, struct tracee *t)
 {
 	struct attach_more *m = &a->more;
@@ -259,7 +261,10 @@ static int descriptor_of(const struct tracee *t)
 	return tracer_place_of(t, &fd) == TRACER_ELSEWHERE ? -1 : fd;
 }
 
-/* A thread that gets no processor stops when it has one: attach_more_handle_stop() goes on with it. */
+/*
+ * Seizes a thread that may run a new vCPU, and samples that. A thread without a processor stops
+ * when it gets one; attach_more_handle_stop() then continues.
+ */
 static void see_thread(struct attach *a, const struct process *p, pid_t tid)
 {
 	struct tracee t;

@@ -63,13 +63,16 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* Where an absent page is read from: a file, or with fd -1 the process. */
+/* The source from which an absent page is read: a file, or the process if fd is -1. */
 struct reader_source {
 	int fd;
 	uint64_t offset;
 };
 
-/* Reads what may have to be fetched from a disk or from a network. */
+/*
+ * Makes the thread read bytes that may have to come from a disk or a network. Returns -ENODATA if
+ * that takes too long.
+ */
 static int read_slowly(struct attach_reader *r, const struct reader_source *from, uint64_t host,
 		       void *dst, size_t len)
 {
@@ -102,7 +105,10 @@ static size_t until_next_page(uint64_t host, size_t len)
 	return n < len ? n : len;
 }
 
-/* Reads bytes of an absent page from the file that they are mapped from. -ENOENT: there is none, or the page is present by now. */
+/*
+ * Reads bytes of an absent page from the file that they are mapped from. Returns -ENOENT if there
+ * is none, or if the page has become present.
+ */
 static int read_backing(struct attach_reader *r, uint64_t host, void *dst, size_t len)
 {
 	const struct resident_file *f = resident_file_of(&r->resident, host);
@@ -122,7 +128,10 @@ static int read_backing(struct attach_reader *r, uint64_t host, void *dst, size_
 	return 0;
 }
 
-/* Reads bytes of an absent page, which brings it into the memory of the process, and counts what that has brought. */
+/*
+ * Reads bytes of an absent page from the process, which brings the page into its memory, and counts
+ * the bytes that came in.
+ */
 static int read_absent(struct attach_reader *r, bool tables, uint64_t host, void *dst, size_t len)
 {
 	static const struct reader_source process = { .fd = -1 };

@@ -13,9 +13,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Looks at a thread that was asked to stop: some 20 us, in which one that runs a guest does. */
+/*
+ * Number of checks of a thread that was asked to stop: about 20 us, in which a thread that runs a
+ * guest stops.
+ */
 #define LOOKS 100u
-/* A thread without a processor is looked at so often for so long, and then asked to stop. */
+/*
+ * A thread without a processor is checked at intervals of AGAIN_NS for PATIENCE_NS, and then asked
+ * to stop.
+ */
 #define AGAIN_NS 500000u
 #define PATIENCE_NS 50000000u
 /* Interval at which all threads are checked even without SIGCHLD, so that no stop is missed. */
@@ -34,7 +40,7 @@ static struct capture_cause attach_cause(struct trigger *t, uint64_t *late)
 	return sampler_cause(t, now, now);
 }
 
-/* Is there anything to choose? */
+/* Returns whether the technique is chosen for each sample. */
 static bool is_choosing(const struct attach *a)
 {
 	return a->cfg.technique == ATTACH_AUTO && attach_peeks(a);
@@ -53,9 +59,10 @@ static void note_cause(struct vcpu *v, const struct capture_cause *cause, uint64
 }
 
 /*
- * The KVM_RUN that the last stop interrupted has not been entered again: the thread has had hardly
- * any CPU time since, and the guest has not run. Wait longer before each next try, or the stops
- * would take all of the thread's time. The next sample's weight covers the time that has passed.
+ * Postpones the sample, because the KVM_RUN that the last stop interrupted has not been entered
+ * again: the thread has had hardly any CPU time since, and the guest has not run. The delay grows
+ * with each try, because the stops would otherwise use up the thread's time. The weight of the next
+ * sample covers the time that has passed.
  */
 static void attach_postpone(struct attach *a, unsigned int i)
 {
@@ -109,7 +116,7 @@ void attach_postpone_look(struct attach *a, unsigned int i)
 	a->again[i] = clock_mono_ns() + (period < PATIENCE_NS ? period : PATIENCE_NS);
 }
 
-/* A vCPU whose thread is held. */
+/* Takes the sample of a vCPU whose thread is held. */
 static void capture_stopped(struct attach *a, unsigned int i, enum tracer_place place,
 			    const struct capture_cause *cause)
 {
@@ -131,7 +138,7 @@ static void capture_stopped(struct attach *a, unsigned int i, enum tracer_place 
 		attach_note_first(a, i, cause->now);
 }
 
-/* The thread has stopped: take the sample that is due, and let the thread go on. */
+/* Takes the sample that is due from a thread that has stopped, and resumes the thread. */
 static void attach_take_sample(struct attach *a, unsigned int i)
 {
 	struct vcpu *v = &a->vm->vcpu[i];
@@ -157,7 +164,10 @@ static void attach_take_sample(struct attach *a, unsigned int i)
 	attach_begin_sample(a, i, &cause);
 	attach_begin_reads(a, i);
 	a->facts.by_ptrace++;
-	/* Elsewhere the page holds what the guest was at when it left, perhaps a sample ago. */
+	/*
+	 * Outside of KVM_RUN the page has the registers of the last exit, perhaps from before the
+	 * last sample.
+	 */
 	if (place == TRACER_ELSEWHERE)
 		attach_unmark(a, i);
 	else if (a->peek && regs_page_is_fresh(page))
@@ -178,7 +188,10 @@ static void attach_attend(struct attach *a)
 	for (unsigned int i = 0; i < a->ntracees; i++) {
 		if (!tracer_has_stopped(&a->tracee[i]))
 			continue;
-		/* The period is 0 until control was followed: then this is a late stop of the search. */
+		/*
+		 * The period is 0 until control was read: then this is a late stop of the search
+		 * for vCPUs.
+		 */
 		if (a->trigger[i].period_ns)
 			attach_take_sample(a, i);
 		else
@@ -190,8 +203,9 @@ static void attach_attend(struct attach *a)
 }
 
 /*
- * By BPF; false: it has to be stopped for this one. A thread that has no processor is not asked to
- * stop when it gets one, as it might then stand until we get ours: it is looked at again soon.
+ * Takes the sample by BPF. Returns false if the thread must be stopped for it. A thread without a
+ * processor is not asked to stop, because it might then wait for this thread to get a processor; it
+ * is checked again soon.
  */
 static bool peek_sample(struct attach *a, unsigned int i)
 {
@@ -227,10 +241,13 @@ static bool peek_sample(struct attach *a, unsigned int i)
 	return true;
 }
 
-/* Takes the sample that is due of a thread that sleeps, or postpones it; false: the thread is to be stopped. */
+/*
+ * Takes the sample that is due from a thread that sleeps, or postpones it. Returns false if the
+ * thread must be stopped.
+ */
 static bool look_sample(struct attach *a, unsigned int i)
 {
-	/* A stop that was asked for is yet to come. */
+	/* A requested stop has not happened yet. */
 	if (a->tracee[i].asked)
 		return false;
 	a->seen[i] = attach_look_at(a, i);
@@ -238,8 +255,9 @@ static bool look_sample(struct attach *a, unsigned int i)
 }
 
 /*
- * A thread that runs a guest stops at once, one that the host has taken the processor
- * from when it gets it back: that is not waited for, the others' deadlines go on.
+ * Takes the sample that is due, by the technique that is tried first. A thread that runs a guest
+ * stops at once. One from which the host has taken the processor stops when it gets it back; this
+ * is not waited for, because other vCPUs have deadlines, too.
  */
 static void attach_try(struct attach *a, unsigned int i)
 {
@@ -267,7 +285,9 @@ static uint64_t attach_due(const struct attach *a, unsigned int i)
 	return a->again[i] > deadline ? a->again[i] : deadline;
 }
 
-/* The vCPU whose deadline is next, of those that have not been asked; -1: all have. */
+/*
+ * Returns the vCPU with the next deadline among those whose threads were not asked to stop, or -1.
+ */
 static int next_vcpu(const struct attach *a)
 {
 	int best = -1;
@@ -281,7 +301,10 @@ static int next_vcpu(const struct attach *a)
 
 /* -- the driver of the sampler ---------------------------------------------------------------- */
 
-/* Before samples are wanted no thread is held, but the signals of all go through us: so turns are taken until vm->stop. */
+/*
+ * Begins a turn. Before vm_start() no thread is held, but the signals of all threads pass through
+ * this one, so turns are taken until vm->stop.
+ */
 static bool attach_begin_turn(void *ctx)
 {
 	struct attach *a = ctx;
@@ -295,7 +318,10 @@ static bool attach_begin_turn(void *ctx)
 	}
 	if (stop)
 		return false;
-	/* Periods begin anew, and signals of counters are known as ours again, before a stop is looked for. */
+	/*
+	 * This is done before stops are handled, because it restarts the periods and makes the
+	 * counters' signals known again.
+	 */
 	attach_suspend_if_requested(a);
 	return true;
 }
@@ -332,8 +358,8 @@ static bool attach_all_gone(const struct attach *a)
 }
 
 /*
- * Until then, or until something happens to a thread that we hold. Also where that has passed: others'
- * stops are seen to before the next thread is asked.
+ * Waits until time `when`, or until an event of a traced thread, and handles the stops of all
+ * threads. They are handled also if `when` has passed, before the next thread is asked to stop.
  */
 static void attach_wait_until(struct attach *a, uint64_t when)
 {

@@ -62,7 +62,7 @@ void attach_suspend_if_requested(struct attach *a)
 		suspend_detach(a, i);
 	attach_more_suspend(a);
 	follow_suspend(&a->follow);
-	/* Nothing is traced any more, and this process may be stopped for as long as anybody likes. */
+	/* Nothing is traced any more, so this process may be stopped for any time. */
 	attach_guard_unwatch(&a->guard);
 	pthread_mutex_lock(&a->lock);
 	suspend_set_phase(a, ATTACH_SUSPENDED);
@@ -72,7 +72,7 @@ void attach_suspend_if_requested(struct attach *a)
 	attach_guard_watch(&a->guard);
 	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
 		ret = suspend_seize(a, i, &e);
-	/* No sample stands for the periods that have passed: as if the event was not armed. */
+	/* The periods that have passed have no samples, as if the event had not been armed. */
 	a->sampler.armed = false;
 	if (ret)
 		machine_end(a->vm, VM_END_ERROR, NULL, NULL, &e);

@@ -42,8 +42,8 @@ bool backing_note(struct backing *b, const struct resident_file *f, uint64_t off
 }
 
 /*
- * Borrows the descriptor if it is that of a file of *r. The names are compared first, because files that are not known may wait for a server,
- * also in fstat(2).
+ * Copies the descriptor if it is that of a file of *r. The names are compared first, because
+ * unknown files may wait for a server, even in fstat(2).
  */
 static void take_file(struct backing *b, pid_t pid, int fd, const char *path,
 		      const struct resident *r)

@@ -4,16 +4,16 @@
 /* In each cycle of CYCLE samples, PROBE consecutive ones use the technique that is not preferred. */
 #define PROBE 32u
 #define CYCLE 512u
-/* Recent: of a tally that is longer half is forgotten. */
+/* Length of a tally of recent samples. A longer one is halved. */
 #define WINDOW 2048u
-/* ptrace has to see so many percent more of the periods. */
+/* ptrace is preferred if it sees this many percent more of the periods. */
 #define MARGIN_PCT 10u
-/* With fewer hits than one in so many, BPF is ptrace with a detour. */
+/* With fewer hits than one in FEW_HITS samples, BPF only adds a detour to ptrace. */
 #define FEW_HITS 16u
 
 enum choice_technique choice_next(const struct choice *c)
 {
-	/* First a probe of each. */
+	/* The run begins with a probe of each technique. */
 	if (c->turns < 2 * PROBE)
 		return c->turns < PROBE ? CHOICE_BPF : CHOICE_PTRACE;
 	if (c->turns % CYCLE >= PROBE)

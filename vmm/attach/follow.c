@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Interval at which descriptors are looked at: processes do not stop when they open one. */
+/* Interval at which descriptors are listed: processes do not stop when they open one. */
 #define LOOK_NS 1000000u
 #define OPTIONS                                                                                   \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
@@ -61,7 +61,10 @@ static void add_process(struct follow *f, pid_t pid)
 		f->process[f->nprocesses++] = (struct follow_process){ .pid = pid };
 }
 
-/* Returns the thread, which is new, or NULL without memory. Then it is passed over: it is traced all the same. */
+/*
+ * Adds a thread and returns it, or returns NULL if out of memory. The thread is traced all the
+ * same, but not held.
+ */
 static struct follow_thread *add_thread(struct follow *f, pid_t tid)
 {
 	struct follow_thread *t;
@@ -114,8 +117,8 @@ static void look_at_descriptors(struct follow *f, struct follow_process *p)
 }
 
 /*
- * Returns whether a stop does not show in what the thread does: it runs, or waits where the kernel begins the call anew by
- * itself. epoll_wait and others would return EINTR (signal(7)).
+ * Returns whether a stop changes nothing for the thread: it runs, or waits in a call that the
+ * kernel restarts by itself. epoll_wait and others would return EINTR (signal(7)).
  */
 static bool is_interruptible(const struct proc_syscall *c)
 {
@@ -130,13 +133,16 @@ static bool is_interruptible(const struct proc_syscall *c)
 	return false;
 }
 
-/* The first thread of a process makes many calls and rarely runs a vCPU: it is only looked at. */
+/*
+ * Returns whether this is the first thread of its process. It makes many calls and rarely runs a
+ * vCPU, so it is not stopped at its calls.
+ */
 static bool is_leader(const struct follow_thread *t)
 {
 	return t->t.tid == t->process;
 }
 
-/* Has the threads of processes with vCPUs stop at their system calls, those of others not. */
+/* Makes the threads of processes with vCPUs stop at their system calls, and no others. */
 static void choose_stops(struct follow *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -171,7 +177,7 @@ static void follow_look(struct follow *f)
 
 static void go_on(struct follow *f, struct follow_thread *t, int signo)
 {
-	/* Another process than the VMM's is not needed any more. */
+	/* Only the VMM's process is still needed. */
 	if (f->pid && t->process != f->pid) {
 		ptrace(PTRACE_DETACH, t->t.tid, NULL, (void *)(intptr_t)signo);
 		forget_thread(f, t);
@@ -181,7 +187,9 @@ static void go_on(struct follow *f, struct follow_thread *t, int signo)
 	ptrace(t->calls ? PTRACE_SYSCALL : PTRACE_CONT, t->t.tid, NULL, (void *)(intptr_t)signo);
 }
 
-/* Returns whether the thread is at a KVM_RUN, at its beginning or broken off, and holds it there. */
+/*
+ * Holds the thread if it is at a KVM_RUN, at its beginning or interrupted. Returns whether it is.
+ */
 static bool hold_at_run(struct follow *f, struct follow_thread *t)
 {
 	struct user_regs_struct r;
@@ -205,7 +213,7 @@ static void stopped_by_event(struct follow *f, struct follow_thread *t, int stat
 	struct follow_process *p = find_process(f, t->process);
 	const bool is_vmm = p && p->has_vcpu && (!f->pid || f->pid == p->pid);
 
-	/* SIGSTOP and its like for the whole process: it stays stopped. */
+	/* A stop of the whole process by SIGSTOP or a similar signal: it stays stopped. */
 	if (WSTOPSIG(status) != SIGTRAP) {
 		ptrace(PTRACE_LISTEN, t->t.tid, NULL, NULL);
 		return;
@@ -220,7 +228,10 @@ static void stopped_by_event(struct follow *f, struct follow_thread *t, int stat
 		tracer_skip_stop(&t->t, t->calls ? TRACER_TO_CALL : TRACER_FREELY);
 }
 
-/* A new thread stops before its first instruction. What its process has decides how it goes on. */
+/*
+ * Handles a new thread, which is stopped before its first instruction. The descriptors of its
+ * process decide how it is resumed.
+ */
 static void see_new(struct follow *f, struct follow_thread *t)
 {
 	struct follow_process *p = find_process(f, t->process);
@@ -321,7 +332,7 @@ int follow_begin(struct follow *f, pid_t pid, struct err *e)
 	int ret;
 
 	*f = (struct follow){ 0 };
-	/* Again, for threads that began meanwhile: those of traced threads are traced. */
+	/* Twice, for threads that began meanwhile. New threads of traced threads are traced. */
 	for (unsigned int i = 0; i < 2; i++) {
 		ret = seize_all(f, pid, e);
 		if (ret)
@@ -365,7 +376,7 @@ void follow_handle_stops(struct follow *f)
 			   WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) < 0 ||
 		    !info.si_pid)
 			return;
-		/* Its caller sees to a vCPU's thread. */
+		/* The caller of follow_hand_over_next() handles a vCPU's thread. */
 		if (is_taken(f, info.si_pid))
 			return;
 		if (waitpid(info.si_pid, &status, __WALL | __WNOTHREAD | WNOHANG) != info.si_pid)
@@ -402,7 +413,7 @@ bool follow_hand_over_next(struct follow *f, struct tracee *out)
 		if (!t->at_run || f->ntaken == ATTACH_MAX_VCPUS)
 			continue;
 		f->taken[f->ntaken++] = t->t.tid;
-		/* Its further events would be taken for signals. */
+		/* Without these options, further events would look like signals. */
 		ptrace(PTRACE_SETOPTIONS, t->t.tid, NULL, NULL);
 		*out = t->t;
 		f->thread[i] = f->thread[--f->n];
@@ -412,8 +423,8 @@ bool follow_hand_over_next(struct follow *f, struct tracee *out)
 }
 
 /*
- * Returns whether the stop that was asked for has come, with the thread held. Everything else that has
- * happened to the thread is handled; then *t may be gone.
+ * Returns whether the requested stop has happened, and the thread is held. Handles all other events
+ * of the thread; *t may be removed then.
  */
 static bool has_been_held(struct follow *f, pid_t tid)
 {

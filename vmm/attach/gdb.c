@@ -29,11 +29,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long it goes on standing after a read, as the next one follows soon. */
+/* Time for which the machine stays stopped after a read, because the next read follows soon. */
 #define LINGER_NS 500000u
-/* Descriptor tables move once, early in boot: they are asked for at each of so many samples. */
+/* Descriptor tables move once, early in boot: they are queried at every TABLES_EACH-th sample. */
 #define TABLES_EACH 64u
-/* After an end that nobody waits for. */
+/* Limit of the stub's answers after the machine has ended. */
 #define END_HURRY_MS 5000
 
 struct gdb {
@@ -45,9 +45,9 @@ struct gdb {
 	struct gmem_remote capture, consumer; /* one for each thread that reads */
 	struct gmem capture_mem, consumer_mem;
 	struct sampler sampler;
-	struct trigger trigger; /* on the machine's clock, which stands when it stands */
+	struct trigger trigger; /* on the machine's clock (gdb_link_time()) */
 	unsigned int samples;
-	uint64_t linger_until; /* under the lock; it stands for the consumer */
+	uint64_t linger_until; /* under the lock; not resumed before */
 	uint64_t memory_stops; /* under the lock */
 	struct err err;	       /* error of the connection; protected by the lock */
 	pthread_t thread;
@@ -59,7 +59,7 @@ struct gdb {
 
 /* -- memory ------------------------------------------------------------------------------ */
 
-/* A thread that ends while it has it gives it to the next one. */
+/* Initialises a lock that the next thread gets if a thread ends while it holds it. */
 static void init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t robust;
@@ -70,7 +70,10 @@ static void init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&robust);
 }
 
-/* The consumer's, which has crashed (base/fault.h), may have been in the middle of a question. */
+/*
+ * Takes the lock. If the consumer has crashed while it had the lock (base/fault.h), a query may be
+ * incomplete, so the link must not be used any more.
+ */
 static void gdb_lock(struct gdb *g)
 {
 	if (pthread_mutex_lock(&g->lock) != EOWNERDEAD)
@@ -79,7 +82,10 @@ static void gdb_lock(struct gdb *g)
 	pthread_mutex_consistent(&g->lock);
 }
 
-/* On our own thread, which holds the lock, while it stands. */
+/*
+ * Reads memory for capture, on the sampling thread, which holds the lock while the machine is
+ * stopped.
+ */
 static int fetch_for_capture(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
 {
 	struct gdb *g = r->ctx;
@@ -87,7 +93,10 @@ static int fetch_for_capture(struct gmem_remote *r, uint64_t host, void *dst, si
 	return gdb_link_read(&g->link, host, dst, len, &g->err);
 }
 
-/* Addresses are those of what vCPU 0 is at. Has it moved on since the walk? */
+/*
+ * Checks that vCPU 0 still has the address space in which the consumer has looked up `addr`.
+ * Returns 0, or -EFAULT if another one is loaded.
+ */
 static int look_at_space(struct gdb *g, uint64_t addr)
 {
 	struct kvm_run run;
@@ -107,7 +116,10 @@ static int fetch_for_consumer(struct gmem_remote *r, uint64_t host, void *dst, s
 	int ret;
 
 	gdb_lock(g);
-	/* As new as the newest sample: that is what is wanted. Virtual addresses are of its space. */
+	/*
+	 * The sample's pages are recent enough for the consumer. Virtual addresses belong to
+	 * another space.
+	 */
 	if (!g->consumer_mem.is_virtual && gmem_remote_cached(&g->capture, host, dst, len)) {
 		pthread_mutex_unlock(&g->lock);
 		return 0;
@@ -147,7 +159,10 @@ static int sample_vcpu(struct gdb *g, unsigned int i, const struct capture_cause
 	g->capture_mem.virtual_cr3 = run->s.regs.sregs.cr3;
 	view = capture_view_of(&run->s.regs.regs, &run->s.regs.sregs, &g->capture_mem);
 	capture_sample_of(v, &view, cause);
-	/* The consumer is going to look at the code there: then it need not stop the machine. */
+	/*
+	 * Reads the code at RIP into the cache, so that the consumer need not stop the machine for
+	 * it.
+	 */
 	capture_read(&view, view.regs->rip, &byte, 1);
 	count_add(&v->stats.overruns, cause->missed);
 	return g->err.code ? -g->err.code : 0;
@@ -188,7 +203,10 @@ static void end_on_trouble(struct gdb *g, bool let_alone, const struct err *err)
 
 /* -- the driver of the sampler ---------------------------------------------------------------- */
 
-/* A turn is under the lock. The consumer may still have questions after the last sample: so turns go on. */
+/*
+ * Begins a turn, which holds the lock. The consumer may still read memory after the last sample, so
+ * turns continue.
+ */
 static bool gdb_begin_turn(void *ctx)
 {
 	struct gdb *g = ctx;
@@ -208,7 +226,10 @@ static bool gdb_begin_turn(void *ctx)
 	return true;
 }
 
-/* It runs on first, unless it stands for the consumer. */
+/*
+ * Returns whether the machine runs, and samples can be taken. Resumes it unless it stays stopped
+ * for the consumer.
+ */
 static bool gdb_is_ready(void *ctx, uint64_t now, uint64_t *when)
 {
 	struct gdb *g = ctx;
@@ -238,7 +259,10 @@ static uint64_t gdb_due(const void *ctx)
 {
 	const struct gdb *g = ctx;
 
-	/* A machine that a sample has left standing goes on in the next turn, which is then due at once. */
+	/*
+	 * A machine that is still stopped after a sample is resumed in the next turn, which is due
+	 * at once.
+	 */
 	return g->link.running ? g->trigger.deadline_ns : 0;
 }
 
@@ -290,7 +314,7 @@ static void op_wake(struct vm *vm)
 {
 	struct gdb *g = vm->attached;
 
-	/* Names are still looked for in the guest's memory, of a stub that answers. */
+	/* The consumer still reads names from guest memory, if the stub answers. */
 	if (atomic_load(&vm->stop))
 		gdb_link_limit_wait(&g->link, vm_result(vm)->reason == VM_END_INTERRUPTED
 						      ? RSP_HURRY_MS
@@ -312,7 +336,7 @@ static void op_resume(struct vm *vm)
 {
 	struct gdb *g = vm->attached;
 
-	/* No sample stands for the periods that have passed meanwhile. */
+	/* The periods that have passed meanwhile have no samples. */
 	g->sampler.armed = false;
 	pthread_mutex_unlock(&g->lock);
 	sampler_wake(&g->sampler);
@@ -382,7 +406,10 @@ static const struct machine_ops gdb_ops = {
 	.facts = op_facts,
 };
 
-/* Registers of all vCPUs once: what does not answer is found out before anything begins. */
+/*
+ * Reads the registers of all vCPUs once, so that a stub that does not answer is noticed before
+ * anything begins.
+ */
 static int gdb_prepare(struct gdb *g, struct err *e)
 {
 	uint64_t ignored;

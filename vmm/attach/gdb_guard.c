@@ -17,17 +17,20 @@
 #include <time.h>
 #include <unistd.h>
 
-/* From its start to its end at most; a stub that answers does so within some ms. */
+/* Limit of the detach; a stub that answers does so within some ms. */
 #define DETACH_MS 500
 #define DETACH_LOOK_MS 50
-/* Then it is left alone: it holds the connection and a pipe, nothing else, and ends by itself. No list has kill(2). */
+/*
+ * Limit of the wait for the guard's end. After that it is left to end by itself; it has the
+ * connection and a pipe only. The sandbox does not allow kill(2).
+ */
 #define STOP_MS 1000
 #define STOP_NAP_NS 2000000
 
 /*
- * Stop it when it runs (the first byte does that, and is lost), end what may be half a
- * packet, and detach, which lets it go on. A close with bytes unread would reset the
- * connection, and with it what was said: so read until there is nothing more.
+ * Stops the machine if it runs (by the first byte, which is ignored otherwise), ends a packet that
+ * may be incomplete, and detaches, which resumes the machine. A close with unread bytes would reset
+ * the connection and discard the request, so all answers are read first.
  */
 static void detach(int fd)
 {
@@ -46,7 +49,9 @@ static void detach(int fd)
 	}
 }
 
-/* A copy of a process with threads: no more than system calls from here on. */
+/*
+ * Runs the guard's process. It is a copy of a process with threads, so it makes only system calls.
+ */
 static void guard(int pipe_fd, int socket_fd)
 {
 	const int keep[] = { pipe_fd, socket_fd };
@@ -66,7 +71,7 @@ static void guard(int pipe_fd, int socket_fd)
 	while (n < 0 && errno == EINTR);
 	if (n == 0)
 		detach(socket_fd);
-	/* At once: what is to be done at kvmprof's end is not ours to do. */
+	/* exit_group(2) directly, because exit handlers are for kvmprof's own process. */
 	syscall(SYS_exit_group, 0);
 }
 
@@ -92,7 +97,7 @@ int gdb_guard_start(struct gdb_guard *g, int socket_fd, struct err *e)
 	return 0;
 }
 
-/* False: it still runs. */
+/* Returns whether the guard has ended, and reaps it. */
 static bool gdb_guard_has_ended(const struct gdb_guard *g)
 {
 	pid_t got;

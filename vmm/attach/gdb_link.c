@@ -11,16 +11,16 @@
 #include <string.h>
 
 /*
- * Where regions in the lower half seem to be mapped: a mapping at 0 would be none. Addresses
- * have 57 bits at most (SDM vol. 3, 4.5).
+ * Offset of the host addresses of regions in the lower half, because a host address of 0 means
+ * "absent". Addresses have 57 bits at most (SDM vol. 3, 4.5).
  */
 #define BIAS (UINT64_C(1) << 62)
 #define HALF (UINT64_C(1) << 56)
-/* Without "PacketSize" the manual promises no more. */
+/* Packet size without "PacketSize": the manual guarantees no more. */
 #define LEAST_PACKET 400u
 #define MAX_CHUNK 16384u
-#define OPEN_NS UINT64_C(60000000000) /* for all questions with which a connection begins */
-/* Where QEMU does not say what is RAM: outside of what is devices on a PC. */
+#define OPEN_NS UINT64_C(60000000000) /* limit of all queries with which a connection begins */
+/* RAM of a PC outside of devices, if QEMU does not report its RAM. */
 static const struct rsp_range usual_ram[] = {
 	{ 0, 0xa0000 },
 	{ 0x100000, 0xc0000000 - 0x100000 },
@@ -136,7 +136,10 @@ static void fill_run(const struct gdb_link *l, const struct sample_regs *r, stru
 	s->gdt.base = l->gdt;
 }
 
-/* Both questions at once where the other side reads on: half of the time is on the way. */
+/*
+ * Requests the registers of a vCPU. If the stub reads on, both packets are sent at once, because
+ * half of the time is spent on the way.
+ */
 static int ask_regs(struct gdb_link *l, const char *select, struct err *e)
 {
 	int ret = rsp_send(&l->rsp, select, e);
@@ -203,7 +206,7 @@ int gdb_link_read(struct gdb_link *l, uint64_t addr, void *dst, size_t len, stru
 
 static void add_region(struct gmem *m, uint64_t start, uint64_t len)
 {
-	/* An address of the other side, which this process never follows. */
+	/* An address of the stub, which this process never dereferences. */
 	uint64_t host = start >> 63 ? start : start + BIAS;
 
 	m->region[m->n++] = (struct gmem_region){ .gpa = start,
@@ -211,7 +214,9 @@ static void add_region(struct gmem *m, uint64_t start, uint64_t len)
 						  .host = (uint8_t *)(uintptr_t)host };
 }
 
-/* Anything else would be read from devices, which notice. */
+/*
+ * Adds the machine's RAM only: reads of other addresses would reach devices and have side effects.
+ */
 static int physical_regions(struct gdb_link *l, struct gmem *m, struct err *e)
 {
 	struct rsp_range ram[GMEM_MAX_REGIONS];
@@ -240,7 +245,7 @@ int gdb_link_regions(struct gdb_link *l, struct gmem *m, struct err *e)
 		return failed(l, physical_regions(l, m, e));
 	m->is_virtual = true;
 	add_region(m, 0, HALF);
-	/* But for the last page, whose end no address has. */
+	/* Without the last page, whose end is no address. */
 	add_region(m, -HALF, HALF - GMEM_REMOTE_PAGE);
 	return 0;
 }
@@ -273,7 +278,9 @@ static int greet(struct gdb_link *l, struct err *e)
 	if (ret)
 		return ret;
 	l->is_physical = says(l, "OK");
-	/* QEMU wants two digits for each byte to fit, others the frame, too. */
+	/*
+	 * In QEMU, two digits for each byte must fit; in other stubs the frame of the packet, too.
+	 */
 	l->rsp.chunk = (l->is_physical ? packet : packet - 8) / 2;
 	if (l->rsp.chunk > MAX_CHUNK)
 		l->rsp.chunk = MAX_CHUNK;
@@ -293,7 +300,7 @@ static int gdb_link_describe(struct gdb_link *l, struct err *e)
 	return ret;
 }
 
-/* All questions with which a connection begins. */
+/* Makes all queries with which a connection begins. */
 static int gdb_link_begin(struct gdb_link *l, struct err *e)
 {
 	int ret = gdb_guard_start(&l->guard, l->rsp.fd, e);

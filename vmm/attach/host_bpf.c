@@ -11,7 +11,7 @@
 
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 
-/* It has no other way to be kept from standard error. */
+/* Discards the messages of libbpf, which it would otherwise write to standard error. */
 static int print_nothing(enum libbpf_print_level level, const char *format, va_list args)
 {
 	(void)level;

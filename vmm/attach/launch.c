@@ -21,11 +21,11 @@
 #include <unistd.h>
 
 #define TRACED_NAP_NS 200000
-/* The tracer has so long to come. */
+/* Limit of the VMM's wait for its tracer. */
 #define TRACED_NS (60 * NSEC_PER_SEC)
 #define MAX_ENDED 64u
 #define CLOSE_MS 100u
-/* How long a report of kvmprof-launch is waited for that is due. */
+/* Limit of the wait for a report of kvmprof-launch that is due. */
 #define REPORT_MS 1000
 #define END_NAP_NS 20000000
 
@@ -91,7 +91,7 @@ struct parent {
 		int status;
 	} ended[MAX_ENDED];
 	unsigned int nended;
-	pid_t asked; /* whose end is reported; 0: that of nobody yet */
+	pid_t asked; /* process whose end is to be reported; 0: none yet */
 	pid_t ends;  /* it has SIGTERM */
 	bool all;    /* its descendants are to end with it */
 	uint64_t kill_ns;
@@ -150,8 +150,8 @@ static void signal_children(int signo)
 }
 
 /*
- * Ends what the VMM's command has left: a jailer's VMM, say, that had not been known yet. Descendants of a child become
- * children when it has ended.
+ * Ends the processes that the VMM's command has left, such as a jailer's VMM that was not known
+ * yet. Descendants of a child become children when it has ended.
  */
 static void end_rest(struct parent *p)
 {
@@ -285,7 +285,10 @@ bool launch_failed(struct launch *l, const char *name, struct err *e)
 	struct launch_report r = { .pid = -1 };
 	int ms = 0;
 
-	/* The report of execve(2)'s error comes before that of the child's end, which may be yet to come. */
+	/*
+	 * The report of an error of execve(2) comes before that of the child's end, which may not
+	 * have arrived yet.
+	 */
 	if (l->link >= 0 && child_has_ended(l) && write(l->link, &a, sizeof(a)) == sizeof(a))
 		ms = REPORT_MS;
 	while (l->link >= 0 && r.pid != l->child && poll(&fd, 1, ms) > 0 &&

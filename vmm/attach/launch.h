@@ -41,7 +41,7 @@ enum launch_output {
 int launch_start(struct launch *l, char *const *argv, enum launch_output output, struct err *e);
 /*
  * Returns whether argv could not be executed. It then replaces *e by the reason; name: the program,
- * for the message.
+ * for the message. Waits at most a second for the report if the process has ended.
  */
 bool launch_failed(struct launch *l, const char *name, struct err *e);
 /*

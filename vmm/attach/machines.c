@@ -20,12 +20,15 @@
 /* Numbers of fields of `stat` (proc(5)). */
 enum { STAT_START = 22, STAT_RESIDENT = 24 };
 
-/* Names of so many machines are put into a message. */
+/* Maximum number of machines that a message names. */
 #define MOST_NAMED 8u
 
 /* -- names -------------------------------------------------------------------------------------- */
 
-/* Returns the value of an option: "--id=X" or "--id" and X. NULL: this argument is not that option. */
+/*
+ * Returns the value of an option: "--id=X" or "--id" and X. Returns NULL if this argument is
+ * another one.
+ */
 static const char *value_of(const char *arg, const char *next, const char *option)
 {
 	const size_t n = strlen(option);
@@ -37,7 +40,10 @@ static const char *value_of(const char *arg, const char *next, const char *optio
 	return arg[n] ? NULL : next;
 }
 
-/* QEMU's -name: NAME[,debug-threads=on], or guest=NAME among others. A comma in it is doubled. */
+/*
+ * Finds the name in QEMU's -name: NAME[,debug-threads=on], or guest=NAME among others. Moves *value
+ * to it and returns its length. A comma in it is doubled.
+ */
 static size_t qemu_name(const char **value)
 {
 	const char *guest = strstr(*value, "guest=");
@@ -50,7 +56,7 @@ static size_t qemu_name(const char **value)
 	return n;
 }
 
-/* Copies a name; a doubled comma in it is one. */
+/* Copies a name, in which a doubled comma is one. */
 static void copy_name(char *out, size_t size, const char *name, size_t len)
 {
 	char raw[MACHINES_NAME_MAX];
@@ -64,7 +70,7 @@ static void copy_name(char *out, size_t size, const char *name, size_t len)
 	utf8_clean(out, size, raw);
 }
 
-/* The file name without its extension. */
+/* Copies the file name in a path without its extension. */
 static void copy_stem(char *out, size_t size, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *dot;
@@ -145,7 +151,7 @@ static void read_figures(struct machines_one *m, uint64_t up)
 		m->owner = st.st_uid;
 }
 
-/* Returns whether the process is a machine, with its figures in *m; or counts it as hidden. */
+/* Returns whether the process is a machine, with its properties in *m; or counts it as hidden. */
 static bool look_at_machine(struct machines *all, struct machines_one *m, struct process *p,
 			    pid_t pid, uint64_t up)
 {

@@ -52,7 +52,10 @@ bool process_may_trace(void)
 	return strtoull(value, NULL, 16) >> CAP_SYS_PTRACE & 1;
 }
 
-/* With the capability it is neither the user nor Yama that refuses, unless Yama refuses everybody. */
+/*
+ * Records why a thread with CAP_SYS_PTRACE may not trace: not the user and not Yama, unless Yama
+ * refuses everybody.
+ */
 static int refuse_capable(const struct process *p, int scope, struct err *e)
 {
 	if (scope >= YAMA_NOBODY)
@@ -114,14 +117,20 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Returns whether both descriptors are of one open file. Kernels without kcmp() (CONFIG_KCMP) do not tell: false. */
+/*
+ * Returns whether both descriptors refer to one open file; false if the kernel lacks kcmp()
+ * (CONFIG_KCMP).
+ */
 static bool is_same_file(const struct process *p, int a, int b)
 {
 	return syscall(SYS_kcmp, p->pid, p->pid, KCMP_FILE, (unsigned long)a, (unsigned long)b) ==
 	       0;
 }
 
-/* VMMs keep copies of a vCPU's descriptor (dup(2)), and its thread may use any of them. */
+/*
+ * Returns the first descriptor of the same open file. VMMs keep copies of a vCPU's descriptor
+ * (dup(2)), and its thread may use any of them.
+ */
 static int first_of_file(const struct process *p, unsigned int id, int fd)
 {
 	for (unsigned int i = 0; i < p->nfds; i++)
@@ -230,7 +239,9 @@ static int find_vcpus(struct process *p, struct err *e)
 	while ((entry = readdir(d))) {
 		ssize_t n = readlinkat(dirfd(d), entry->d_name, link, sizeof(link) - 1);
 
-		/* Root may list them, but does not see what they are without CAP_SYS_PTRACE. */
+		/*
+		 * Without CAP_SYS_PTRACE root may list the descriptors but not read what they are.
+		 */
 		refused |= n < 0 && (errno == EACCES || errno == EPERM);
 		if (n <= 0)
 			continue;

@@ -26,7 +26,9 @@ int regs_page_map(struct kvm_run **out, pid_t pid, int fd, struct err *e)
 	return 0;
 }
 
-/* The last bytes of the room for registers: the registers proper end far before them. */
+/*
+ * Returns the place of the tag: the last bytes of the area for registers, far behind the registers.
+ */
 static uint64_t *tag_of(struct kvm_run *run)
 {
 	_Static_assert(sizeof(run->s.regs) + sizeof(uint64_t) <= sizeof(run->s.padding),
@@ -36,7 +38,7 @@ static uint64_t *tag_of(struct kvm_run *run)
 
 enum regs_page_owner regs_page_begin(struct kvm_run *run)
 {
-	/* Any bit there, and registers that are to be loaded, are of somebody who uses the page. */
+	/* Any bit there means that somebody uses the page. */
 	bool used = run->kvm_valid_regs || run->kvm_dirty_regs;
 
 	if (used && *tag_of(run) != TAG)

@@ -13,17 +13,20 @@
 #define PAGE 4096u
 #define PRESENT (UINT64_C(1) << 63)
 #define SWAPPED (UINT64_C(1) << 62)
-/* Pages of the largest piece of memory that one fault brings, but for huge pages of 1 GiB. */
+/* Pages of the largest piece of memory that one fault brings, except for huge pages of 1 GiB. */
 #define AROUND 512u
 /* Entries of pagemap that are read at once. */
 #define ENTRIES 64u
-/* How long a page that was found present counts as present, in areas that nothing but swapping takes pages from. */
+/* Time for which a page that was found present counts as present, in steady areas. */
 #define KNOWN_NS UINT64_C(20000000)
-/* After a page was found absent each page is looked up for so long: pages are being taken away. */
+/*
+ * Time for which each page is looked up after one was found absent, because pages are being
+ * swapped.
+ */
 #define SUSPECT_NS (10 * NSEC_PER_SEC)
-/* How long the list of areas holds. */
+/* Time for which the list of areas is valid. */
 #define AREAS_NS NSEC_PER_SEC
-/* Mounts beyond that are not known. */
+/* Bytes of the list of mounts that are read. */
 #define MOUNTS_MAX (1u << 20)
 /* Smaller areas are not the guest's memory: their pages are looked up each time. */
 #define STEADY_BYTES (UINT64_C(16) << 20)
@@ -132,7 +135,7 @@ void resident_parse(struct resident *r, const char *line, struct resident_area *
 	}
 }
 
-/* Returns how many bytes of text were lines. */
+/* Parses the complete lines of a text. Returns their length in bytes. */
 static size_t parse_lines(struct resident *r, char *text, struct resident_area *area)
 {
 	char *line = text, *stop;
@@ -250,7 +253,9 @@ static void note_known(struct resident *r, uint64_t page, uint64_t now)
 	r->known_ns[i] = now;
 }
 
-/* Returns how many bytes of the pages before this one lie behind host. */
+/*
+ * Returns the distance in bytes from `host` to the beginning of `page`; 0 if host is in that page.
+ */
 static size_t before(uint64_t page, uint64_t host)
 {
 	return page == host / PAGE ? 0 : (size_t)(page * PAGE - host);

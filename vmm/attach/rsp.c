@@ -17,7 +17,7 @@
 #define REPEAT_LESS 29
 #define BREAK 0x03
 #define READ_CHUNK 16384u
-#define MAX_UNASKED 8 /* packets that are passed over for one that is waited for */
+#define MAX_UNASKED 8 /* packets that are skipped while a reply is awaited */
 
 void rsp_init(struct rsp *r)
 {
@@ -104,7 +104,7 @@ long rsp_parse(struct buf *out, const uint8_t *bytes, size_t len)
 	return ret ? ret : (long)n + 3;
 }
 
-/* Before each look. */
+/* Returns whether the stub may be waited for any longer. Called before each poll. */
 static bool rsp_may_wait(struct rsp *r, struct patience *p)
 {
 	unsigned int hurry_ms = atomic_load(&r->hurry_ms);
@@ -116,7 +116,7 @@ static bool rsp_may_wait(struct rsp *r, struct patience *p)
 	return !hurry_ms || r->hurried_ns + p->spent_ns < hurry_ms * UINT64_C(1000000);
 }
 
-/* It was waited for, with or without success. */
+/* Adds a wait, successful or not, to the time that hurry_ms limits. Returns ret. */
 static int rsp_waited(struct rsp *r, const struct patience *p, int ret)
 {
 	if (atomic_load(&r->hurry_ms))
@@ -130,7 +130,7 @@ static int rsp_no_answer(struct err *e)
 		       "the gdbstub does not answer: is another debugger connected to it?");
 }
 
-/* A stub that does not read is waited for as long as one that does not answer. */
+/* Sends all bytes. A stub that does not read is waited for as long as one that does not answer. */
 static int send_all(struct rsp *r, const void *data, size_t len, struct err *e)
 {
 	struct patience left = { 0 };
@@ -157,7 +157,7 @@ static int send_all(struct rsp *r, const void *data, size_t len, struct err *e)
 	return rsp_waited(r, &left, 0);
 }
 
-/* More bytes, if they come soon. */
+/* Receives the bytes that arrive within a short time. Returns 0 also if there are none. */
 static int rsp_receive(struct rsp *r, struct err *e)
 {
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };
@@ -184,7 +184,7 @@ static int rsp_receive(struct rsp *r, struct err *e)
 	return 0;
 }
 
-/* To the next packet. Returns how many bytes of acknowledgements and of what is no packet were in front of it. */
+/* Skips to the next packet. Returns the number of bytes before it: acknowledgements and garbage. */
 static size_t rsp_skip(struct rsp *r)
 {
 	size_t before = r->at;
@@ -245,7 +245,10 @@ int rsp_send(struct rsp *r, const char *command, struct err *e)
 	return ret;
 }
 
-/* "T05...", "S05": 'T' is the first letter of other replies, too. */
+/*
+ * Returns whether the reply is a stop: "T05...", "S05". 'T' is the first letter of other replies,
+ * too.
+ */
 static bool is_stop(const struct rsp *r)
 {
 	return r->data.len >= 3 && (r->data.data[0] == 'T' || r->data.data[0] == 'S') &&
@@ -348,7 +351,10 @@ static int rsp_split(const char *where, char *host, size_t size, const char **po
 	return 0;
 }
 
-/* Until it is connected, but not for ever: firewalls drop what they do not like. Returns 0 or errno. */
+/*
+ * Waits until the socket is connected, at most RSP_CONNECT_MS, because firewalls may drop packets
+ * silently. Returns 0 or a positive errno value.
+ */
 static int rsp_wait_connected(int fd)
 {
 	struct patience left = { 0 };

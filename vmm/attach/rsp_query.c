@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of a description in one packet: with its escapes it has to fit into 4 KiB. */
+/* Bytes of a description that one packet requests: with escapes they must fit into 4 KiB. */
 #define XML_CHUNK 0x7f0u
-/* Packets of one answer at most. */
+/* Maximum number of packets of one answer. */
 #define MAX_PARTS 65536u
 
 static int read_file(struct rsp *r, const char *name, struct buf *out, struct err *e)
@@ -63,7 +63,10 @@ int rsp_description(struct rsp *r, struct buf *out, struct err *e)
 	return ret;
 }
 
-/* "m01,02,p1.3". What is no identifier is left out. */
+/*
+ * Adds the identifiers of a list like "m01,02,p1.3" to id[]. Returns their number. Malformed ones
+ * are left out.
+ */
 static unsigned int take_threads(const char *s, char id[RSP_MAX_THREADS][RSP_THREAD_ID],
 				 unsigned int n)
 {
@@ -102,7 +105,7 @@ static int nibble(uint8_t c)
 							: -1;
 }
 
-/* len bytes from 2 * len digits. */
+/* Converts 2 * len hex digits to len bytes. Returns false if one is not a digit. */
 static bool unhex(uint8_t *dst, const uint8_t *hex, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -180,7 +183,7 @@ int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, struct 
 		ret = rsp_reply(r, e);
 		if (ret)
 			return ret;
-		/* Replies to what was asked already still come. */
+		/* Replies to the requests that were sent already still come. */
 		good = good && r->data.len == 2 * part &&
 		       unhex((uint8_t *)dst + done, r->data.data, part);
 		done += part;

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A view of the text, as far as it goes. */
+/* The rest of a text that is parsed. */
 struct text {
 	const char *at, *end;
 };
 
-/* At a comment: to behind it; one without an end goes to the end. */
+/*
+ * Skips a comment at the position. Returns false if there is none. One without an end extends to
+ * the end of the text.
+ */
 static bool skip_comment(struct text *t)
 {
 	static const char begin[] = "<!--", end[] = "-->";
@@ -25,7 +28,7 @@ static bool skip_comment(struct text *t)
 	return true;
 }
 
-/* Behind the next tag of this name, or false. */
+/* Finds the next tag of this name and moves behind it. Returns false if there is none. */
 static bool next_tag(struct text *t, const char *name, struct text *tag)
 {
 	size_t n = strlen(name);
@@ -33,7 +36,7 @@ static bool next_tag(struct text *t, const char *name, struct text *tag)
 	for (; t->at < t->end; t->at++) {
 		const char *close;
 
-		/* QEMU has registers in comments that it does not send. */
+		/* QEMU's description has comments with registers that it does not send. */
 		while (skip_comment(t))
 			;
 		if (t->at == t->end)
@@ -169,7 +172,10 @@ static int nibble(char c)
 				      : -1;
 }
 
-/* Little endian; 'x' is a register whose value is not known. */
+/*
+ * Reads a register, little endian. Returns false if it is absent, or unknown ('x' in place of
+ * digits).
+ */
 static bool rsp_place_get(struct rsp_place p, const char *hex, size_t len, uint64_t *out)
 {
 	uint64_t v = 0;

@@ -75,7 +75,7 @@ bool rsp_text_tables(const char *text, size_t len, uint64_t *idt, uint64_t *gdt)
 	return have_idt && have_gdt;
 }
 
-/* "START-END (prio N, KIND): NAME", where KIND is ram. */
+/* Parses a line "START-END (prio N, KIND): NAME". Returns whether KIND is ram. */
 static bool take_range(struct rsp_text_line l, struct rsp_range *out)
 {
 	uint64_t start, last, end;
@@ -112,7 +112,7 @@ unsigned int rsp_text_ram(const char *text, size_t len, struct rsp_range *out, u
 		if (rsp_text_skip(&l, "AS \"memory\"")) {
 			memory = true;
 		} else if (rsp_text_skip(&l, "FlatView")) {
-			/* That of the processors comes once. */
+			/* There is one view of the processors' memory. */
 			if (memory)
 				break;
 		} else if (memory && take_range(l, &r)) {

@@ -83,14 +83,14 @@ static void sampler_set(struct vm *vm, unsigned int i, uint64_t period)
 	vm->vcpu[i].source[0].period = period;
 }
 
-/* Follows what control asks for. Returns whether samples are taken at all. */
+/* Applies the settings of control. Returns whether the event is armed. */
 static bool sampler_follow(struct sampler *s, uint64_t time)
 {
 	struct vm *vm = s->vm;
 	const unsigned int seen = atomic_load_explicit(&vm->control.changes, memory_order_acquire);
 	const uint64_t period = vm_period(vm, 0);
 	const bool armed = vm_event_is_armed(vm, 0);
-	/* No sample stands for the time in which the event was not armed. */
+	/* The time in which the event was not armed has no samples. */
 	const bool restarts = s->trigger[0].period_ns != period || (armed && !s->armed);
 
 	s->armed = armed;
@@ -117,7 +117,7 @@ void sampler_add(struct sampler *s, unsigned int i)
 	sampler_restart(s, i, period, sampler_time(s, clock_mono_ns()));
 }
 
-/* Takes the sample that is due. Returns when to come again. */
+/* Takes the sample that is due. Returns the time of the next turn. */
 static uint64_t sampler_turn(struct sampler *s)
 {
 	const struct sampler_driver *d = s->driver;

@@ -56,7 +56,10 @@ static bool is_control(const struct serve_control *c)
 	       c->armed <= 1;
 }
 
-/* vmm/capture/capture_task.c copies comm_size bytes to `comm`, and entries and nodes to SAMPLE_MAX_RETURNS bytes. */
+/*
+ * Checks a plan: vmm/capture/capture_task.c copies comm_size bytes to `comm`, and entries and nodes
+ * to SAMPLE_MAX_RETURNS bytes.
+ */
 static bool is_task(const struct capture_task_plan *t)
 {
 	const struct capture_returns_plan *r = &t->returns;
@@ -73,7 +76,10 @@ static bool lies_within(uint32_t off, uint32_t len, uint32_t span)
 	return off <= span && len <= span - off;
 }
 
-/* vmm/capture/capture_python.c copies `span` bytes of a frame, and takes words and bytes out of them. */
+/*
+ * Checks a layout: vmm/capture/capture_python.c copies `span` bytes of a frame, and reads words and
+ * bytes in them.
+ */
 static bool is_layout(const struct capture_python_layout *l)
 {
 	return is_bool(&l->cframe) && l->span <= CAPTURE_PYTHON_MAX_SPAN &&

@@ -13,13 +13,13 @@
 #define CR0_PG (UINT64_C(1) << 31)
 #define EFER_LMA (UINT64_C(1) << 10)
 #define LEAST_PROOFS 3u
-/* Below the lowest hole that is known every layout is the same. */
+/* All known layouts are the same below their lowest hole. */
 #define SURE_RAM (2 * GIB)
 
 /* SDM vol. 3, 4.5.4: entries of a table; those of the second level from the top. */
 #define TABLE_ENTRIES 512u
 #define TABLE_ADDR UINT64_C(0x000ffffffffff000)
-#define TABLE_RESERVED UINT64_C(0x0000c00000000000) /* bits of an address that no machine has */
+#define TABLE_RESERVED UINT64_C(0x0000c00000000000) /* 0 in all physical addresses */
 
 /* SDM vol. 3, 6.14.1: a gate of the 64-bit IDT. */
 #define GATE_SIZE 16u
@@ -30,7 +30,10 @@
 /* Exceptions that every kernel handles: #DE, #UD, #DF, #GP, #PF. */
 static const unsigned int vectors[] = { 0, 6, 8, 13, 14 };
 
-/* Where RAM ends below 4 GiB when there is more of it: QEMU's pc, q35 and microvm, and others. */
+/*
+ * The addresses below 4 GiB at which RAM ends if there is more: QEMU's pc, q35 and microvm, and
+ * others.
+ */
 static const uint64_t splits[] = {
 	UINT64_MAX, /* no hole */
 	3 * GIB,    2 * GIB, UINT64_C(0xe0000000), UINT64_C(0xd0000000), UINT64_C(0xc8000000),
@@ -60,7 +63,10 @@ static bool has_handlers(const struct gmem *m, const struct mmu_root *root,
 			    sizeof(gate) ||
 		    !(gate[1] & GATE_PRESENT))
 			return false;
-		/* With page-table isolation only entry code is mapped beside a program, and that is this. */
+		/*
+		 * With page-table isolation, only entry code is mapped while a program runs,
+		 * including the handlers.
+		 */
 		if (!is_executable(m, root,
 				   (uint64_t)gate[2] << 32 | (gate[1] & 0xffff0000u) |
 					   (gate[0] & 0xffffu)))
@@ -102,7 +108,7 @@ static void lay_out(struct gmem *m, const struct process_mapping *x, uint64_t sp
 
 /*
  * Returns the number of entries of the kernel's half that lead to valid page tables, minus the
- * number of those that do not. With the hole at a wrong place some lead to other memory. Returns
+ * number of those that do not. If the hole is at a wrong place, some lead to other memory. Returns
  * INT_MIN if the top table cannot be read.
  */
 static int tables_score(const struct gmem *m, const struct slots_witness *w)
@@ -126,7 +132,10 @@ static int tables_score(const struct gmem *m, const struct slots_witness *w)
 	return score;
 }
 
-/* The holes that a mapping of this size may have; the one that its tables speak for. */
+/*
+ * Tries the holes that a mapping of this size may have, and stores in *out the one with the best
+ * tables_score(). Returns false if several are equally good.
+ */
 static bool choose_split(struct gmem *out, const struct gmem *base, const struct process_mapping *x,
 			 const struct slots_witness *w)
 {
@@ -153,7 +162,10 @@ static bool choose_split(struct gmem *out, const struct gmem *base, const struct
 	return sure;
 }
 
-/* A mapping of its own from 4 GiB on, where the one below 4 GiB alone does not prove it. */
+/*
+ * Tries each other mapping as RAM from 4 GiB on, if the one below does not prove itself. Returns
+ * the number of proofs.
+ */
 static unsigned int prove_with_high(struct gmem *m, const struct process *p, unsigned int low,
 				    const struct slots_witness *w, struct slots_proof *proof)
 {
@@ -170,7 +182,10 @@ static unsigned int prove_with_high(struct gmem *m, const struct process *p, uns
 	return n;
 }
 
-/* One mapping as the RAM from 0 on, perhaps with another one from 4 GiB on. Proofs found. */
+/*
+ * Tries one mapping as RAM from 0 on, possibly with another one from 4 GiB on. Returns the number
+ * of proofs.
+ */
 static unsigned int try_mapping(struct gmem *m, const struct process *p, unsigned int i,
 				const struct slots_witness *w, struct slots_proof *pr)
 {
@@ -181,7 +196,7 @@ static unsigned int try_mapping(struct gmem *m, const struct process *p, unsigne
 		bool sure = choose_split(m, m, x, w);
 
 		n = prove(m, w, pr);
-		/* Unknown is better than wrong. */
+		/* RAM at an uncertain place is reported as unknown. */
 		if (n >= LEAST_PROOFS && !sure) {
 			m->n = 1;
 			m->region[0].size = SURE_RAM;

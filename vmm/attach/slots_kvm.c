@@ -13,15 +13,15 @@
 #define PAGE_SHIFT 12u
 /* Guest-physical addresses have 52 bits (SDM vol. 3, 4.1.4). */
 #define MAX_GFN (UINT64_C(1) << (52 - PAGE_SHIFT))
-/* include/linux/kvm_host.h: it is about to go. */
+/* include/linux/kvm_host.h: the slot is about to be removed. */
 #define SLOT_INVALID (1u << 16)
 /* linux/kvm.h since 6.8 (KVM_MEM_GUEST_MEMFD): private pages are not at the slot's address. */
 #define SLOT_PRIVATE (1u << 2)
 #define READ_TRIES 20u
-/* 1 MiB: what a processor of this kind addresses after its reset. */
+/* 1 MiB: the memory that a processor can address after a reset. */
 #define GUEST_MIN_PAGES 256u
 
-/* Made by the build out of bpf/slots.bpf.c. */
+/* The object of bpf/slots.bpf.c, which the build embeds. */
 extern const uint8_t slots_object[], slots_object_end[];
 
 /* -- from a record to regions ------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static void drop_smallest(struct gmem *m)
 	memmove(&m->region[least], &m->region[least + 1], (m->n - least) * sizeof(m->region[0]));
 }
 
-/* Behind those that are there; one that continues the last one in both address spaces is part of it. */
+/* Appends a region. One that continues the last one in both address spaces is merged with it. */
 static void add_region(struct gmem *m, const struct slots_entry *x, bool *partial)
 {
 	const uint64_t gpa = x->gfn << PAGE_SHIFT, size = x->npages << PAGE_SHIFT;
@@ -136,7 +136,10 @@ static bool is_settled(const struct slots_block *b)
 	return true;
 }
 
-/* vcpu_fd is a descriptor of that process. After an error the record has the vCPU's machine, or 0. */
+/*
+ * Runs the program for a vCPU. vcpu_fd is a descriptor of the process. Also after an error the
+ * record has the vCPU's machine, or 0 if that is not known.
+ */
 static int ask_kernel(const struct process *p, const struct host_bpf *bpf, int vcpu_fd,
 		      struct err *e)
 {
@@ -195,8 +198,8 @@ static int by_fd(const void *a, const void *b)
 }
 
 /*
- * Returns whether the machine has too little memory for any guest to boot: a VMM's own helper, with which it tries what KVM can
- * do, or runs single instructions.
+ * Returns whether the machine has too little memory for a guest to boot. Such a machine is a VMM's
+ * own helper, with which it probes KVM or executes single instructions.
  */
 static bool is_helper(const struct slots_block *b)
 {
@@ -207,7 +210,10 @@ static bool is_helper(const struct slots_block *b)
 	return b->status == SLOTS_READ && pages < GUEST_MIN_PAGES;
 }
 
-/* Drops the vCPUs of helpers, unless there is nothing else, and numbers the other machines anew. Returns how many there are. */
+/*
+ * Drops the vCPUs of helpers, unless there is nothing else, and numbers the other machines again.
+ * Returns the number of machines.
+ */
 static unsigned int drop_helpers(struct process *p, const bool *helper, unsigned int n)
 {
 	unsigned int number[ATTACH_MAX_VCPUS] = { 0 }, guests = 0, kept = 0;

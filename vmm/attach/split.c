@@ -28,12 +28,12 @@
 /* An answer takes microseconds, or as long as a thread of the machine takes to stop. */
 #define ANSWER_S 10
 #define MEMORY_S 2
-/* An order finds no room only if the other process does not run. */
+/* The socket for orders is full only if the other process does not run. */
 #define ORDER_S 1
-/* At the end the child is waited for, so that it is no zombie when others look. */
+/* Interval of the wait for the child at the end, which must not stay as a zombie. */
 #define END_NAP_NS 2000000
 #define END_NAPS 500u
-/* How often the caller is asked whether it gives up while the other process attaches. */
+/* Interval at which cfg.gives_up() is called while the other process attaches. */
 #define HELLO_LOOK_MS 50
 
 struct split {
@@ -46,9 +46,9 @@ struct split {
 	struct split_hello hello;
 	struct gmem mem;
 	struct gmem_remote remote;
-	struct serve_answer answer; /* the consumer's */
+	struct serve_answer answer; /* used by the consumer's thread */
 	uint32_t memory_number;
-	uint32_t map_seen;    /* the consumer's: changes of the board's map */
+	uint32_t map_seen;    /* used by the consumer's thread: map.changes */
 	pthread_mutex_t lock; /* orders are sent under it; the next three, too */
 	uint32_t number;
 	bool joined, lost;
@@ -76,7 +76,7 @@ static ssize_t next_message(int fd, void *dst, size_t room)
 	return n < 0 ? -errno : n;
 }
 
-/* Under the lock. */
+/* Sends an order. Called with the lock held. */
 static bool send_order(struct split *s, struct serve_order *o)
 {
 	o->number = ++s->number;
@@ -123,7 +123,7 @@ static int fetch_piece(struct split *s, uint64_t host, void *dst, uint32_t len)
 
 	if (!split_send(s->link.memory, &a, sizeof(a)))
 		return -ESRCH;
-	/* An answer that came too late for its request is passed over. */
+	/* A late answer to an earlier request is skipped. */
 	do {
 		n = next_message(s->link.memory, &s->answer, sizeof(s->answer));
 		if (n < (ssize_t)SERVE_ANSWER_HEAD)
@@ -179,7 +179,10 @@ static int op_start(struct vm *vm, struct err *e)
 {
 	struct split *s = vm->attached;
 	struct serve_done done;
-	/* Not before: it is bound as it begins. What it is told until then waits in its socket. */
+	/*
+	 * Started last, because the thread is bound when it begins. Messages until then wait in its
+	 * socket.
+	 */
 	int ret = thread_start(&s->listener, THREAD_ATTACH_LINK, listen_main, s);
 
 	if (ret)
@@ -273,7 +276,9 @@ static void close_link(struct split_link *l)
 	*l = (struct split_link){ -1, -1, -1 };
 }
 
-/* Without a link the child ends by itself; it is init's, should it take longer. */
+/*
+ * Waits for the child, which ends by itself without its sockets. If it takes longer, init reaps it.
+ */
 static void reap(pid_t child)
 {
 	const struct timespec nap = { .tv_nsec = END_NAP_NS };
@@ -314,7 +319,7 @@ static const struct gmem *op_memory(const struct vm *vm)
 	return &((const struct split *)vm->attached)->mem;
 }
 
-/* vCPUs that were added are there from now on. The number is another process's: it is checked. */
+/* Adopts vCPUs that were added. Their number comes from another process and is checked. */
 static void look_at_vcpus(struct split *s)
 {
 	const uint32_t n = atomic_load(&s->board->vcpus);
@@ -323,7 +328,10 @@ static void look_at_vcpus(struct split *s)
 		s->vm->nvcpus = n;
 }
 
-/* Copies where memory lies now, if that has changed. The bytes are another process's: they are checked. */
+/*
+ * Copies the location of memory if it has changed. The bytes come from another process and are
+ * checked.
+ */
 static void op_look_at_memory(struct vm *vm)
 {
 	struct split *s = vm->attached;
@@ -418,7 +426,10 @@ static int begin_child(struct split *s, const struct attach_config *cfg, struct 
 	return ret ? err_set(e, -ret, "cannot start a process: %s", strerror(-ret)) : 0;
 }
 
-/* Checks the first message of the other side, and terminates the text of its error. came: the bytes received, or -1. */
+/*
+ * Checks the first message of the other process, and terminates the text of its error. came: number
+ * of bytes received, or -1.
+ */
 static int check_hello(struct split_hello *h, ssize_t came, const struct fds *fds, struct err *e)
 {
 	if (came != sizeof(*h))
@@ -433,7 +444,7 @@ static int check_hello(struct split_hello *h, ssize_t came, const struct fds *fd
 	return 0;
 }
 
-/* Waits for the other process to attach, which takes as long as it takes: until the limit, or until the caller gives up. */
+/* Waits for the other process to attach, until the time limit or until the caller gives up. */
 static int await_hello(const struct split *s, const struct attach_config *cfg, struct err *e)
 {
 	struct pollfd p = { .fd = s->link.orders, .events = POLLIN };
@@ -515,7 +526,10 @@ static int make_machine(struct split *s, const struct attach_config *cfg, struct
 	return 0;
 }
 
-/* fd: the board's and the tails' descriptors, for the caller to close. */
+/*
+ * Starts the other process, waits until it has attached, and makes the struct vm. Stores the
+ * descriptors of the board and of the tails in fd[], which the caller closes, also after an error.
+ */
 static int split_begin(struct split *s, const struct attach_config *cfg, int fd[2], struct err *e)
 {
 	int ret = begin_child(s, cfg, e);

@@ -35,11 +35,11 @@
 /* Interval at which statistics are copied to the board. */
 #define SHOW_NS 20000000u
 /*
- * Rings of vCPUs that may be added later need address space, and memory only when samples come. With
- * more bytes there is no room for further ones.
+ * Limit of the bytes of all rings. Rings of vCPUs that may be added later need address space, and
+ * memory only for samples. If they exceed the limit, no vCPUs can be added.
  */
 #define RINGS_MAX (UINT64_C(1) << 30)
-/* The other side is gone: the tracer's thread has so long to let go of the machine. */
+/* Time for the tracer's thread to release the machine after the other process has ended. */
 #define LET_GO_MS 1000u
 #define JOIN_LOOK_MS 50u
 
@@ -57,7 +57,7 @@ struct split_side {
 
 /* -- samples and figures ------------------------------------------------------------------------ */
 
-/* The ring of a vCPU is there before the vCPU is shown. */
+/* Shows added vCPUs on the board. The ring of a vCPU exists before it is shown. */
 static void show_vcpus(struct split_side *s)
 {
 	const unsigned int n = s->vm->nvcpus;
@@ -78,7 +78,7 @@ static void side_show(struct split_side *s)
 	show_vcpus(s);
 }
 
-/* Called by the tracer's thread, between two samples. */
+/* Updates the board. Called by the tracer's thread, between two samples. */
 static void side_between(void *ctx)
 {
 	struct split_side *s = ctx;
@@ -90,7 +90,7 @@ static void side_between(void *ctx)
 	}
 }
 
-/* Called by the tracer's thread. */
+/* Copies the location of guest memory to the board. Called by the tracer's thread. */
 static void side_memory_changed(void *ctx, const struct gmem *mem)
 {
 	struct split_side *s = ctx;
@@ -107,7 +107,10 @@ static void side_memory_changed(void *ctx, const struct gmem *mem)
 	atomic_fetch_add(&map->changes, 1);
 }
 
-/* Called by the tracer's thread before there is one that serves, which would see this end. */
+/*
+ * Returns whether the other process has ended. Called by the tracer's thread before the serving
+ * thread exists, which would notice that.
+ */
 static bool side_is_over(void *ctx)
 {
 	const struct split_side *s = ctx;
@@ -126,7 +129,10 @@ static int read_memory(void *ctx, bool tables, uint64_t host, void *dst, size_t 
 	return r->fetch(r, host, dst, len);
 }
 
-/* Ends when the other side is gone. If the rest of the process hangs then, the kernel lets go of the machine. */
+/*
+ * Answers requests for guest memory until the other process ends. Then it gives the rest of this
+ * process LET_GO_MS to end, and exits, so that the kernel detaches from the machine in any case.
+ */
 static void *serve_main(void *arg)
 {
 	const struct timespec patience = { LET_GO_MS / 1000, LET_GO_MS % 1000 * 1000000 };
@@ -165,7 +171,7 @@ static void side_answer(struct split_side *s, uint32_t number)
 	(void)split_send(s->link.orders, &done, sizeof(done));
 }
 
-/* Returns whether the other side is there. */
+/* Returns whether the other process still exists. */
 static bool other_side_is_there(const struct split_side *s)
 {
 	struct pollfd p = { .fd = s->link.orders, .events = 0 };
@@ -177,7 +183,7 @@ static bool other_side_is_there(const struct split_side *s)
 	return n == 0;
 }
 
-/* Waits until no thread is held. Gives the tracer's thread LET_GO_MS when the other side is gone. */
+/* Waits until no thread is held. Limits the wait to LET_GO_MS if the other process has ended. */
 static void side_join(struct split_side *s)
 {
 	unsigned int alone_ms = 0;
@@ -255,7 +261,7 @@ static void side_carry_out(struct split_side *s, const struct serve_order *o)
 	side_answer(s, o->number);
 }
 
-/* Returns false when there is nobody to take orders from. */
+/* Carries out the next order. Returns false if the other process has ended. */
 static bool side_take_order(struct split_side *s)
 {
 	struct serve_order o;
@@ -303,7 +309,10 @@ static void side_serve(struct split_side *s)
 
 /* -- the process -------------------------------------------------------------------------------- */
 
-/* The other side's files, its terminal and its standard output are none of this process's business. */
+/*
+ * Closes all descriptors that this process does not need: the other process's files, its terminal
+ * and its standard output.
+ */
 static void close_others(const struct split_link *link)
 {
 	const int keep[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO,
@@ -317,14 +326,20 @@ static void close_others(const struct split_link *link)
 	fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
-/* Signals of a terminal or of a shell's job come to the other side alone; what comes to this process ends the samples. */
+/*
+ * Leaves the process group, so that a terminal's or a shell's signals reach the other process only.
+ * Signals to this process end the samples.
+ */
 static int take_signals(struct split_side *s)
 {
 	sigset_t all, end;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* Not setsid(): a session has a share of the processor of its own (sched(7), autogroup). */
+	/*
+	 * setsid() is not used, because each session has a separate share of the processor
+	 * (sched(7), autogroup).
+	 */
 	(void)setpgid(0, 0);
 	sigemptyset(&end);
 	sigaddset(&end, SIGINT);
@@ -367,11 +382,11 @@ static int make_board(struct split_side *s, size_t ring_size, int fd[2], struct 
 	p = mmap(NULL, sizeof(*tails), PROT_READ, MAP_SHARED, fd[1], 0);
 	if (board == MAP_FAILED || p == MAP_FAILED)
 		return err_set(e, errno, "cannot map memory for rings: %s", strerror(errno));
-	/* From here on it can be mapped for reading only (Linux 5.1). */
+	/* From here on it can only be mapped for reading (Linux 5.1). */
 	if (fcntl(fd[0], F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0)
 		return err_set(e, errno, "cannot seal memory: %s", strerror(errno));
 	tails = p;
-	/* Samples are written where the other side reads them. None is taken before vm_start(). */
+	/* Samples are written to the shared rings. None is taken before vm_start(). */
 	for (unsigned int i = 0; i < s->vm->places; i++) {
 		ring_init_shared(&s->vm->vcpu[i].ring,
 				 (uint8_t *)board + split_board_head() + i * ring_size, ring_size,

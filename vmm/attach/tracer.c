@@ -20,14 +20,15 @@
 
 #define SYSCALL_LEN 2 /* 0f 05 */
 /*
- * include/linux/errno.h: what a wait with a time limit has returned when a stop has broken it off. The kernel
- * resumes it by restart_syscall, which a thread's seccomp filter may forbid although it allows the wait.
+ * include/linux/errno.h: the result of a wait with a time limit that a stop has interrupted. The
+ * kernel resumes it by restart_syscall, which a thread's seccomp filter may forbid although it
+ * allows the wait.
  */
 #define ERESTART_RESTARTBLOCK 516
 #define STOP_EVENT(status) ((status) >> 16)
-/* Looks before the processor is given away: a thread that runs a guest stops at once. */
+/* Number of checks before this thread yields: a thread that runs a guest stops at once. */
 #define SPINS 200
-/* Where PTRACE_SEIZE fails for no reason that is seen: so many tries more, so long apart. */
+/* Number of further tries, and their interval, if PTRACE_SEIZE fails for no visible reason. */
 #define SEIZE_TRIES 20u
 #define SEIZE_NAP_NS 1000000
 /* Each try takes 10 ms. */
@@ -41,7 +42,7 @@ static pid_t status_pid(pid_t tid, const char *name)
 	return proc_status_pid(task, name);
 }
 
-/* The process that traces the thread (the kernel names the thread that does); 0: none. */
+/* Returns the process that traces the thread (the kernel reports the tracing thread), or 0. */
 static pid_t tracer_of(pid_t tid)
 {
 	pid_t tracer = status_pid(tid, "TracerPid");
@@ -86,7 +87,10 @@ int tracer_check(pid_t tid, struct err *e)
 		      : 0;
 }
 
-/* EPERM says "not allowed", "traced" and "ending". The last two pass, perhaps before we look. */
+/*
+ * EPERM means "not allowed", "traced" or "ending". The last two pass, perhaps before tracer_check()
+ * sees them.
+ */
 int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
 {
 	const struct timespec nap = { .tv_nsec = SEIZE_NAP_NS };
@@ -95,7 +99,7 @@ int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
 	for (unsigned int i = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0; i++) {
 		int error = errno;
 
-		/* A thread of ours that traced it and has just ended is about to let it go. */
+		/* A thread of kvmprof that traced it and has just ended is about to detach. */
 		if (error == EPERM && tracer_of(tid) != getpid() && tracer_check(tid, e))
 			return -EBUSY;
 		if (error != EPERM || i == SEIZE_TRIES)
@@ -106,7 +110,7 @@ int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
 	return 0;
 }
 
-/* A mask of signals of its status; all where it is not known. */
+/* Returns a mask of signals of the thread's status; all signals if it cannot be read. */
 static uint64_t signal_mask(pid_t tid, const char *name)
 {
 	char task[32], value[32];
@@ -124,7 +128,10 @@ static uint64_t signal_bit(int signo)
 int tracer_choose_own(pid_t tid, struct tracer_own *out, struct err *e)
 {
 	static const int silent[] = { SIGURG, SIGWINCH };
-	/* Those that a thread brings about itself, that are no kicks, and glibc's own (nptl: 32 and 33). */
+	/*
+	 * Signals that a thread causes itself, that are no kicks, and glibc's own (nptl: 32 and
+	 * 33).
+	 */
 	static const int never[] = { SIGILL,  SIGTRAP, SIGBUS,	SIGFPE,	 SIGSEGV,
 				     SIGSYS,  SIGABRT, SIGKILL, SIGSTOP, SIGCHLD,
 				     SIGALRM, SIGPIPE, SIGIO,	32,	 33 };
@@ -156,13 +163,18 @@ static bool is_run(const struct user_regs_struct *r)
 	return (long)r->orig_rax == SYS_ioctl && (unsigned int)r->rsi == KVM_RUN;
 }
 
-/* Returns whether a wait with a time limit has been broken off, and the kernel is about to resume it. */
+/*
+ * Returns whether a wait with a time limit was interrupted, and the kernel is about to resume it.
+ */
 static bool is_broken_wait(const struct user_regs_struct *r)
 {
 	return (long)r->rax == -ERESTART_RESTARTBLOCK && (long)r->orig_rax >= 0;
 }
 
-/* In front of the system call that returned with `broken`, as restart_regs() has put it there. */
+/*
+ * Returns whether the thread is before the system call that returned with `broken`, as before() has
+ * put it there.
+ */
 static bool is_before(const struct user_regs_struct *broken, const struct user_regs_struct *r)
 {
 	return r->rip == broken->rip - SYSCALL_LEN && r->rax == broken->orig_rax &&
@@ -170,7 +182,7 @@ static bool is_before(const struct user_regs_struct *broken, const struct user_r
 	       r->rdx == broken->rdx && r->rsp == broken->rsp;
 }
 
-/* The registers with which the system call that returned with `broken` begins anew. */
+/* Returns the registers with which the system call that returned with `broken` begins anew. */
 static struct user_regs_struct before(const struct user_regs_struct *broken)
 {
 	struct user_regs_struct r = *broken;
@@ -182,8 +194,9 @@ static struct user_regs_struct before(const struct user_regs_struct *broken)
 }
 
 /*
- * As the kernel itself restarts a system call: back in front of it, and no second restart
- * (arch/x86/kernel/signal.c, arch_do_signal_or_restart). Only what was broken off.
+ * Stores the registers with which an interrupted KVM_RUN is restarted in *r: before the call, and
+ * without a second restart, as the kernel does it (arch/x86/kernel/signal.c,
+ * arch_do_signal_or_restart). Returns false if no KVM_RUN was interrupted.
  */
 static bool restart_regs(const struct tracee *t, struct user_regs_struct *r)
 {
@@ -194,9 +207,10 @@ static bool restart_regs(const struct tracee *t, struct user_regs_struct *r)
 }
 
 /*
- * Makes a wait that was broken off begin anew, so that the kernel does not resume it by restart_syscall. A call that stores what
- * remains where it found its time limit (nanosleep in most programs) waits for no longer than before. Called as soon as a stop is seen: if
- * this process is killed later, the thread goes on in the same way.
+ * Makes an interrupted wait begin anew, so that the kernel does not resume it by restart_syscall. A
+ * call that stores the remaining time where it read its limit (nanosleep in most programs) waits no
+ * longer than before. Called as soon as a stop is seen: if kvmprof is killed later, the thread
+ * continues in the same way.
  */
 static void begin_wait_anew(struct tracee *t, const struct user_regs_struct *now)
 {
@@ -211,7 +225,10 @@ static void begin_wait_anew(struct tracee *t, const struct user_regs_struct *now
 	t->broken = *now;
 }
 
-/* Some VMMs know by EINTR alone that they were kicked: with a signal they get it back. */
+/*
+ * Makes the interrupted call return EINTR after all. Some VMMs recognise a kick by EINTR alone, so
+ * they get it together with a signal.
+ */
 static void unhide(struct tracee *t)
 {
 	struct user_regs_struct now;
@@ -233,8 +250,9 @@ void tracer_skip_stop(struct tracee *t, enum tracer_resume_mode way)
 }
 
 /*
- * Before a signal of others is passed on. A handler makes the call that it broke off return EINTR, which the VMM may
- * rely on. After a signal without a handler the kernel resumes a wait by restart_syscall.
+ * Prepares a thread for a signal of others. A handler makes the call that it interrupted return
+ * EINTR, on which the VMM may rely. After a signal without a handler the kernel resumes a wait by
+ * restart_syscall.
  */
 static void prepare_signal(struct tracee *t, int signo)
 {
@@ -250,8 +268,9 @@ static void prepare_signal(struct tracee *t, int signo)
 }
 
 /*
- * Is it the number of our signal? One of the VMM's that is pending takes the place of ours (kernel/signal.c, legacy_queue), so
- * that both are looked at. To the VMM, if it sees it, ours is one of its own kicks.
+ * Returns whether this may be kvmprof's own signal. A pending signal of the VMM with the same
+ * number replaces it (kernel/signal.c, legacy_queue), so both count. If the VMM sees the signal, it
+ * is made to look like one of its own kicks.
  */
 static bool is_own(const struct tracee *t, int signo)
 {
@@ -269,8 +288,8 @@ static bool is_own(const struct tracee *t, int signo)
 }
 
 /*
- * Handles a status of waitpid(2). Returns whether it is a stop that we caused, by request or by our
- * own signal.
+ * Handles a status of waitpid(2). Returns whether it is a stop that kvmprof caused, by a request or
+ * by its own signal.
  */
 static bool take_status(struct tracee *t, int status)
 {
@@ -285,7 +304,10 @@ static bool take_status(struct tracee *t, int status)
 		return false;
 	signo = WSTOPSIG(status);
 	if (STOP_EVENT(status) == PTRACE_EVENT_STOP) {
-		/* SIGSTOP and its like for the whole process: stay stopped, and listen. */
+		/*
+		 * A stop of the whole process by SIGSTOP or a similar signal: the thread stays
+		 * stopped, and is listened to.
+		 */
 		if (signo != SIGTRAP) {
 			ptrace(PTRACE_LISTEN, t->tid, NULL, NULL);
 			return false;
@@ -303,8 +325,9 @@ static bool take_status(struct tracee *t, int status)
 		return true;
 	}
 	/*
-	 * Somebody else's signal: on with it. A stop that was asked for between a timer's signal
-	 * and its stop is forgotten (kernel/signal.c, dequeue_signal and ptrace_stop): ask again.
+	 * Another signal is passed on. The kernel forgets a stop that was requested between a
+	 * timer's signal and its stop (kernel/signal.c, dequeue_signal and ptrace_stop), so it is
+	 * requested again.
 	 */
 	t->passed_on++;
 	prepare_signal(t, signo);
@@ -337,11 +360,11 @@ bool tracer_has_stopped(struct tracee *t)
 {
 	while (!t->gone && tracer_look(t)) {
 		if (!t->asked && !t->by_own) {
-			/* A late stop: the caller has given up waiting for it. */
+			/* A late stop, for which the caller no longer waits. */
 			tracer_skip_stop(t, TRACER_FREELY);
 			continue;
 		}
-		/* After a stop at our own signal the requested one is still to come. */
+		/* After a stop at kvmprof's own signal the requested stop is still to come. */
 		t->asked = t->asked && t->by_own;
 		if (ptrace(PTRACE_GETREGS, t->tid, NULL, &t->regs) < 0) {
 			t->gone = true;
@@ -383,12 +406,15 @@ enum tracer_place tracer_place_of(const struct tracee *t, int *fd)
 	return before_run ? TRACER_BEFORE_RUN : TRACER_IN_RUN;
 }
 
-/* With the signal that it stands at, if that is a kick. */
+/*
+ * Resumes a thread by the ptrace request `how`, with the signal at which it is held if that is a
+ * kick.
+ */
 static int resume(struct tracee *t, int how)
 {
 	long signo = t->by_own && t->own.kick ? t->own.signo : 0;
 
-	/* See take_status(): a stop that was asked for may be forgotten. */
+	/* The requested stop may be forgotten, see take_status(). */
 	if (t->by_own && t->asked)
 		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
 	t->by_own = t->held = false;
@@ -405,7 +431,7 @@ void tracer_release(struct tracee *t)
 		unhide(t);
 	} else if (!t->hidden && restart_regs(t, &r) &&
 		   ptrace(PTRACE_SETREGS, t->tid, NULL, &r) == 0) {
-		/* In front of KVM_RUN already: the EINTR that is owed stays the same. */
+		/* The thread is before KVM_RUN already; unhide() can still make it return EINTR. */
 		t->hidden = true;
 		t->broken = t->regs;
 	}
@@ -423,7 +449,10 @@ static bool has_pending(pid_t tid)
 	       ptrace(PTRACE_PEEKSIGINFO, tid, &shared, &info) > 0;
 }
 
-/* Whether a handler of the VMM is about to run, so that what was broken off must return EINTR. */
+/*
+ * Returns whether a handler of the VMM is about to run, so that the interrupted call must return
+ * EINTR.
+ */
 static bool is_owed_eintr(const struct tracee *t)
 {
 	if (t->by_own && t->own.kick)
@@ -438,7 +467,7 @@ int tracer_detach(struct tracee *t)
 {
 	if (!t->tid || t->gone)
 		return 0;
-	/* It has to stand still for that. */
+	/* The thread must be stopped for a detach. */
 	for (int i = 0; i < DETACH_TRIES && !t->held && !t->gone; i++)
 		tracer_hold(t, NSEC_PER_SEC / 100);
 	if (t->held) {

@@ -59,9 +59,12 @@ struct kvm_vcpu {
 #define BUCKETS 128u
 
 char LICENSE[] SEC("license") = "GPL";
-/* Alone in its section, which is what we map. */
+/* The only variable of its section, which kvmprof maps. */
 struct slots_block block;
-/* Where the walk through the hash table is: the buckets, the next of them, the next link of a slot. */
+/*
+ * The position of the walk through the hash table: the buckets, the next one, the next link of a
+ * slot.
+ */
 static __u64 heads SEC(".data"), link_off SEC(".data"), at_link SEC(".data");
 static __u32 bucket SEC(".data"), nbuckets SEC(".data");
 
@@ -88,7 +91,10 @@ static __always_inline void add_slot(struct kvm_memory_slot *slot)
 	block.n = n + 1;
 }
 
-/* One bucket's head or one slot; SLOTS_NONE: there is more. Verified by itself, and once. */
+/*
+ * Reads the head of one bucket, or one slot. Returns SLOTS_NONE if there is more. A function of its
+ * own, so that it is verified only once.
+ */
 __attribute__((noinline)) int read_step(void)
 {
 	if (at_link) {
