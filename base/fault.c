@@ -16,7 +16,8 @@
 
 /*
  * Sanitizers give each thread an alternate signal stack, and at its end they free whatever stack is
- * installed then. A guarded thread has one of ours installed, so their stacks are turned off.
+ * installed then. A guarded thread has kvmprof's installed, so the sanitizers' stacks are turned
+ * off.
  */
 #ifdef __SANITIZE_ADDRESS__
 const char *__asan_default_options(void);
@@ -64,7 +65,10 @@ void fault_end_thread(int signo, const siginfo_t *info, const void *context, con
 		syscall(SYS_exit, 0);
 }
 
-/* Append a string, or a number as hexadecimal digits. Return the new end. Async-signal-safe. */
+/*
+ * Appends a string and returns the new end. Async-signal-safe, like append_hex(), which appends a
+ * number in hexadecimal.
+ */
 static size_t append(char *line, size_t at, const char *text)
 {
 	while (*text)

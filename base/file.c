@@ -281,8 +281,8 @@ static int check_movable(const char *path, struct err *e)
 }
 
 /*
- * Removes tmp. Its data goes first: if we are killed midway, the remains must not look like a
- * profile.
+ * Removes tmp. Its data goes first: if the process is killed midway, the remains must not look like
+ * a profile.
  */
 static int remove_old(const char *tmp, struct err *e)
 {

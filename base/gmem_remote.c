@@ -66,7 +66,10 @@ static int remote_fetch(struct gmem_remote *r, uint64_t host, void *dst, size_t 
 	return r->fetch(r, host, dst, len);
 }
 
-/* The tables of one walk often differ only in high bits, so all bits are mixed. */
+/*
+ * Returns the slot of a page in the cache. The tables of one walk often differ only in high bits,
+ * so all bits are mixed.
+ */
 static size_t slot_of(uint64_t base)
 {
 	return (size_t)((base >> 12) * 0x9e3779b97f4a7c15ull >> 58) & (GMEM_REMOTE_PAGES - 1);

@@ -44,8 +44,9 @@ static int entry_read(const struct gmem *m, uint64_t gpa, uint64_t *out)
 }
 
 /*
- * All address spaces share the kernel's half (except for the tables of programs under page-table
- * isolation).
+ * Translates an address that the remote side translates itself. Returns -EFAULT in the lower half
+ * of another address space than virtual_cr3. All address spaces share the kernel's half (except for
+ * the tables of programs under page-table isolation).
  */
 static int walk_virtual(const struct gmem *m, const struct mmu_root *root, uint64_t gva,
 			struct mmu_page *out)

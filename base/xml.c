@@ -120,7 +120,7 @@ void xml_script_string(struct buf *out, const char *s, size_t max)
 	buf_u8(out, '"');
 }
 
-/* East Asian characters take two columns. */
+/* Returns the number of columns that a character takes: two for East Asian ones. */
 static size_t columns_of(uint32_t c)
 {
 	return c >= 0x1100 && c != REPLACEMENT && !(c >= 0x2000 && c < 0x2e80) ? 2 : 1;
