@@ -36,7 +36,7 @@ void vm_control_notify(struct vm *vm)
 	vm->ops->wake(vm);
 }
 
-/* The value is read when a period ends, so no vCPU has to be woken. */
+/* Stores the value. It is read when a period ends, so no vCPU has to be woken. */
 void vm_collect(struct vm *vm, bool on)
 {
 	atomic_store_explicit(&vm->control.collect, on, memory_order_relaxed);

@@ -53,7 +53,7 @@ struct vcpu {
 	uint64_t exit_stopped;	      /* ns spent on samples during that exit */
 	struct ring ring;
 	struct vcpu_stats stats;
-	/* Statistics of a vCPU that another process of ours samples; NULL: `stats`. */
+	/* Statistics of a vCPU that another process of kvmprof samples; NULL: `stats`. */
 	const struct vcpu_stats *shown;
 	/* Time account of its thread; account_seq is odd while it changes. */
 	struct account account;
@@ -95,8 +95,8 @@ struct quirks;
 struct vm_config;
 
 /*
- * The settings that sampling depends on, for machines of our own and of other processes. As in
- * struct vm_config.
+ * The settings that sampling depends on, for machines of this process and of others. As in struct
+ * vm_config.
  */
 struct vm_sampling {
 	const struct kvm_host *host;
@@ -118,7 +118,7 @@ struct vm {
 	/* The settings it was made from; owned; NULL: belongs to another process. */
 	struct vm_config *setup;
 	const struct machine_ops *ops;
-	void *attached;		   /* for ops: a struct attach or struct gdb; NULL: it is our own */
+	void *attached;		   /* context of ops (struct attach, ...); NULL: none */
 	const struct pvm_ops *pvm; /* pvm.h; NULL: the host needs no work-arounds */
 	struct pvm_vm pvm_state;
 	int fd, end_fd;
@@ -199,10 +199,7 @@ static inline uint64_t machine_now_ns(const struct vm *vm)
 	return vm->ops->now ? vm->ops->now(vm) : clock_mono_ns();
 }
 
-/*
- * Frees the parts that all machines have, and the struct vm. Called by ops->destroy's caller after
- * it.
- */
+/* Frees the parts that all machines have, and the struct vm. Called after ops->destroy(). */
 void machine_free(struct vm *vm);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * machine_ops: the operations that differ between a machine of our own and one that another process
- * runs.
+ * machine_ops: the operations that differ between a machine that kvmprof runs itself and one that
+ * another process runs.
  */
 #ifndef KVMPROF_VMM_MACHINE_OPS_H
 #define KVMPROF_VMM_MACHINE_OPS_H
@@ -28,8 +28,9 @@ enum vm_change {
 };
 
 /*
- * The operations of a machine, chosen when it is created: one of our own, or one that another
- * process runs (attach/). The machine's creating thread calls them, unless stated otherwise.
+ * The operations of a machine, chosen when it is created: one that kvmprof runs itself, or one that
+ * another process runs (attach/). The machine's creating thread calls them, unless stated
+ * otherwise.
  */
 struct attach_facts;
 struct machine_ops {
@@ -50,7 +51,10 @@ struct machine_ops {
 	const struct gmem *(*memory)(const struct vm *vm);
 	/* Implements vm_refresh_memory(); NULL: memory does not move. */
 	void (*refresh_memory)(struct vm *vm);
-	/* Implements vm_vcpu_tid() for a machine of another process; NULL: the threads are ours. */
+	/*
+	 * Implements vm_vcpu_tid() for a machine of another process; NULL: they are threads of this
+	 * process.
+	 */
 	pid_t (*vcpu_tid)(const struct vm *vm, unsigned int vcpu);
 	/* Implement vm_wait_samples() and vm_now_ns(); NULL: sleep, and CLOCK_MONOTONIC. */
 	void (*wait)(struct vm *vm, uint64_t ns);

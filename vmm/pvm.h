@@ -43,7 +43,10 @@ struct pvm_ops {
 	void (*enter)(struct vcpu *v);
 	/* Called after a KVM_RUN that was interrupted. */
 	void (*interrupted)(struct vcpu *v);
-	/* Handles KVM_EXIT_X86_WRMSR. Returns true if the access was one of ours and is done. */
+	/*
+	 * Handles KVM_EXIT_X86_WRMSR. Returns true if the access was to an MSR that pvm/ filters
+	 * and is done.
+	 */
 	bool (*wrmsr)(struct vcpu *v);
 	/*
 	 * Executes an instruction that KVM refused to emulate. Returns 0; -ENOSYS, with *e unset,

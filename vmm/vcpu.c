@@ -141,7 +141,7 @@ static void exit_msr(struct vcpu *v, bool write)
 {
 	struct kvm_run *run = v->run;
 
-	/* Only MSRs that we filter, or that KVM does not know, cause such an exit. */
+	/* Only MSRs that pvm/ filters, or that KVM does not know, cause such an exit. */
 	if (write && pvm_wrmsr(v))
 		return;
 	run->msr.error = 1; /* inject #GP, as KVM itself would */
@@ -265,7 +265,7 @@ static void vcpu_run_loop(struct vcpu *v)
 		vcpu_account(v, ACCOUNT_RUN, now);
 		ret = ioctl(v->fd, KVM_RUN, 0) < 0 ? errno : 0;
 		now = clock_mono_ns();
-		/* Only we interrupt it: a sample is due, or the machine ends. */
+		/* Only kvmprof interrupts it: a sample is due, or the machine ends. */
 		vcpu_account(v, ret == EINTR ? ACCOUNT_STOPPED : ACCOUNT_VMM, now);
 		if (ret == 0) {
 			unsigned int kind = v->run->exit_reason;

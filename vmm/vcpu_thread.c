@@ -37,8 +37,9 @@ void vcpu_kick(struct vcpu *v)
 }
 
 /*
- * Does not use kvm_valid_regs: where we do not set it, a kvmprof that is attached to this one uses
- * it (attach/regs_page.h), and may start and stop doing so at any time.
+ * Reads the registers by ioctls. It does not use kvm_valid_regs: if this process does not set it, a
+ * kvmprof that is attached to this one uses it (attach/regs_page.h), and may start and stop doing
+ * so at any time.
  */
 void vcpu_fetch_regs(struct vcpu *v)
 {
@@ -53,8 +54,8 @@ void vcpu_fetch_regs(struct vcpu *v)
 }
 
 /*
- * Mark a change, so that readers get a consistent copy: the count is odd during the change
- * (vm_account()).
+ * Marks the beginning of a change, so that readers get a consistent copy: the count is odd during
+ * the change (vm_account()).
  */
 static void change_begins(struct vcpu *v)
 {

@@ -44,8 +44,8 @@ void vcpu_account_end(struct vcpu *v);
 void vcpu_account_update(struct vcpu *v, uint64_t now_ns);
 
 /*
- * Copies the consistent account of a vCPU's thread, as of its last update. For machines of our own.
- * Any thread may call it.
+ * Copies the consistent account of a vCPU's thread, as of its last update. Only for machines of
+ * this process. Any thread may call it.
  */
 void vm_account(const struct vm *vm, unsigned int vcpu, struct account *out);
 

@@ -4,8 +4,8 @@
  * that may.
  *
  * The other process reads guest memory, and a guest may have taken it over. Each request is one
- * message of a socket. It is copied, then checked, then used. These functions do not interpret the
- * bytes of a guest.
+ * message of a socket. It is copied, then checked, then used. These functions keep no state and do
+ * not interpret the bytes of a guest.
  */
 #ifndef KVMPROF_VMM_ATTACH_SERVE_H
 #define KVMPROF_VMM_ATTACH_SERVE_H

@@ -174,7 +174,10 @@ static void add_madt(struct buf *b, unsigned int vcpus)
 	table_end(b, at);
 }
 
-/* PCI Firmware Specification 3.2, 4.1.2: the place of configuration spaces in memory. */
+/*
+ * Adds the MCFG: the place of configuration spaces in memory (PCI Firmware Specification 3.2,
+ * 4.1.2).
+ */
 static void add_mcfg(struct buf *b)
 {
 	size_t at = table_begin(b, "MCFG", 1);

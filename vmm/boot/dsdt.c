@@ -240,7 +240,7 @@ static void add_virtio(struct buf *b, unsigned int i)
 	pkg_end(b, at);
 }
 
-/* SLP_TYP for PM1a and PM1b, and two reserved values. */
+/* Adds _S5: SLP_TYP for PM1a and PM1b, and two reserved values. */
 static void add_s5(struct buf *b)
 {
 	static const uint8_t package[] = {

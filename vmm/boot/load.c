@@ -451,8 +451,8 @@ static int load_kernel(const struct gmem *m, const struct boot_image *img, enum 
 }
 
 /*
- * Places the initrd at the top of the memory that the kernel can reach early, where it is in
- * nobody's way.
+ * Places the initrd at the top of the memory that the kernel can reach early, where nothing else
+ * needs the memory.
  */
 static int load_initrd(const struct gmem *m, const struct boot_image *img,
 		       const struct boot_config *cfg, uint64_t kernel_end_gpa, uint64_t *gpa,

@@ -200,7 +200,7 @@ static void take_piece(struct long_name *l, const uint8_t *entry)
 			(uint16_t)(entry[places[i]] | entry[places[i] + 1] << 8);
 }
 
-/* ChkSum() of the specification: associates a long name with its entry. */
+/* Returns ChkSum() of the specification, which associates a long name with its entry. */
 static uint8_t short_sum(const uint8_t *name)
 {
 	uint8_t sum = 0;
@@ -251,10 +251,7 @@ static void long_to_utf8(const struct long_name *l, char *name)
 	*p = 0;
 }
 
-/*
- * Converts a short name. Characters in the upper half of the OEM code page are not worth a table,
- * and become '?'.
- */
+/* Converts a short name. Characters in the upper half of the OEM code page become '?'. */
 static void short_to_text(const uint8_t *entry, char *name)
 {
 	char *p = name;

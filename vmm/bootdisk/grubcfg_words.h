@@ -67,8 +67,8 @@ const char *grubcfg_vars_get(const struct grub_vars *v, const char *name, size_t
 void grubcfg_vars_deinit(struct grub_vars *v);
 
 /*
- * Evaluates "[ ... ]". have_env: grubenv exists; it is the only file that is known. Unknown
- * conditions are false.
+ * Evaluates "[ ... ]" and returns the result. have_env: grubenv exists; it is the only file that is
+ * known. Unknown conditions are false.
  */
 bool grubcfg_words_test(const struct grub_words *w, bool have_env);
 

@@ -341,7 +341,7 @@ static int take_bls(struct diskboot *b, const struct found_bls *f, struct err *e
 	return ret;
 }
 
-/* Returns whether entries.srel says that the entries are of type 1; other types are not read. */
+/* Returns whether entries.srel states that the entries are of type 1; other types are not read. */
 static bool is_type1(struct diskboot *b, unsigned int fs, const char *loader)
 {
 	char path[64];

@@ -73,8 +73,9 @@ struct capture_cause {
 	const struct sample_host *host; /* HOST only */
 };
 /*
- * Takes a sample of one of our own vCPUs: writes it to v->ring. If samples are not wanted now, it
- * only counts the period. Returns false if the ring had no room for it; nothing has changed then.
+ * Takes a sample of a vCPU of this process and writes it to v->ring. If samples are not wanted now,
+ * it only counts the period. Returns false if the ring had no room for it; nothing has changed
+ * then.
  */
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
 /*
@@ -89,7 +90,7 @@ bool capture_is_behind_hlt(const struct capture_view *w);
 bool capture_is_wanted(const struct vcpu *v);
 /*
  * Checks whether the vCPU is halted with interrupts off. If so, adds `looks` to v->dead_looks, as
- * that many checks of a sampler would; otherwise resets it. Our own vCPUs only.
+ * that many checks of a sampler would; otherwise resets it. Only for vCPUs of this process.
  */
 void capture_watch(struct vcpu *v, unsigned int looks);
 

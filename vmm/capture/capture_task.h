@@ -42,7 +42,7 @@ uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct 
 const struct capture_task_plan *capture_plan_of_task(const struct vm *vm);
 /*
  * Fills s->task (and s->mm_changes) with the task that runs, as far as the plan and the guest's
- * memory allow; task.state says how far that was. gs: the kernel's GS base or 0.
+ * memory allow; task.state states which members are known. gs: the kernel's GS base or 0.
  */
 void capture_task(const struct vcpu *v, const struct capture_view *w, uint64_t gs,
 		  struct sample *s);

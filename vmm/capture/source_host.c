@@ -58,7 +58,9 @@ static uint64_t halts(const struct vcpu *v)
 		       : 0;
 }
 
-/* Returns the thread's processor time for the guest, without the time in which we stopped it. */
+/*
+ * Returns the thread's processor time for the guest, without the time in which kvmprof stopped it.
+ */
 static uint64_t for_guest(const struct account *a)
 {
 	return account_ran(a, ACCOUNT_RUN) + account_ran(a, ACCOUNT_VMM) - a->elsewhere;

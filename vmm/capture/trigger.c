@@ -12,7 +12,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* xorshift64*: needs no shared state and a few cycles, and is far better than necessary here. */
+/* Returns the next random number (xorshift64*), which needs no shared state and a few cycles. */
 static uint64_t trigger_draw(struct trigger *t)
 {
 	t->rng ^= t->rng >> 12;
@@ -84,7 +84,7 @@ static void trigger_arm(struct trigger *t)
 			      (long)(t->deadline_ns % NSEC_PER_SEC) },
 	};
 
-	/* It fails only for an invalid timer or time, and both are ours. */
+	/* It fails only for an invalid timer or time, and kvmprof passes neither. */
 	(void)timer_settime(t->timer, TIMER_ABSTIME, &its, NULL);
 }
 

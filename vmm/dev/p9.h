@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define P9_MSIZE (256u << 10) /* maximum bytes of a message that we agree to */
+#define P9_MSIZE (256u << 10) /* maximum bytes of a message that the server accepts */
 #define P9_MAX_FIDS 4096u
 /* The maximum number of descriptors for open files, and for all nodes that fids refer to. */
 #define P9_MAX_FILES 16384u
@@ -43,7 +43,7 @@ struct p9_stats {
 struct p9_share {
 	const char *dir; /* directory of the host; opened by p9_create() */
 	bool read_only;
-	unsigned int max_files; /* maximum number of descriptors that the guest can make us keep */
+	unsigned int max_files; /* maximum number of descriptors that are open for the guest */
 	/*
 	 * Descriptor of /proc/self/fd, which p9_create() takes over; 0: p9_create() opens it. A
 	 * process without access to /proc has opened it before

@@ -128,7 +128,10 @@ int p9_do_mkdir(struct p9 *p, struct cursor *c, struct p9_out *o)
 	return put_entry(p, f->node->fd, name, o);
 }
 
-/* The target is not checked: we follow no links, and the guest follows its own. */
+/*
+ * Creates a symbolic link. The target is not checked: this server follows no links, and the guest
+ * follows its own.
+ */
 int p9_do_symlink(struct p9 *p, struct cursor *c, struct p9_out *o)
 {
 	char name[P9_NAME_MAX + 1], target[P9_LINK_MAX + 1];

@@ -128,8 +128,8 @@ void p9_node_put(struct p9_node *n);
  */
 struct p9_node *p9_node_new(struct p9 *p, struct p9_node *parent, int fd);
 /*
- * Returns -EMFILE if the guest may not make us keep n more descriptors, else 0. Called before each
- * of them.
+ * Returns -EMFILE if the guest may not make this process keep n more descriptors, else 0. Called
+ * before each of them is opened.
  */
 int p9_files_left(const struct p9 *p, unsigned int n);
 /*

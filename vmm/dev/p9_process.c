@@ -36,7 +36,7 @@ struct p9_process {
  */
 #define P9_MAX_STATE (64u << 20)
 
-/* Used by both sides: transfer a whole message, or return false. */
+/* Sends a whole message. Returns false on an error. Used by both sides, like p9_receive(). */
 static bool p9_send(int fd, const struct p9_turn *t)
 {
 	ssize_t n;

@@ -135,7 +135,10 @@ static void port_io(void *dev, uint16_t off, bool write, unsigned int len, uint3
 	}
 }
 
-/* ECAM: 27:20 bus, 19:12 device and function, 11:0 register. The window covers bus 0. */
+/*
+ * Handles an access through ECAM, by address bits: 27:20 bus, 19:12 device and function, 11:0
+ * register. The window covers bus 0.
+ */
 static void ecam_io(void *dev, uint64_t at, bool write, unsigned int len, uint64_t *val)
 {
 	struct pci *p = dev;

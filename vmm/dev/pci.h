@@ -81,11 +81,14 @@ void pci_deinit(struct pci *p);
 int pci_add(struct pci *p, struct pci_function *f, struct err *e);
 
 /*
- * Reads the bytes [off, off + len) of a slot's configuration space, within which they lie. Used by
- * both access mechanisms. Any vCPU thread may call it.
+ * Returns len bytes at off of a slot's configuration space, or all ones if the slot is empty or the
+ * bytes are not within the space. Used by both access mechanisms. Any vCPU thread may call it.
  */
 uint32_t pci_config_read(struct pci *p, unsigned int slot, unsigned int off, unsigned int len);
-/* Writes to these bytes. Any vCPU thread may call it. */
+/*
+ * Writes len bytes at off of a slot's configuration space; read-only bits do not change. Any vCPU
+ * thread may call it.
+ */
 void pci_config_write(struct pci *p, unsigned int slot, unsigned int off, unsigned int len,
 		      uint32_t val);
 

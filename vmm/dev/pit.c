@@ -163,7 +163,7 @@ static void pit_io(void *dev, uint16_t off, bool write, unsigned int len, uint32
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Port 0x61: gate and output of channel 2, refresh toggle. */
+/* Handles port 0x61: gate and output of channel 2, refresh toggle. */
 static void speaker_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
 {
 	struct pit *p = dev;

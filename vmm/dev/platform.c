@@ -99,7 +99,7 @@ static uint8_t bcd(int v)
 	return (uint8_t)(v / 10 << 4 | v % 10);
 }
 
-/* MC146818 registers; time in UTC, BCD, 24 h, never updating during a read. */
+/* Returns a register of the MC146818: the time in UTC, BCD, 24 h, never updating during a read. */
 static uint8_t cmos_read(uint8_t reg)
 {
 	time_t now = time(NULL);
@@ -157,7 +157,7 @@ static bool pm1_write(struct platform_state *s, uint16_t *r, uint32_t val)
 	return r == &s->pm1_control && (val & PM1_SLP_EN) && PM1_SLP_TYP(val) == PM1_SLP_TYP_S5;
 }
 
-/* PM1 event block (status, enable) and control block; ACPI 6.4, 4.8.3. */
+/* Handles the PM1 event block (status, enable) and control block; ACPI 6.4, 4.8.3. */
 static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
 {
 	struct platform *p = dev;

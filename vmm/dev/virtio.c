@@ -378,8 +378,8 @@ void virtio_set_status(struct virtio *d, uint8_t status)
 		if (!(old & VIRTIO_FEATURES_OK) && !features_fit(d))
 			status &= (uint8_t)~VIRTIO_FEATURES_OK;
 		/*
-		 * Only we set these bits, only a reset clears them, and the driver cannot take them
-		 * back. A device's thread may mark the device as failed meanwhile.
+		 * Only this file sets these bits, only a reset clears them, and the driver cannot
+		 * withdraw them. A device's thread may mark the device as failed meanwhile.
 		 */
 		while (!atomic_compare_exchange_weak(&d->status, &old, status | (old & STICKY)))
 			;

@@ -133,7 +133,7 @@ static void virtio_9p_drain(struct virtio *d)
 	pthread_mutex_unlock(&v->lock);
 }
 
-/* While the thread is not busy, nothing else uses the session. */
+/* Resets the session while the thread is idle, because then nothing else uses the session. */
 static void virtio_9p_reset(struct virtio *d)
 {
 	struct virtio_9p *v = of(d);
@@ -147,7 +147,10 @@ static void virtio_9p_reset(struct virtio *d)
 	pthread_mutex_unlock(&v->lock);
 }
 
-/* Save and restore, while the thread is idle: after drain(), and before the device runs. */
+/*
+ * Saves the session while the thread is idle: after drain(). virtio_9p_restore() is called before
+ * the device runs.
+ */
 static int virtio_9p_save(struct virtio *d, struct buf *out, struct err *e)
 {
 	return p9_process_save(of(d)->p9, out, e);

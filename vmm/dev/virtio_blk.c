@@ -397,7 +397,10 @@ static unsigned int virtio_blk_serve(struct virtio *d, unsigned int q)
 	return n;
 }
 
-/* Without FLUSH the driver cannot request one, so each write must be made durable (5.2.6.2). */
+/*
+ * Determines whether each write must be made durable: without FLUSH the driver cannot request a
+ * flush (5.2.6.2).
+ */
 static void choose_cache(struct virtio_blk *b, uint64_t agreed)
 {
 	b->target.write_through =
@@ -421,8 +424,8 @@ static void blk_reset(struct virtio *d)
 }
 
 /*
- * Only one byte belongs to the driver, and only if it accepted the feature: the others are
- * restored.
+ * Handles a write to the config space. Only one byte belongs to the driver, and only if it accepted
+ * the feature: the others are restored.
  */
 static void config_written(struct virtio *d, unsigned int off, unsigned int len)
 {

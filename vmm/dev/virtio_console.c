@@ -93,8 +93,8 @@ static void virtio_console_kick(struct virtio *d, unsigned int q)
 }
 
 /*
- * After this thread has had the lock, no other thread uses the queue, because virtio_pop() returns
- * nothing.
+ * Resets the device. After this thread has had the lock, no other thread uses the queue, because
+ * virtio_pop() returns nothing.
  */
 static void virtio_console_reset(struct virtio *d)
 {

@@ -39,7 +39,7 @@ enum {
 };
 #define MAGIC 0x74726976u /* "virt" */
 #define VERSION 2u
-#define VENDOR 0x4b564d50u /* ours: "PMVK" */
+#define VENDOR 0x4b564d50u /* kvmprof's: "PMVK" */
 #define INTERRUPT_USED 1u
 #define INTERRUPT_CONFIG 2u
 

@@ -243,8 +243,8 @@ static void virtio_net_kick(struct virtio *d, unsigned int q)
 /* -- called by virtio and the machine --------------------------------------------------------- */
 
 /*
- * After this thread has had the lock, no other thread uses the queue, because virtio_pop() returns
- * nothing.
+ * Resets the device. After this thread has had the lock, no other thread uses the queue, because
+ * virtio_pop() returns nothing.
  */
 static void virtio_net_reset(struct virtio *d)
 {

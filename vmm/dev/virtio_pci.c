@@ -389,7 +389,7 @@ static uint32_t get32(const uint8_t *p)
 	return v;
 }
 
-/* 4.1.4.9: accesses the BAR through the configuration space, for firmware that cannot map it. */
+/* Accesses the BAR through the configuration space (4.1.4.9), for firmware that cannot map it. */
 static void window_io(struct virtio_pci *p, bool write)
 {
 	uint8_t *cap = p->f.config + CAP_WINDOW;

@@ -154,8 +154,8 @@ static void callstacks_interrupt(struct callstacks *c, struct callstacks_block *
 /* -- between programs and the kernel ---------------------------------------------------------------- */
 
 /*
- * A program enters the kernel: the program's stack stores the block that was executed last, and
- * the kernel's stack is empty.
+ * Handles the entry of a program to the kernel: the program's stack stores the block that was
+ * executed last, and the kernel's stack is empty.
  */
 static void callstacks_enter_kernel(struct callstacks *c, struct callstacks_block *b,
 				    const struct callstacks_regs *r)

@@ -403,7 +403,10 @@ static int set_nonblocking(int fd)
 	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Stores both ends. Ours is non-blocking, because QEMU determines when it is full or empty. */
+/*
+ * Stores both ends. The program's end is non-blocking, because QEMU determines when it is full or
+ * empty.
+ */
 static int make_end(const int pair[2], int *ours, int *childs)
 {
 	*ours = move_up(pair[0]);
@@ -631,7 +634,7 @@ int child_start(struct child *c, const struct engine *n, const struct exact_conf
 	return ret ? ret : wait_until_ready(c, e);
 }
 
-/* A line of QEMU's log, or a message of its own, which begins with its name. */
+/* Handles a line of QEMU's log, or a message of its own, which begins with its name. */
 static void take_line(struct child *c, const char *line, size_t len)
 {
 	static const char own[] = "qemu-system-x86_64: ";
@@ -675,7 +678,10 @@ void child_end(struct child *c)
 
 	if (c->pid) {
 		(void)syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
-		/* It is a child of ours: what can't be waited for now ends with this process. */
+		/*
+		 * It is a child of this process: if it has not ended by now, it ends with this
+		 * process.
+		 */
 		if (poll(&p, 1, CHILD_END_MS) > 0)
 			while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)
 				;

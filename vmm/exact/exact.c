@@ -159,7 +159,7 @@ static void capture(struct exact *x, const struct capture_cause *cause)
 		count_add(&v->stats.overruns, 1);
 }
 
-/* The console and the clock are those of this moment. */
+/* Advances the clock and the console to this moment, and calls cfg.moment(). */
 static void moment(struct exact *x, uint64_t now)
 {
 	atomic_store(&x->now, now);

@@ -78,8 +78,8 @@ static int keep_setup_header(struct boot_image *img, const struct cursor *file, 
 	if (read16(file, SETUP_VERSION) < PROTOCOL_PAYLOAD && end > SETUP_PAYLOAD_OFFSET)
 		end = SETUP_PAYLOAD_OFFSET;
 	/*
-	 * The fields that protocol 2.08 promises must be present; fields newer than we know are
-	 * cut off.
+	 * The fields that protocol 2.08 guarantees must be present; fields that this version does
+	 * not know are cut off.
 	 */
 	else if (end < SETUP_PAYLOAD_LENGTH + 4)
 		return err_set(e, EINVAL,

@@ -20,7 +20,7 @@ struct boot_multiboot {
 	bool flat; /* the addresses below are present, and take precedence over the ELF headers */
 	uint32_t header_addr, load_addr, load_end, bss_end;
 	uint32_t entry; /* 0: none */
-	/* Version 2: a required tag or kind of information that is unknown to us; 0: none. */
+	/* Version 2: a required tag or kind of information that kvmprof does not know; 0: none. */
 	uint32_t unknown;
 	bool damaged;	  /* version 2: its tags do not end within the header */
 	bool relocatable; /* version 2: it must be loaded within [least, most] */

@@ -53,8 +53,9 @@ uint64_t parse_setup_field(const struct boot_image *img, uint32_t off, unsigned 
 #define LINUX_CMDLINE_MAX 2047u
 
 /*
- * Works like image_parse() with another limit on the decompressed kernel, in bytes. Sets *img on
- * success only; the caller then frees its contents with image_deinit().
+ * Parses a kernel like image_parse(), with the same errors but another limit on the decompressed
+ * kernel, in bytes. Sets *img on success only; the caller then frees its contents with
+ * image_deinit(). Returns 0 or -errno.
  */
 int parse_image_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		    size_t max_kernel, struct err *e);

@@ -87,9 +87,9 @@ const char *unpack_detect(const uint8_t *src, size_t len)
 }
 
 /*
- * Make cap at least len + want where max allows it, else as much as it does.
- * realloc of large blocks moves page tables, not bytes, and pages that were
- * never written cost nothing. 0, -EFBIG when not one byte more may be had.
+ * Makes cap at least len + want, or as large as max allows. realloc of large blocks moves page
+ * tables, not bytes, and pages that were never written cost nothing. Returns 0, -ENOMEM, or -EFBIG
+ * if not one byte more is allowed.
  */
 static int out_room(struct unpack_out *o, size_t want)
 {
@@ -304,9 +304,9 @@ static int unpack_zstd(struct unpack_out *o, const uint8_t *src, size_t len, con
 }
 
 /*
- * Legacy frame: magic:4 (size:4 block)*, each block 8 MiB of plain data except the last. There is
- * no end mark, so the end is what cannot be another block: no more bytes than the four of the
- * appended size, or anything after a short block.
+ * Unpacks a legacy frame: magic:4 (size:4 block)*, each block 8 MiB of plain data except the last.
+ * There is no end mark: the frame ends where no other block can begin, either because only the four
+ * bytes of the appended size are left, or after a short block.
  */
 static int unpack_lz4(struct unpack_out *o, const uint8_t *src, size_t len, const char **why)
 {

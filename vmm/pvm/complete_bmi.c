@@ -80,8 +80,8 @@ static int rotate(struct guest_insn *g)
 }
 
 /*
- * Operand 0 gets the high half, operand 1 the low one; if both are one register, it keeps the high
- * half.
+ * Executes MULX. Operand 0 gets the high half, operand 1 the low one; if both are one register, it
+ * keeps the high half.
  */
 static int multiply(struct guest_insn *g)
 {

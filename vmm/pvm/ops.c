@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ops: the functions of pvm.h for a machine of our own. */
+/* ops: the functions of pvm.h for a machine that kvmprof runs itself. */
 #include "vmm/pvm.h"
 
 #include "base/capstone.h"

@@ -14,7 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Registers are compared this often at first, and then one time in so many. */
+/*
+ * Number of comparisons of registers at the beginning; after these, one sample in COMPARE_EVERY is
+ * compared.
+ */
 #define COMPARE_FIRST 16u
 #define COMPARE_EVERY 64u
 

@@ -29,7 +29,10 @@ struct peek_capture {
  * c->peek.block.
  */
 void peek_capture_init(struct peek_capture *c, const struct gmem *mem);
-/* Implements pvm_peek_ops.sample(). */
+/*
+ * Writes the record as a sample into v's ring. Returns false, with nothing done, if the record is
+ * incomplete. Implements pvm_peek_ops.sample().
+ */
 bool peek_capture_sample(struct peek_capture *c, struct vcpu *v, const struct capture_cause *cause);
 
 #endif

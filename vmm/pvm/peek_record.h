@@ -2,7 +2,7 @@
 /*
  * peek_record: the data exchanged with the BPF program in the kernel (bpf/peek.bpf.c).
  *
- * One block of memory is shared. We write a question, and the program writes the answer: the
+ * One block of memory is shared. kvmprof writes a request, and the program writes the answer: the
  * registers of a vCPU, and each piece of guest memory that it read, with its address. Both sides
  * include this file, so it has only plain types of fixed sizes.
  */

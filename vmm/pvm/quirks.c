@@ -388,7 +388,7 @@ static int probe_interpreter(struct probe *p, struct quirks *q)
 	ret = probe_set_state(p, guest_addr(probe_zero_counts), false);
 	if (ret)
 		return ret;
-	/* A refusal is fine: then we complete the instructions. */
+	/* A refusal is no error: pvm/ then completes the instructions. */
 	q->zero_counts_wrong = cpu_counts_zeros() && probe_until_report(p) == OUT_FAULT;
 	ret = probe_set_state(p, guest_addr(probe_leaf7), false);
 	if (ret)

@@ -145,7 +145,7 @@ void syscall_assist_enter(struct vcpu *v)
 {
 	struct kvm_sregs *s = &v->run->s.regs.sregs;
 
-	/* Special registers that we write back include the injected interrupt. */
+	/* Special registers that are written back include the injected interrupt. */
 	if (v->run->kvm_dirty_regs & KVM_SYNC_X86_SREGS)
 		return;
 	memset(s->interrupt_bitmap, 0, sizeof(s->interrupt_bitmap));

@@ -29,7 +29,7 @@ int syscall_assist_start(struct vm *vm, struct err *e);
 /* Waits for that thread. Called by the thread that frees the machine, before the VM is closed. */
 void syscall_assist_stop(struct vm *vm);
 
-/* Handles KVM_EXIT_X86_WRMSR. Returns true if it was one of ours and is done. */
+/* Handles KVM_EXIT_X86_WRMSR. Returns true if the access was to LSTAR or SFMASK and is done. */
 bool syscall_assist_wrmsr(struct vcpu *v);
 
 /* Makes the next exit show whether an interrupt waits for delivery. Called before each KVM_RUN. */

@@ -537,8 +537,8 @@ int snapshot_file_open(struct snapshot_file *f, const char *path, struct err *e)
 }
 
 /*
- * A file without a name cannot replace an existing name, so it is linked to a temporary name and
- * then renamed.
+ * Gives the file its name. A file without a name cannot replace an existing name, so it is linked
+ * to a temporary name and then renamed.
  */
 int snapshot_file_publish(struct snapshot_file *f, struct err *e)
 {

@@ -45,8 +45,8 @@ static void put_text(struct buf *out, const char *name, uint32_t a, uint32_t b, 
 }
 
 /*
- * Appends the CPUID words that say what a guest may use, without those that differ from CPU to CPU
- * of one host.
+ * Appends the CPUID words that state what a guest may use, without those that differ from CPU to
+ * CPU of one host.
  */
 static void put_processor(struct buf *out, const struct cpuid *c)
 {

@@ -22,7 +22,7 @@ struct snapshot_machine {
 	uint64_t mem_size;
 	uint64_t boot_low, boot_high; /* as in struct vm */
 	uint32_t vcpus;
-	bool slow_tick; /* whether the timer is ours (pit.h) instead of KVM's */
+	bool slow_tick; /* the timer is that of pit.h instead of KVM's */
 	/* As in struct vm_config. */
 	uint32_t transport;
 	bool rng, virtio_console;

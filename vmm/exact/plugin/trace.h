@@ -19,9 +19,9 @@ struct traced;
  */
 int plugin_trace_begin(int fd, const struct trace_plan *plan);
 /*
- * Returns what the functions below need about a block that QEMU has translated, or NULL if out of
- * memory. It is never freed, since QEMU may execute the block at any time. Registers the tracing
- * of its memory accesses.
+ * Returns a description of a block that QEMU has translated, for the functions below, or NULL if
+ * out of memory. It is never freed, since QEMU may execute the block at any time. Registers the
+ * tracing of the block's memory accesses.
  */
 struct traced *plugin_trace_block(struct qemu_plugin_tb *tb);
 /*

@@ -94,7 +94,7 @@ struct vcpu_pvm {
 #define FAILED 2
 
 char LICENSE[] SEC("license") = "GPL";
-/* Alone in its section, which we map. */
+/* The only variable of its section, which kvmprof maps. */
 struct peek_block block;
 
 /* Results that are too wide for the verifier as return values. */
