@@ -39,8 +39,9 @@ struct quirks {
 	/* Picoseconds of thread CPU time per instruction, without the VM exit. */
 	uint64_t ring0_ps_per_insn;
 	uint32_t tsc_khz;  /* TSC frequency of a guest on this host; 0: unknown */
-	uint64_t probe_ns; /* duration of the probe itself */
+	uint64_t probe_ns; /* duration of the probe, or of reading its stored result */
 	bool probed;	   /* false: the probe guest could not run (see why) */
+	bool from_cache;   /* the result of an earlier run (quirks_cache.h) */
 	char why[160];
 	struct probe *probe; /* rest of the probe guest, until quirks_release() */
 };

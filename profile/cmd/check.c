@@ -16,6 +16,7 @@
 #include "vmm/kvm.h"
 #include "vmm/layout.h"
 #include "vmm/quirks.h"
+#include "vmm/quirks_cache.h"
 #include "vmm/vm.h"
 
 #include <linux/kvm.h>
@@ -121,6 +122,7 @@ static void check_quirks(struct check *c, const struct kvm_host *h)
 
 	check_line(c, GOOD, "KVM back end", check_backend(), NULL);
 	quirks_probe(h, &q);
+	quirks_cache_store(&q);
 	quirks_release(&q);
 	if (!q.probed) {
 		check_line(c, NOTE, "quirk probe", q.why, "kvmprof assumes a host without quirks");

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "vmm/capture/counter.h"
 #include "vmm/quirks.h"
+#include "vmm/quirks_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -209,7 +210,7 @@ static int try_kernel_exits(const struct kvm_host *host, const struct vm_counter
 				why)) ||
 	    (ret = counter_start(&counter, why)))
 		return ret;
-	quirks_probe(host, &q);
+	quirks_find(host, &q);
 	quirks_release(&q);
 	seen = counter_read(&counter);
 	counter_close(&counter);

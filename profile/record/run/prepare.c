@@ -19,6 +19,7 @@
 #include "vmm/attach/split.h"
 #include "vmm/vm.h"
 #include "vmm/config.h"
+#include "vmm/quirks_cache.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -216,7 +217,7 @@ static int open_host(struct run *r, struct err *e)
 	ret = kvm_host_require(&r->host, e);
 	if (ret)
 		return ret;
-	quirks_probe(&r->host, &r->quirks);
+	quirks_find(&r->host, &r->quirks);
 	if (!r->quirks.probed)
 		reporter_printf(r->opt->reporter,
 				"kvmprof: warning: %s; assuming a host without quirks\n",
