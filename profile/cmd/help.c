@@ -89,6 +89,8 @@ static const struct topic {
 	  "  kvmprof.json        the counters of the run\n"
 	  "~/.debug              perf's build-id cache; run fills it (--buildid-dir,\n"
 	  "                      --no-buildid-cache)\n"
+	  "~/.cache/kvmprof/     host-quirks: what the probe guest found about this host's KVM;\n"
+	  "                      `kvmprof check` probes it again\n"
 	  "run --single-file writes one file instead, and names to the build-id cache only.\n" },
 	{ "events", "what ends a period, and what a host may refuse of it",
 	  "run -e LIST, for example -e cpu,exit:io,wall. `kvmprof list` tries all of them here.\n"
