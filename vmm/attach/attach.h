@@ -28,21 +28,22 @@ struct vm;
 
 /* How samples are taken. */
 enum attach_technique {
-	ATTACH_AUTO = 0, /* as BPF or as PTRACE, whichever sees more: choice.h */
-	ATTACH_BPF,	 /* by BPF what it can see, else by ptrace; an error where BPF can't be */
-	ATTACH_PTRACE,	 /* each sample stops its thread, and BPF is not used for memory either */
+	ATTACH_AUTO = 0, /* BPF or PTRACE, whichever yields more samples: choice.h */
+	ATTACH_BPF,	 /* by BPF if possible, else by ptrace; an error if BPF cannot be used */
+	ATTACH_PTRACE,	 /* each sample stops its thread; BPF is not used for memory either */
 };
 
-/* In which order the process that traces gives up rights, see attach_config.bind. */
+/* The moments at which the tracing process gives up rights, see attach_config.bind. */
 enum attach_bind {
-	ATTACH_BIND_PROCESS, /* before it has other threads */
-	ATTACH_BIND_MAIN,    /* its main thread is about to serve */
+	ATTACH_BIND_PROCESS, /* the whole process, before it has other threads */
+	ATTACH_BIND_MAIN,    /* the main thread, before it serves the other process */
 };
 
 struct attach_config {
 	pid_t pid;
-	bool follows; /* the pid is of a process that becomes a VMM, or starts one: it is followed to its first KVM_RUN */
-	/* number in the order in which the process made them, from 1 on; 0: the only one */
+	/* The process becomes a VMM, or starts one, and is followed to its first KVM_RUN. */
+	bool follows;
+	/* 1 and up, in the order in which the process created its machines; 0: its only one */
 	unsigned int machine;
 	const char *gdb; /* HOST:PORT of a gdbstub in place of the pid, see gdb.c; NULL: none */
 	const struct kvm_host *host; /* the host's capabilities; not used with gdb */
@@ -55,26 +56,27 @@ struct attach_config {
 	/* CLOCK_MONOTONIC: the machine must be found by then; 0: no limit */
 	uint64_t until_ns;
 	/*
-	 * Returns whether the caller waits no longer for the machine. NULL: it waits until
+	 * Returns whether the caller gives up waiting for the machine. NULL: it waits until
 	 * until_ns.
 	 */
 	bool (*gives_up)(void);
 	/*
-	 * split_open(), in the process that traces: gives up rights. Returns 0 or a negative error.
+	 * Gives up rights in the tracing process of split_open(). Returns 0 or a negative error.
 	 * NULL: none.
 	 */
 	int (*bind)(void *ctx, enum attach_bind when, struct err *e);
 	void *bind_ctx;
-	/* Called by the tracer's thread while no vCPU waits for it; NULL: nothing is to be done. */
+	/*
+	 * Called by the tracer's thread while no vCPU is held for it; NULL: nothing is to be done.
+	 */
 	void (*between)(void *ctx);
 	/*
-	 * Returns whether nobody wants the machine any more. Called by the tracer's thread until
-	 * the machine is found, which takes long if its vCPUs cannot be stopped. NULL: somebody
-	 * does. Its context is between_ctx.
+	 * Returns whether the attach is to be given up. Called by the tracer's thread until the
+	 * machine is found, which takes long if its vCPUs cannot be stopped. NULL: it is not.
 	 */
 	bool (*is_over)(void *ctx);
 	/*
-	 * Called by the tracer's thread when guest memory is known to lie elsewhere than before.
+	 * Called by the tracer's thread when guest memory was found at another place than before.
 	 * NULL: nothing is to be done.
 	 */
 	void (*memory_changed)(void *ctx, const struct gmem *mem);

@@ -26,7 +26,7 @@ enum attach_seen {
 	ATTACH_SEEN_HALTED,  /* asleep in KVM_RUN: its vCPU is halted, or was never started */
 	ATTACH_SEEN_WAITING, /* asleep in KVM_RUN for something else, as a page of its memory */
 	ATTACH_SEEN_AWAY,    /* asleep in another system call */
-	ATTACH_SEEN_STOPPED, /* stopped for us */
+	ATTACH_SEEN_STOPPED, /* stopped by kvmprof */
 };
 
 /* The reason why a stretch of time has no sample, and so is not part of the shares. */

@@ -36,7 +36,7 @@ struct attach_reader {
 	struct backing backing;
 	pthread_t thread;
 	bool started;
-	bool stuck; /* the thread has not come back; it ends with the process */
+	bool stuck; /* the thread hangs in a read; it ends with the process */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	enum attach_reader_phase phase;
@@ -45,9 +45,9 @@ struct attach_reader {
 	int fd;		 /* descriptor of the file that has the bytes; -1: the process has them */
 	uint64_t offset; /* in that file */
 	int result;
-	uint8_t bytes[4096]; /* one page is asked for at most */
-	size_t others; /* bytes that came into memory for reads of other things than the kernel's tables */
-	atomic_ulong brought;	/* bytes of absent pages that were read, and so are in memory now */
+	uint8_t bytes[4096];	/* at most one page is requested */
+	size_t others;		/* bytes brought into memory, except for the kernel's tables */
+	atomic_ulong brought;	/* bytes of absent pages that came into memory */
 	atomic_ulong from_file; /* bytes of pages that were read from the file of their memory */
 	atomic_ulong absent;	/* reads that ended at a page that is not in memory */
 };

@@ -33,15 +33,14 @@
 /* The search for vCPUs that are added later (attach_more.c). All zero: it has not begun. */
 struct attach_more {
 	/*
-	 * When threads were counted, when descriptors were read, and until when they are read
-	 * often.
+	 * When threads were last counted, when descriptors were last read, and until when they are
+	 * read often.
 	 */
 	uint64_t counted_ns, looked_ns, until_ns;
 	uint64_t threads;
-	uint64_t
-		fresh_ns; /* since when there is a vCPU whose thread is not known; 0: there is none */
-	pid_t others
-		[ATTACH_MAX_STRAYS]; /* threads that were stopped and run no vCPU, the last ones */
+	/* Since when there is a vCPU whose thread is not known; 0: there is none. */
+	uint64_t fresh_ns;
+	pid_t others[ATTACH_MAX_STRAYS]; /* the last threads that were stopped and run no vCPU */
 	unsigned int nothers;
 	struct tracee asked; /* a thread that was asked to stop, to see what it runs; tid 0: none */
 	struct process *process; /* owned; a copy for each search */
@@ -49,10 +48,10 @@ struct attach_more {
 
 /* The phase of the tracer's thread. attach_suspend.c waits for its changes. */
 enum attach_phase {
-	ATTACH_ACTIVE,	   /* it samples, or is about to */
-	ATTACH_SUSPENDING, /* it is to let go of all threads */
-	ATTACH_SUSPENDED,  /* it has, until it is told to go on */
-	ATTACH_ENDED	   /* it has, for good */
+	ATTACH_ACTIVE,	   /* it takes samples, or will */
+	ATTACH_SUSPENDING, /* it must detach from all threads */
+	ATTACH_SUSPENDED,  /* it has detached, until a resume is requested */
+	ATTACH_ENDED	   /* it has detached and ends */
 };
 
 struct attach {
@@ -63,31 +62,32 @@ struct attach {
 	/* start time of each tracee; with its number it identifies the thread */
 	uint64_t thread_start[ATTACH_MAX_VCPUS];
 	unsigned int ntracees;
-	/* no vCPUs; they have not stopped to be let go yet */
+	/* threads that are no vCPUs and must be detached from at their next stop */
 	struct tracee stray[ATTACH_MAX_STRAYS];
 	unsigned int nstrays;
-	struct gmem_remote capture, consumer; /* one for each thread that reads */
+	struct gmem_remote capture, consumer; /* one for each thread that reads memory */
 	struct resident resident;	      /* pages that capture may read */
 	struct attach_reader *reader;	      /* serves consumer */
-	uint64_t absent_before;		      /* this sample: reads that ended at an absent page */
+	uint64_t absent_before; /* value of capture.absent at the beginning of this sample */
 	struct gmem_remote_expected expected[ATTACH_MAX_VCPUS];
 	struct gmem capture_mem, consumer_mem;	/* the same memory, read by each of these */
 	struct kvm_run *page[ATTACH_MAX_VCPUS]; /* pages with the vCPUs' registers, by vcpu.index */
 	struct follow follow;			/* with cfg.follows */
-	sem_t known;	     /* the process that was followed is known to attach_open() */
-	uint64_t looked_ns;  /* when the memory was last looked for */
-	unsigned int places; /* vCPUs that there have been at a time, the most */
+	sem_t known; /* posted when attach_open() has made the machine of the followed process */
+	uint64_t looked_ns;  /* when guest memory was last searched */
+	unsigned int places; /* the highest number of vCPUs so far */
 	struct attach_more more;
-	uint64_t gone_ns, gone_checked_ns; /* all vCPUs have ended; 0: they have not */
-	bool proven;			   /* registers agree with where the memory is */
-	struct host_bpf slots; /* reads KVM's memory slots; not open: BPF can't be used */
+	/* Since when all vCPUs have ended (0: they have not), and when that was last checked. */
+	uint64_t gone_ns, gone_checked_ns;
+	bool proven;	       /* registers have proven the place of guest memory */
+	struct host_bpf slots; /* reads KVM's memory slots; not open: BPF cannot be used */
 	struct slots_proof proof;
 	struct attach_guard guard;
 	pthread_t thread;
 	bool started;
 	struct sampler sampler;
 	int child_fd;
-	struct sigaction old_child; /* what SIGCHLD did before */
+	struct sigaction old_child; /* action of SIGCHLD before */
 	sem_t ready;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -95,26 +95,30 @@ struct attach {
 	struct err err;			  /* error of the start; valid after `ready` */
 	struct attach_facts facts;
 	struct trigger trigger[ATTACH_MAX_VCPUS];
-	uint64_t hidden[ATTACH_MAX_VCPUS]; /* by the sentinels */
-	bool asks[ATTACH_MAX_VCPUS];	   /* the registers are stored because we asked */
+	uint64_t hidden[ATTACH_MAX_VCPUS]; /* RFLAGS that the sentinels have replaced */
+	bool asks[ATTACH_MAX_VCPUS];	   /* kvmprof has requested the registers in the page */
 	struct peek_capture *peek;	   /* by pvm_peek_ops(); NULL: BPF is not used */
 	struct choice choice;		   /* AUTO */
-	/* How the sample that is due was tried first. */
+	/* The technique by which the sample that is due was tried first. */
 	enum choice_technique first[ATTACH_MAX_VCPUS];
-	uint64_t again[ATTACH_MAX_VCPUS]; /* not before: its thread is to get on first */
-	/* How much longer it is left alone: powers of two. */
+	/* Earliest time of the next attempt (ns), so that the thread can run first. */
+	uint64_t again[ATTACH_MAX_VCPUS];
+	/* Exponent of the delay: a power of two of periods. */
 	unsigned int too_soon[ATTACH_MAX_VCPUS];
 	struct attach_look look[ATTACH_MAX_VCPUS];
 	/*
 	 * Delays for a processor when samples began, of each vCPU's thread and of the tracer (ns).
 	 */
 	uint64_t delay_at_start[ATTACH_MAX_VCPUS], own_delay_at_start;
-	unsigned int nlooks;			 /* whose files are open */
-	enum attach_seen seen[ATTACH_MAX_VCPUS]; /* before the thread was asked to stop */
-	/* attach_host.h, by vCPU, and how many are open; NULL: another event is sampled */
+	unsigned int nlooks;			 /* number of look[] whose files are open */
+	enum attach_seen seen[ATTACH_MAX_VCPUS]; /* state before the thread was asked to stop */
+	/*
+	 * State of attach_host.h by vCPU, and the number of open ones; NULL: another event is
+	 * sampled.
+	 */
 	struct attach_host *host;
 	unsigned int nhosts;
-	uint64_t attended_ns; /* when all threads were last looked at */
+	uint64_t attended_ns; /* when all threads were last checked */
 };
 
 /*

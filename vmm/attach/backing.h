@@ -20,8 +20,8 @@ struct backing {
 	struct {
 		unsigned long inode;
 		int fd;
-		uint8_t *
-			seen; /* owned; a bit for each of its pages that was read; NULL: no memory */
+		/* Owned; a bit for each page of the file that was read; NULL: out of memory. */
+		uint8_t *seen;
 		uint64_t pages;
 	} file[RESIDENT_FILES];
 	unsigned int n;

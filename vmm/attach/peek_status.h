@@ -9,9 +9,9 @@
 enum peek_status {
 	PEEK_NONE = 0,	/* the program has not run */
 	PEEK_ELSEWHERE, /* the thread was not on that processor */
-	PEEK_WAITING,	/* the thread waits for a processor: ask again when it has one */
-	PEEK_NO_VCPU,	/* its descriptor is no vCPU of that number and process any more */
-	PEEK_OUTSIDE,	/* the guest was not running: nothing that is exact is in memory */
+	PEEK_WAITING,	/* the thread waits for a processor: try again when it has one */
+	PEEK_NO_VCPU,	/* its descriptor is no longer a vCPU of that number and process */
+	PEEK_OUTSIDE,	/* the guest was not running, so memory has no exact registers */
 	PEEK_UNCACHED,	/* this KVM does not keep the registers in memory */
 	PEEK_KERNEL,	/* not in ring 3 */
 	PEEK_ABSENT,	/* memory that the sample needs could not be read */

@@ -26,7 +26,7 @@
 
 struct process_vcpu {
 	unsigned int id;      /* KVM's number */
-	int fd;		      /* in that process; the first of several that are one open file */
+	int fd;		      /* in that process; the first of several copies */
 	unsigned int machine; /* 1, 2, ...: slots_number_machines(); 0: not known */
 };
 
@@ -72,7 +72,7 @@ bool process_is_worker(pid_t pid, pid_t tid);
 /* The activity of a thread, as far as it can be determined without disturbing the thread. */
 enum process_activity {
 	PROCESS_WAITS, /* in a system call that is not KVM_RUN, or it has ended */
-	PROCESS_RUNS,  /* it runs, or it can't be seen what it does */
+	PROCESS_RUNS,  /* it runs, or its activity is not known */
 	PROCESS_GUEST, /* it waits in KVM_RUN, or it runs and has run a guest before */
 };
 

@@ -45,7 +45,7 @@ struct rsp {
 	 */
 	atomic_uint hurry_ms;
 	uint64_t hurried_ns; /* time waited for answers since then */
-	size_t chunk;	     /* bytes of memory that one packet asks for */
+	size_t chunk;	     /* bytes of memory that one packet requests */
 	unsigned int window; /* number of such packets that may be unanswered at once */
 	struct buf in;	     /* bytes received and not parsed yet */
 	size_t at;	     /* in `in` */
@@ -81,9 +81,9 @@ int rsp_send(struct rsp *r, const char *command, struct err *e);
 int rsp_break(struct rsp *r, struct err *e);
 
 /*
- * Reads, without waiting, what the stub sent unasked while the machine runs. Returns 1 if somebody
- * else stopped the machine, 0 if not, -EPIPE if the machine has ended, -EPROTO if the stub sends
- * too much, or an error of the connection.
+ * Reads, without waiting, packets that the stub sent without a request while the machine runs.
+ * Returns 1 if another debugger has stopped the machine, 0 if not, -EPIPE if the machine has ended,
+ * -EPROTO if the stub sends too much, or an error of the connection.
  */
 int rsp_poll(struct rsp *r, struct err *e);
 

@@ -15,7 +15,7 @@ enum slots_status {
 	SLOTS_READ,	/* all slots are in the record */
 	SLOTS_CHANGED,	/* the list changed meanwhile: try again */
 	SLOTS_TOO_MANY, /* more than SLOTS_MAX */
-	SLOTS_UNKNOWN,	/* this kernel keeps them in another way than we know */
+	SLOTS_UNKNOWN,	/* this kernel stores them in an unknown way */
 	SLOTS_NO_VCPU,	/* the descriptor leads to none */
 };
 

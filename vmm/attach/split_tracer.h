@@ -38,9 +38,9 @@ struct split_link {
  * tails.
  */
 struct split_hello {
-	struct err err;			 /* code 0: it did, and what follows is set */
+	struct err err;			 /* code 0: success, and the members below are set */
 	uint32_t vcpus, places, regions; /* places: the most vCPUs that there may be later */
-	uint64_t ring_size;		 /* ring_round() of what was asked for */
+	uint64_t ring_size;		 /* ring_round() of the requested size */
 	struct gmem_region region[GMEM_MAX_REGIONS];
 };
 

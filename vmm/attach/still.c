@@ -66,7 +66,10 @@ static void op_nothing(struct vm *vm)
 	(void)vm;
 }
 
-/* Called by the consumer thread, which is the only producer and the only consumer of the rings. */
+/*
+ * Takes the samples that are due. Called by the consumer thread, which is the only producer and the
+ * only consumer of the rings.
+ */
 static void op_wait(struct vm *vm, uint64_t ns)
 {
 	const struct timespec nap = { .tv_nsec = (long)ns };

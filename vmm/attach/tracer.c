@@ -88,8 +88,8 @@ int tracer_check(pid_t tid, struct err *e)
 }
 
 /*
- * EPERM means "not allowed", "traced" or "ending". The last two pass, perhaps before tracer_check()
- * sees them.
+ * Seizes the thread, and repeats that after EPERM, which means "not allowed", "traced" or "ending".
+ * The last two pass, perhaps before tracer_check() sees them.
  */
 int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
 {

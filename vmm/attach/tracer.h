@@ -53,10 +53,10 @@ struct tracee {
 
 /* The place at which a thread is held. */
 enum tracer_place {
-	TRACER_ELSEWHERE,  /* not in KVM_RUN: the VMM works, or waits */
-	TRACER_IN_RUN,	   /* in KVM_RUN, which has returned for kvmprof or is about to */
-	TRACER_BEFORE_RUN, /* a KVM_RUN that was broken off for us has not begun again: no guest
-			    * has run since the last stop */
+	TRACER_ELSEWHERE, /* not in KVM_RUN: the VMM works, or waits */
+	TRACER_IN_RUN,	  /* in KVM_RUN, which has returned for kvmprof or is about to */
+	/* before a KVM_RUN that kvmprof interrupted: no guest has run since the last stop */
+	TRACER_BEFORE_RUN,
 };
 
 /*
