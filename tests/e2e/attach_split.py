@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # tests: beside, 9 s
+# tests: slow, at most 300 s: starved
 # tests: not svm, threads
 """`kvmprof attach` in two processes: the one that reads guest memory has no rights over the VMM, and the machine goes on,
 and attach ends, whichever of them is stopped or killed.
 
-    attach_split.py KVMPROF SCRATCH
+    attach_split.py KVMPROF SCRATCH [starved]
+
+starved: a tracer that gets no processor for seconds is not stuck, though its guard, in a session of its own, gets one.
 """
 
 import glob
@@ -186,8 +189,42 @@ def a_stop_of_the_parser_stops_nothing_else(vm):
     a.is_gone("SIGSTOP, SIGCONT")
 
 
+def without_a_processor(vm):
+    """Returns how long the tracer has waited for one."""
+    a = Attach(vm, ATTACH)
+    if not check(a.tracer and a.guard, "starved: no two processes"):
+        a.process.kill()
+        return 0
+    for tid in os.listdir("/proc/%d/task" % a.tracer):
+        os.setpriority(os.PRIO_PROCESS, int(tid), 19)
+    # In the session of the tracer (sched(7), autogroup).
+    hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count())]
+    try:
+        for p in hogs:
+            os.setpriority(os.PRIO_PROCESS, p.pid, -20)
+        time.sleep(15)
+        waited = max(int(read("/proc/%d/task/%s/schedstat" % (a.tracer, tid)).split()[1]) for tid in os.listdir("/proc/%d/task" % a.tracer))
+    except (PermissionError, FileNotFoundError) as why:
+        check(isinstance(why, PermissionError), "starved: the tracer has ended: %s" % why)
+        waited = 0
+    finally:
+        for p in hogs:
+            p.kill()
+            p.wait()
+    a.process.send_signal(signal.SIGTERM)
+    a.end("starved", 0)
+    has_samples("starved")
+    a.is_gone("starved")
+    return waited / 1e9
+
+
 e2e.need_kvm()
 microvm.build()
+if e2e.EXTRA:
+    with microvm.MicroVM() as machine:
+        check(machine.wait_for("demo: start"), "the guest does not start: " + machine.text())
+        rounds = [without_a_processor(machine) for _ in range(3)]
+    e2e.finish("a tracer without a processor for " + ", ".join("%.1f s" % x for x in rounds))
 with microvm.MicroVM() as machine:
     check(machine.wait_for("demo: start"), "the guest does not start: " + machine.text())
     rights_are_split(machine)

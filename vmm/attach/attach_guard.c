@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,14 +92,30 @@ static char tracer_state(int stat_fd)
 	return stat ? *stat : 0;
 }
 
-bool attach_guard_look(struct attach_guard_looks *l, char state)
+/* Returns the time of the thread on processors (schedstat), or ATTACH_GUARD_RAN_UNKNOWN. */
+static uint64_t tracer_ran_ns(int schedstat_fd)
+{
+	char text[96];
+	const ssize_t n =
+		schedstat_fd < 0 ? -1 : pread(schedstat_fd, text, sizeof(text) - 1, 0);
+	uint64_t ran = ATTACH_GUARD_RAN_UNKNOWN;
+
+	text[n > 0 ? n : 0] = 0;
+	return sscanf(text, "%" SCNu64, &ran) == 1 ? ran : ATTACH_GUARD_RAN_UNKNOWN;
+}
+
+bool attach_guard_look(struct attach_guard_looks *l, char state, uint64_t ran_ns)
 {
 	/* The kernel has detached from all threads that an ended thread traced. */
 	if (!state || state == 'Z' || state == 'X')
 		return false;
+	l->late += state == 'R' && l->all && ran_ns == l->ran_ns &&
+		   ran_ns != ATTACH_GUARD_RAN_UNKNOWN;
+	l->ran_ns = ran_ns;
 	l->all++;
 	l->asleep += state != 'R';
-	return l->asleep >= ATTACH_GUARD_LOOKS || l->all >= ATTACH_GUARD_LOOKS_RUNNABLE;
+	return l->asleep >= ATTACH_GUARD_LOOKS ||
+	       l->all - l->late >= ATTACH_GUARD_LOOKS_RUNNABLE || l->all >= ATTACH_GUARD_LOOKS_LATE;
 }
 
 static void say_that_it_was_killed(pid_t process)
@@ -113,32 +130,37 @@ static void say_that_it_was_killed(pid_t process)
 	reporter_write_raw(text, (size_t)n);
 }
 
-/*
- * Waits until a thread traces. Returns a descriptor of its state, or -1 if the guard is not needed
- * any more.
- */
-static int wait_for_tracer(int pipe_fd, const struct attach_guard_page *page, pid_t process)
+/* Waits until a thread traces. Returns that thread, or 0 if the guard is not needed any more. */
+static pid_t wait_for_tracer(int pipe_fd, const struct attach_guard_page *page)
 {
 	struct pollfd end = { .fd = pipe_fd, .events = POLLIN };
-	char path[64];
 	pid_t tracer;
 
 	while (!(tracer = atomic_load(&page->tracer)))
 		if (poll(&end, 1, BEGIN_MS))
-			return -1;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)process, (int)tracer);
+			return 0;
+	return tracer;
+}
+
+static int open_of_thread(pid_t process, pid_t tid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)process, (int)tid, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 /*
  * Checks the tracer until the guard is not needed any more. The tracer is one thread during an
- * attach, so that its state is read through one descriptor.
+ * attach, so that its files in /proc are opened once.
  */
 static void watch(int pipe_fd, const struct attach_guard_page *page)
 {
 	const pid_t process = getppid();
 	const int pidfd = (int)syscall(SYS_pidfd_open, process, 0);
-	const int stat_fd = wait_for_tracer(pipe_fd, page, process);
+	const pid_t tracer = wait_for_tracer(pipe_fd, page);
+	const int stat_fd = tracer ? open_of_thread(process, tracer, "stat") : -1;
+	const int schedstat_fd = tracer ? open_of_thread(process, tracer, "schedstat") : -1;
 	struct pollfd end = { .fd = pipe_fd, .events = POLLIN };
 	struct attach_guard_looks looks = { 0 };
 	uint64_t seen = 0;
@@ -159,7 +181,7 @@ static void watch(int pipe_fd, const struct attach_guard_page *page)
 			looks = (struct attach_guard_looks){ 0 };
 			continue;
 		}
-		if (!attach_guard_look(&looks, tracer_state(stat_fd)))
+		if (!attach_guard_look(&looks, tracer_state(stat_fd), tracer_ran_ns(schedstat_fd)))
 			continue;
 		if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0)
 			say_that_it_was_killed(process);

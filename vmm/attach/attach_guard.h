@@ -8,8 +8,9 @@
  * stop at their next signal. Therefore the tracer's thread counts beats in a page that it shares
  * with the guard, which checks them ten times a second. The guard counts checks since the last beat
  * instead of time, because both processes may have had no processor. It kills the tracer's process
- * when the thread slept or was stopped at ATTACH_GUARD_LOOKS of these checks, or when there were
- * ATTACH_GUARD_LOOKS_RUNNABLE checks in all. The kernel then detaches from all threads that the
+ * when the thread slept or was stopped at ATTACH_GUARD_LOOKS of these checks, when there were
+ * ATTACH_GUARD_LOOKS_RUNNABLE checks without those at which it waited for a processor, or when
+ * there were ATTACH_GUARD_LOOKS_LATE in all. The kernel then detaches from all threads that the
  * process traced, and their system calls begin anew (tracer.h). The guard runs in a session of its
  * own, and leaves a cgroup (version 2) that could be frozen, if it has the right to do so.
  */
@@ -37,23 +38,31 @@ struct attach_guard_page {
  * stopped.
  */
 #define ATTACH_GUARD_LOOKS 10u
-/*
- * The same limit for all checks. It is higher, because a tracer that waits for a processor is only
- * late.
- */
+/* The same limit for all checks but those at which it was late. It may be in an endless loop. */
 #define ATTACH_GUARD_LOOKS_RUNNABLE 50u
+/*
+ * The same limit for all checks. A tracer that waits for a processor is only late. The guard is in
+ * a session of its own (sched(7), autogroup), so that it may run while the tracer's session gets no
+ * processor for seconds.
+ */
+#define ATTACH_GUARD_LOOKS_LATE 300u
+/* It is not known how long the thread was on a processor. */
+#define ATTACH_GUARD_RAN_UNKNOWN UINT64_MAX
 
 /* The checks of the guard since the last beat. */
 struct attach_guard_looks {
 	unsigned int all, asleep; /* asleep: those at which the thread was not runnable */
+	unsigned int late;	  /* those before which it was runnable and got no processor */
+	uint64_t ran_ns;	  /* its time on processors at the last check */
 };
 
 /*
  * Counts a check without a beat of the tracer's thread. state is the thread's state (proc(5),
- * stat), or 0 if it has ended. Returns whether the thread is stuck. A single check does not decide
+ * stat), or 0 if it has ended. ran_ns is its time on processors (schedstat), or
+ * ATTACH_GUARD_RAN_UNKNOWN. Returns whether the thread is stuck. A single check does not decide
  * this: a thread that got no processor for long may be asleep at that moment.
  */
-bool attach_guard_look(struct attach_guard_looks *l, char state);
+bool attach_guard_look(struct attach_guard_looks *l, char state, uint64_t ran_ns);
 
 struct attach_guard {
 	pid_t pid;   /* 0: none */
