@@ -71,13 +71,14 @@ struct attach_guard {
 };
 
 /*
- * Starts the guard of this process, which attach_guard_stop() ends, also after an error. Returns 0
- * or -errno.
+ * Starts the guard of this process. attach_guard_stop() ends it, also after an error. Called by the
+ * thread that opens the machine, before the tracer's thread exists. Returns 0 or -errno.
  */
 int attach_guard_start(struct attach_guard *g, struct err *e);
 /*
  * Ends the guard, waits at most a second for that, and frees its page. Does nothing if it was not
- * started, with pipe_fd -1.
+ * started, with pipe_fd -1. Called by the thread that destroys the machine, after the tracer's
+ * thread has ended.
  */
 void attach_guard_stop(struct attach_guard *g);
 

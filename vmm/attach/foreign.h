@@ -20,8 +20,8 @@ struct foreign_vcpus {
 /*
  * Returns a struct vm for vCPUs of another program, without samples yet; `attached` is the context
  * of *ops. If cfg->ring_size is 0, the caller initialises the rings. vm_destroy() frees it and
- * calls ops->destroy. Returns NULL with *e set if memory or descriptors are exhausted; the caller
- * still owns `attached` then.
+ * calls ops->destroy. Called by the thread that opens the machine. Returns NULL with *e set if
+ * memory or descriptors are exhausted; the caller still owns `attached` then.
  */
 struct vm *foreign_machine_new(const struct machine_ops *ops, void *attached,
 			       const struct attach_config *cfg, struct foreign_vcpus vcpus,
@@ -37,8 +37,8 @@ void foreign_suspend(struct vm *vm);
 /* Samples the machine again after foreign_suspend(). */
 void foreign_resume(struct vm *vm);
 /*
- * Stores the facts of a vm of attach_open(), split_open() or gdb_open(). They are final after
- * vm_join().
+ * Stores the facts of a vm of attach_open(), split_open() or gdb_open(). Before vm_join(), counters
+ * may be from different moments. Any thread may call it.
  */
 void foreign_facts(const struct vm *vm, struct attach_facts *out);
 

@@ -12,7 +12,8 @@ struct vm;
  * Connects to the gdbstub cfg->gdb, and presents its machine like attach_open(). The machine is
  * stopped for each sample, and for the consumer's reads of its memory, which is slow. The time for
  * which it is stopped is not on the samples' clock: their weights add up to the time that it ran.
- * The caller frees *out with vm_destroy(). Returns 0 or -errno; the machine then runs on.
+ * The caller frees *out with vm_destroy(). Called by the main thread. Returns 0 or -errno; after an
+ * error the machine runs on.
  */
 int gdb_open(struct vm **out, const struct attach_config *cfg, struct err *e);
 

@@ -5,7 +5,8 @@
  * A small process, kvmprof-launch, is the parent of the VMM and adopts processes that its jailers
  * leave behind. It reports how these end, and ends them on request when kvmprof itself has given up
  * its rights. The VMM waits for its tracer before execve(2). It gets the terminal's signals,
- * standard input and standard error of kvmprof. If kvmprof dies, the VMM continues.
+ * standard input and standard error of kvmprof. If kvmprof dies, the VMM continues. The main thread
+ * calls these functions.
  */
 #ifndef KVMPROF_VMM_ATTACH_LAUNCH_H
 #define KVMPROF_VMM_ATTACH_LAUNCH_H

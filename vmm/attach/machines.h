@@ -5,6 +5,8 @@
  * The kernel knows no name for a machine. The name is read from the VMM's command line, which the
  * VMM's user chose: -name of QEMU and of libvirt (guest=NAME), --id of Firecracker and its jailer,
  * --name of crosvm and kvmtool, else the file name of Cloud Hypervisor's --api-socket.
+ *
+ * The functions keep no state. Any thread may call them.
  */
 #ifndef KVMPROF_VMM_ATTACH_MACHINES_H
 #define KVMPROF_VMM_ATTACH_MACHINES_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* slots_kvm: reads KVM's memory slots by a BPF program and makes them regions of guest memory. */
+/*
+ * slots_kvm: reads KVM's memory slots by a BPF program and makes them regions of guest memory. All
+ * functions are called by the tracer's thread.
+ */
 #ifndef KVMPROF_VMM_ATTACH_SLOTS_KVM_H
 #define KVMPROF_VMM_ATTACH_SLOTS_KVM_H
 

@@ -12,7 +12,8 @@
 /*
  * Opens a snapshot (vmm/snapshot). Each vCPU has samples of its saved registers, as if it were
  * stopped again and again. Of *cfg only `plan`, `event`, `ring_size`, `host` and `quirks` are used.
- * Returns 0, or -errno with *e set. The caller frees *out with vm_destroy().
+ * Called by the main thread. Returns 0, or -errno with *e set. The caller frees *out with
+ * vm_destroy().
  */
 int still_open(struct vm **out, const char *path, const struct attach_config *cfg, struct err *e);
 

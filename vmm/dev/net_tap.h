@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* net_tap: a tap interface of the host as the link of net_link.h. */
+/*
+ * net_tap: a tap interface of the host as the link of net_link.h. The thread that creates the
+ * machine calls these functions, unless stated otherwise.
+ */
 #ifndef KVMPROF_VMM_DEV_NET_TAP_H
 #define KVMPROF_VMM_DEV_NET_TAP_H
 

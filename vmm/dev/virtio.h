@@ -162,10 +162,10 @@ int virtio_pop(struct virtio *d, unsigned int q, struct virtio_chain *c);
 bool virtio_push(struct virtio *d, unsigned int q, uint16_t head, uint32_t written);
 
 /*
- * Tells the driver that queue q needs no notifications because it is polled, or that it needs them
- * again. These are hints: notifications may still come, and chains may have been added without one
- * before the driver sees the change, so the caller checks the queue once more after `false`. Any
- * thread; a reset turns it off.
+ * Informs the driver that queue q needs no notifications because it is polled, or that it needs
+ * them again. These are hints: notifications may still come, and chains may have been added without
+ * one before the driver sees the change, so the caller checks the queue once more after `false`.
+ * Any thread; a reset turns it off.
  */
 void virtio_quiet(struct virtio *d, unsigned int q, bool on);
 

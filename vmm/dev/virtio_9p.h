@@ -6,6 +6,8 @@
  * There is one queue; a chain has a request and room for its reply. A separate process answers
  * requests (p9_process.h). A thread waits for it, so that the vCPU does not wait for the host's
  * disks.
+ *
+ * The thread that creates the machine calls these functions, unless stated otherwise.
  */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_9P_H
 #define KVMPROF_VMM_DEV_VIRTIO_9P_H

@@ -9,6 +9,8 @@
  * copy them. If requests follow each other closely, a polling thread takes them (virtio_poll),
  * unless io.done is set: the vCPU that issued a request is known only within its notification. If
  * the disk has a limit, the other threads execute all requests, each when the limit allows it.
+ *
+ * The thread that creates the machine calls these functions, unless stated otherwise.
  */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_BLK_H
 #define KVMPROF_VMM_DEV_VIRTIO_BLK_H

@@ -4,6 +4,8 @@
  *
  * It costs the guest one VM exit for each piece of text, while a serial line costs one for each
  * byte. It also has the "emergency write" of 5.3.4, which works before there are queues.
+ *
+ * The thread that creates the machine calls these functions, unless stated otherwise.
  */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_CONSOLE_H
 #define KVMPROF_VMM_DEV_VIRTIO_CONSOLE_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* virtio_net: an Ethernet card with one pair of queues and no offloads (VIRTIO 1.2, 5.1). */
+/*
+ * virtio_net: an Ethernet card with one pair of queues and no offloads (VIRTIO 1.2, 5.1). The
+ * thread that creates the machine calls these functions, unless stated otherwise.
+ */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_NET_H
 #define KVMPROF_VMM_DEV_VIRTIO_NET_H
 

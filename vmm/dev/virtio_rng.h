@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* virtio_rng: random bytes of the host's getrandom() for the guest (VIRTIO 1.2, 5.4). */
+/*
+ * virtio_rng: random bytes of the host's getrandom() for the guest (VIRTIO 1.2, 5.4). The thread
+ * that creates the machine calls these functions, unless stated otherwise.
+ */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_RNG_H
 #define KVMPROF_VMM_DEV_VIRTIO_RNG_H
 
