@@ -24,7 +24,7 @@ struct gdb_guard {
  * is then as if it was not started.
  */
 int gdb_guard_start(struct gdb_guard *g, int socket_fd, struct err *e);
-/* What the guard does before it ends. */
+/* The guard's last action. */
 enum gdb_guard_end {
 	GDB_GUARD_DETACHES,
 	GDB_GUARD_DOES_NOTHING, /* the connection was ended in order */

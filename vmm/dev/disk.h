@@ -64,6 +64,7 @@ int disk_close(struct disk *d, struct err *e);
 
 /* Returns the size in bytes, a multiple of DISK_SECTOR. */
 uint64_t disk_size(const struct disk *d);
+/* Returns whether writes are refused. */
 bool disk_is_read_only(const struct disk *d);
 /* Returns whether the image itself is written (DISK_WRITABLE). */
 bool disk_is_writable(const struct disk *d);
