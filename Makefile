@@ -64,7 +64,7 @@ LIB_OBJ += $(ASM_SRC:%.S=$(BUILD)/obj/%.o)
 CXX_SRC := $(sort $(wildcard $(ROOMS:=/*.cc)))
 LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o)
 # Files that travel inside the program (see `embed').
-LIB_OBJ += $(patsubst %,$(BUILD)/obj/%.o,flamegraph_js gate_default_toml gate_exact_toml gate_vmm_toml exec_init slots_object) $(PVM_OBJ)
+LIB_OBJ += $(patsubst %,$(BUILD)/obj/%.o,flamegraph_js html_markup html_style html_script gate_default_toml gate_exact_toml gate_vmm_toml exec_init slots_object) $(PVM_OBJ)
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
 PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
@@ -175,6 +175,18 @@ $(LIB): $(LIB_OBJ) $(PVM_STAMP)
 	@rm -f $@
 	@$(AR) rcs $@ $(LIB_OBJ)
 
+# The page of `kvmprof view'. Its script is one function, so that its parts know each other and nothing else does. The
+# page names the hashes of script and style, so that a browser runs nothing else.
+HTML := profile/analyse/html
+HTML_JS := $(patsubst %,$(HTML)/%.js,store dom model time flame tables code where app)
+$(GEN)/page.js: $(HTML_JS)
+	@mkdir -p $(@D)
+	@{ echo '(function () {' && echo '"use strict";' && cat $(HTML_JS) && echo '})();'; } >$@.tmp && mv $@.tmp $@
+$(GEN)/html_hashes.h: $(GEN)/page.js $(HTML)/page.css
+	@for f in SCRIPT:$(GEN)/page.js STYLE:$(HTML)/page.css; do printf '#define HTML_%s_HASH "%s"\n' $${f%%:*} \
+		"$$(sha256sum <$${f#*:} | cut -c 1-64 | tr a-f A-F | basenc --base16 -d | base64)"; done >$@.tmp && mv $@.tmp $@
+$(BUILD)/obj/$(HTML)/html.o: $(GEN)/html_hashes.h
+
 # $(call embed,SYMBOL,FILE[,ALIGN]): an object with FILE's bytes, which travel inside the program.
 define embed
 $(BUILD)/obj/$(1).o: $(2) scripts/embed.S
@@ -183,6 +195,9 @@ $(BUILD)/obj/$(1).o: $(2) scripts/embed.S
 
 endef
 $(eval $(call embed,flamegraph_js,profile/analyse/flame/flamegraph.js))
+$(eval $(call embed,html_markup,$(HTML)/page.html))
+$(eval $(call embed,html_style,$(HTML)/page.css))
+$(eval $(call embed,html_script,$(GEN)/page.js))
 $(eval $(call embed,gate_default_toml,configs/gate-default.toml))
 $(eval $(call embed,gate_exact_toml,configs/gate-exact.toml))
 $(eval $(call embed,gate_vmm_toml,configs/gate-vmm.toml))

@@ -24,6 +24,7 @@ int cmd_report(int argc, char **argv);
 int cmd_mem(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_flamegraph(int argc, char **argv);
+int cmd_view(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);

@@ -42,6 +42,7 @@ static const struct main_command {
 	{ "report", cmd_report, "where the time went, by function" },
 	{ "annotate", cmd_annotate, "a function's instructions, with the time at each" },
 	{ "flamegraph", cmd_flamegraph, "a picture: flame graph, difference, chart over time" },
+	{ "view", cmd_view, "one page with linked views: time line, flame graph, callers, code" },
 	{ "mem", cmd_mem,
 	  "which memory is used, in which pages, and what huge pages would change" },
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },

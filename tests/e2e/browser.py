@@ -205,10 +205,46 @@ class Browser:
         self.click_at(*self.middle(selector))
 
     def key(self, key, modifiers=0):
-        codes = {"Enter": 13, "Escape": 27, "Backspace": 8, "f": 70}
+        """modifiers: 1 Alt, 2 Ctrl, 4 Meta, 8 Shift."""
+        codes = {"Enter": 13, "Escape": 27, "Backspace": 8, "Tab": 9, "End": 35, "Home": 36,
+                 "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        code = codes[key] if len(key) > 1 else ord(key.upper())
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=modifiers,
-                      windowsVirtualKeyCode=codes[key])
+                      windowsVirtualKeyCode=code)
+
+    def drag(self, a, z):
+        """Moves the pressed mouse from one point to another, by way of their middle."""
+        between = ((a[0] + z[0]) / 2, (a[1] + z[1]) / 2)
+        for kind, at in (("mouseMoved", a), ("mousePressed", a), ("mouseMoved", between), ("mouseMoved", z), ("mouseReleased", z)):
+            self.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1],
+                      button="none" if (kind, at) == ("mouseMoved", a) else "left",
+                      buttons=0 if (kind, at) == ("mouseMoved", a) or kind == "mouseReleased" else 1,
+                      clickCount=0 if kind == "mouseMoved" else 1)
+
+    def wheel(self, x, y, delta, modifiers=0):
+        self.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=delta,
+                  modifiers=modifiers)
+
+    def until(self, expression):
+        """Waits until an expression is true."""
+        end = time.monotonic() + self.timeout
+        while True:
+            try:
+                if self.js(expression):
+                    return
+            except OSError:    # between two pages there is nothing to evaluate it in
+                pass
+            if time.monotonic() > end:
+                raise OSError("never true: " + expression)
+            time.sleep(0.02)
+
+    def type_into(self, selector, text):
+        """Replaces what an input field has."""
+        self.js("(function(){var e=document.querySelector(%s);e.focus();e.select();e.value='';"
+                "e.dispatchEvent(new Event('input',{bubbles:true}))})()" % json.dumps(selector))
+        if text:
+            self.type(text)
 
     def type(self, text):
         self.call("Input.insertText", text=text)
