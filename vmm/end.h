@@ -26,6 +26,7 @@ enum vm_end_reason {
 	/* vm_end() by the caller: a snapshot was saved, and that was all to do */
 	VM_END_SAVED,
 	VM_END_PANIC,	     /* vm_end() by the caller: the guest panicked and does nothing more */
+	VM_END_HUNG,	     /* vm_end() by the caller: the guest makes no progress */
 	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
 	VM_END_GONE,	     /* attached: the process of the machine ended it */
 	VM_END_STOPPED,	     /* attached: the machine was paused, moved away or ended by others */

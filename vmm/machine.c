@@ -19,6 +19,7 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_END_ASKED] = "ended through the control socket",
 		[VM_END_SAVED] = "snapshot saved",
 		[VM_END_PANIC] = "guest panicked and hangs",
+		[VM_END_HUNG] = "guest hangs",
 		[VM_END_TRIPLE_FAULT] = "triple fault",
 		[VM_END_GONE] = "the machine has ended",
 		[VM_END_STOPPED] = "the machine was stopped",

@@ -109,7 +109,7 @@ static double drain(struct pipeline *p, struct sample **s, unsigned long n)
 		unsigned int vcpu = (unsigned int)(i % vm.vcpus);
 		double begin;
 
-		pipeline_post(p, &h.job);
+		pipeline_post(p, &h.job, PIPELINE_JOB_COMMAND);
 		while (!atomic_load(&h.held))
 			sched_yield();
 		while (i < n && has_room(&vm.ring[vcpu], sample_size(s[i % STACKS]))) {

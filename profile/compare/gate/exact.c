@@ -838,7 +838,7 @@ static int exact_report(struct gate_exact *x, struct err *e)
 	}
 	if (!ret && !r->sampled)
 		ret = exact_say_changed(x);
-	gate_judge_panics(r);
+	gate_judge_guests(r);
 	return ret ? err_set(e, -ret, "out of memory for what differs") : 0;
 }
 

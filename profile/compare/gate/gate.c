@@ -493,7 +493,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 	if (!ret) {
 		settle_statuses(r);
 		find_noise(r);
-		gate_judge_panics(r);
+		gate_judge_guests(r);
 		gate_find_means(r);
 		gate_find_work(r, &v.plain);
 		r->paired = v.plain.pairs;
@@ -595,11 +595,19 @@ const char *gate_panic(const struct gate *g, enum gate_side side)
 	return NULL;
 }
 
-void gate_judge_panics(struct gate_report *r)
+const char *gate_hang(const struct gate *g, enum gate_side side)
 {
-	if (gate_panic(r->gate, GATE_HEAD))
+	for (unsigned int i = 0; i < gate_runs(g, side); i++)
+		if (gate_run_at(g, side, i)->hang)
+			return gate_run_at(g, side, i)->hang;
+	return NULL;
+}
+
+void gate_judge_guests(struct gate_report *r)
+{
+	if (gate_panic(r->gate, GATE_HEAD) || gate_hang(r->gate, GATE_HEAD))
 		r->status = GATE_FAILED;
-	else if (gate_panic(r->gate, GATE_BASE))
+	else if (gate_panic(r->gate, GATE_BASE) || gate_hang(r->gate, GATE_BASE))
 		r->status = GATE_UNSURE;
 }
 

@@ -171,11 +171,13 @@ void gate_find_work(struct gate_report *r, const struct stats_design *d);
 
 /* Returns the reason of the first panic of a guest of this side; NULL if none panicked. */
 const char *gate_panic(const struct gate *g, enum gate_side side);
+/* Returns the verdict on the first guest of this side that hung; NULL if none did. */
+const char *gate_hang(const struct gate *g, enum gate_side side);
 /*
  * Sets r->status to failed if a guest of the head panicked, and otherwise to inconclusive if one of
  * the base did, independent of the rules: such a run is too short for them.
  */
-void gate_judge_panics(struct gate_report *r);
+void gate_judge_guests(struct gate_report *r);
 
 /*
  * Returns 0 for pass or warnings only, 1 for fail, 3 for inconclusive. An inconclusive rule of

@@ -242,20 +242,25 @@ static int fill_facts(struct gate_run *r, const char *path, const struct stackse
 	return r->path && r->event && r->osrelease && r->guest && r->message ? 0 : -ENOMEM;
 }
 
-/* Keeps what the totals have about the guest's command and about a panic. Returns 0 or -ENOMEM. */
+/* Keeps the text of a member of the totals that describes a guest's failure. Returns 0 or -ENOMEM. */
+static int keep_failure(struct gate_run *r, const json_t *totals, const char *key, const char **out)
+{
+	const json_t *o = json_object_get(totals, key);
+	const char *text = json_string_value(json_object_get(o, "text"));
+
+	*out = json_is_object(o) ? gate_run_keep(r, text && *text ? text : "unknown reason") : NULL;
+	return json_is_object(o) && !*out ? -ENOMEM : 0;
+}
+
+/* Keeps what the totals have about the guest's command and failures. Returns 0 or -ENOMEM. */
 static int keep_totals(struct gate_run *r, const json_t *totals)
 {
 	const char *command = json_string_value(json_object_get(totals, "command"));
-	const json_t *panic = json_object_get(totals, "guest_panic");
 
 	r->command = command ? gate_run_keep(r, command) : NULL;
-	if (json_is_object(panic)) {
-		const char *text = json_string_value(json_object_get(panic, "text"));
-
-		r->panic = gate_run_keep(r, text && *text ? text : "unknown reason");
-		if (!r->panic)
-			return -ENOMEM;
-	}
+	if (keep_failure(r, totals, "guest_panic", &r->panic) ||
+	    keep_failure(r, totals, "guest_hang", &r->hang))
+		return -ENOMEM;
 	return command && !r->command ? -ENOMEM : 0;
 }
 

@@ -38,6 +38,7 @@ struct gate_run {
 	const char *event, *osrelease;
 	const char *guest;   /* stackset.guest */
 	const char *panic;   /* reason of the guest kernel's panic; NULL: none */
+	const char *hang;    /* verdict on a guest that hung; NULL: none */
 	const char *command; /* the guest's command (run --exec); NULL: none */
 	/* Weight from /init on without idle processors; NaN: /init did not start. */
 	double work;

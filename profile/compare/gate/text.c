@@ -322,6 +322,20 @@ void gate_text_means(char *out, size_t size, const struct gate_report *r)
 			*r->means ? "; " : "", r->same);
 }
 
+static void say_hangs(char *out, size_t size, const struct gate *g)
+{
+	static const char *const name[GATE_SIDE_MAX] = {
+		[GATE_BASE] = "base", [GATE_HEAD] = "head"
+	};
+
+	for (unsigned int s = GATE_SIDE_MAX; s-- > 0;) {
+		const char *verdict = gate_hang(g, (enum gate_side)s);
+
+		if (verdict)
+			say_add(out, size, "the %s's guest hung: %.300s; ", name[s], verdict);
+	}
+}
+
 void gate_text_design(char *out, size_t size, const struct gate_report *r)
 {
 	const char *base = gate_panic(r->gate, GATE_BASE), *head = gate_panic(r->gate, GATE_HEAD);
@@ -331,6 +345,7 @@ void gate_text_design(char *out, size_t size, const struct gate_report *r)
 		say_add(out, size, "the head's guest panicked: %.200s; ", head);
 	if (base)
 		say_add(out, size, "the base's guest panicked: %.200s; ", base);
+	say_hangs(out, size, r->gate);
 	say_design(out + strlen(out), size - strlen(out), r);
 	say_guests(out, size, r);
 	if (*r->means || r->same) {

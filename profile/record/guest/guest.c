@@ -68,7 +68,8 @@ int guest_create(struct guest **out, struct target *target, const struct guest_h
 	if (!g)
 		return err_nomem(e);
 	g->target = target;
-	target->explains |= opt->explains;
+	if (opt->explains)
+		target_explain(target);
 	g->host = *host;
 	g->sink = sink;
 	g->opt = *opt;

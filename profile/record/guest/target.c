@@ -297,6 +297,15 @@ static void load_linux(struct target *t)
 	types_dwarf_destroy(dwarf);
 }
 
+void target_explain(struct target *t)
+{
+	if (t->explains)
+		return;
+	t->explains = true;
+	if (t->symbols)
+		load_linux(t);
+}
+
 /* A bare-metal kernel may carry its user program in the same file, linked in the lower half. */
 static void find_user_text(struct target *t)
 {

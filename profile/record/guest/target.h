@@ -98,6 +98,11 @@ int target_open(struct target *t, const struct target_image *image, const char *
  * Linux until its memory shows otherwise. name is borrowed. It cannot fail.
  */
 void target_open_running(struct target *t, const char *name);
+/*
+ * Also finds the facts that `why` and `dmesg` need, in the kernel that is known and in each that is read later.
+ * To be called before target_move().
+ */
+void target_explain(struct target *t);
 /* Frees what *t owns. */
 void target_close(struct target *t);
 

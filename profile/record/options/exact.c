@@ -56,6 +56,8 @@ static const struct {
 	{ "max-overhead", "what a sample costs is no part of the guest's time" },
 	{ "control", "what came from outside would not repeat" },
 	{ "off-cpu", "it looks at host time" },
+	{ "on-hang", "it looks at host time" },
+	{ "on-panic", "the run ends there anyway, with the reason" },
 };
 
 bool run_options_exact_accepts(const char *name)

@@ -101,6 +101,25 @@ static int parse_append(void *at, char *arg, struct err *e)
 	return 0;
 }
 
+#define EXEC "exec:"
+
+static int parse_action(void *at, char *arg, struct err *e)
+{
+	struct run_action *a = at;
+
+	(void)e;
+	*a = (struct run_action){ 0 };
+	if (!strcmp(arg, "why"))
+		a->kind = RUN_ACTION_WHY;
+	else if (!strcmp(arg, "end"))
+		a->kind = RUN_ACTION_END;
+	else if (!strncmp(arg, EXEC, strlen(EXEC)) && arg[strlen(EXEC)])
+		*a = (struct run_action){ RUN_ACTION_EXEC, arg + strlen(EXEC) };
+	else
+		return -EINVAL;
+	return 0;
+}
+
 const struct option_row run_option_rows[] = {
 	OPTION_HEADING("Guest:\n"),
 	{ .kind = OPTION_IS_ROWS, .rows = run_exact_rows },
@@ -159,6 +178,17 @@ const struct option_row run_option_rows[] = {
 	  "record a marker each time that it is reached, with the\n"
 	  "stack; NAME#all: all functions with this name",
 	  OPTION_CALL(parse_mark_at, NULL) },
+	OPTION_HEADING("\nWhen the guest fails:\n"),
+	{ "on-hang", 0, "ACTION",
+	  "when the guest hangs: why (print the reason, as `kvmprof why`\n"
+	  "does), end (print it and end the run), or exec:COMMAND (execute\n"
+	  "COMMAND in a shell, with KVMPROF_VERDICT and others in its\n"
+	  "environment)",
+	  OPTION_CALL_AT(parse_action, alarm.on_hang, "why, end, or exec:COMMAND") },
+	{ "on-panic", 0, "ACTION", "the same when the guest's kernel panics, or has an oops",
+	  OPTION_CALL_AT(parse_action, alarm.on_panic, "why, end, or exec:COMMAND") },
+	{ "hang-after", 0, "SECONDS", "what has made no progress for so long hangs (default 10)",
+	  OPTION_SECONDS(alarm.hang_s, 0.1, 86400, "0.1 to 86400 seconds") },
 	OPTION_HEADING("\nSampling:\n"),
 	{ "event", 'e', "LIST",
 	  "the events to sample, such as cpu,cycles:u,exit:io (default wall);\n"
@@ -339,6 +369,21 @@ static int check_tasks(const struct run_options *o)
 	return -1;
 }
 
+static int check_alarm(const struct run_options *o)
+{
+	const char *given = o->alarm.on_hang.kind ? "--on-hang" : "--on-panic";
+
+	if (o->alarm.hang_s > 0 && !o->alarm.on_hang.kind)
+		return run_options_wrong(o, "--hang-after needs --on-hang: give that, too");
+	if (run_options_has_alarm(o) && o->gdb)
+		return run_options_wrong(
+			o,
+			"%s reads the guest's memory all the time, for which --gdb would have to "
+			"stop it: drop one",
+			given);
+	return -1;
+}
+
 int run_options_check(struct run_options *o)
 {
 	int ret = check_kept(o);
@@ -347,6 +392,7 @@ int run_options_check(struct run_options *o)
 	if (ret >= 0)
 		return ret;
 	ret = check_tasks(o);
+	ret = ret >= 0 ? ret : check_alarm(o);
 	if (ret >= 0)
 		return ret;
 	if (run_options_to_stdout(o) && o->json)

@@ -55,6 +55,26 @@ struct run_launch_options {
 	double timeout_s; /* time limit of the whole command, in seconds; 0: none */
 };
 
+enum run_action_kind {
+	RUN_ACTION_NONE,
+	RUN_ACTION_WHY,	 /* the reason is printed, and the run continues */
+	RUN_ACTION_END,	 /* the reason is printed, and the run ends */
+	RUN_ACTION_EXEC, /* a command is executed, and the run continues */
+};
+
+struct run_action {
+	enum run_action_kind kind;
+	const char *command; /* for the shell; borrowed */
+};
+
+/* What a run does when its guest hangs or panics. All zero: nothing. */
+struct run_alarm_options {
+	struct run_action on_hang, on_panic;
+	double hang_s; /* what makes no progress for so many seconds hangs; 0: not given */
+};
+
+#define RUN_HANG_S 10.0 /* the default of hang_s */
+
 /*
  * The options. Strings are borrowed from the command line; NULL or 0 means that an option is not
  * given, unless the comment says otherwise.
@@ -126,6 +146,7 @@ struct run_options {
 	struct run_disk_options disk;
 	struct run_snapshot_options snapshot;
 	struct run_tasks tasks;
+	struct run_alarm_options alarm;
 	enum sandbox_mode sandbox;
 	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool python;	     /* show frames of Python's interpreter */
@@ -154,6 +175,12 @@ static inline bool run_options_to_stdout(const struct run_options *o)
 static inline bool run_options_is_attached(const struct run_options *o)
 {
 	return o->attach || o->gdb || o->still || o->launch.argv || o->launch.wait_for;
+}
+
+/* Returns whether a hang or a panic of the guest causes an action. */
+static inline bool run_options_has_alarm(const struct run_options *o)
+{
+	return o->alarm.on_hang.kind || o->alarm.on_panic.kind;
 }
 
 /* Returns the rate of samples that the options request. */

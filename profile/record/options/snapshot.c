@@ -61,7 +61,7 @@ static const char *const goes_with[] = {
 	"duration", "delay", "samples", "start-on", "stop-on", "start-at", "stop-at", "mark",
 	"mark-at", "event", "freq", "count", "strict-event", "no-jitter", "max-overhead",
 	"stack-size", "max-stack", "cpu", "ring-size", "overwrite", "control", "mem", "python",
-	"off-cpu", "off-cpu-period",
+	"off-cpu", "off-cpu-period", "on-hang", "on-panic", "hang-after",
 	/* results */
 	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help",

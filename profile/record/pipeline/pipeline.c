@@ -50,7 +50,7 @@ struct pipeline {
 	atomic_bool stop;
 	atomic_uint max_stack;
 	_Atomic uint64_t named_ns; /* when names were first known; 0: not yet */
-	_Atomic(struct pipeline_job *) job, running;
+	_Atomic(struct pipeline_job *) job[PIPELINE_JOBS], running;
 	struct fault fault; /* guards the consumer thread */
 	struct pipeline_stats stats;
 	uint64_t *dropped_seen;	    /* for each ring: drops that were reported to the sink */
@@ -634,16 +634,18 @@ static void do_job(struct pipeline *p)
 {
 	struct pipeline_job *job;
 
-	if (!atomic_load_explicit(&p->job, memory_order_relaxed))
-		return;
-	job = atomic_exchange(&p->job, NULL);
-	if (!job)
-		return;
-	atomic_store(&p->running, job);
-	take_stats(p);
-	read_threads(p);
-	job->run(job, &p->stats);
-	atomic_store(&p->running, NULL);
+	for (unsigned int i = 0; i < PIPELINE_JOBS; i++) {
+		if (!atomic_load_explicit(&p->job[i], memory_order_relaxed))
+			continue;
+		job = atomic_exchange(&p->job[i], NULL);
+		if (!job)
+			continue;
+		atomic_store(&p->running, job);
+		take_stats(p);
+		read_threads(p);
+		job->run(job, &p->stats);
+		atomic_store(&p->running, NULL);
+	}
 }
 
 static void flush_sink(struct pipeline *p)
@@ -731,11 +733,14 @@ static struct ring *ring_of(void *ctx, unsigned int vcpu)
 /* Calls gone() for the jobs that will not run. */
 static void refuse_jobs(struct pipeline *p)
 {
-	struct pipeline_job *waiting = atomic_exchange(&p->job, NULL);
 	struct pipeline_job *running = atomic_exchange(&p->running, NULL);
 
-	if (waiting)
-		waiting->gone(waiting);
+	for (unsigned int i = 0; i < PIPELINE_JOBS; i++) {
+		struct pipeline_job *waiting = atomic_exchange(&p->job[i], NULL);
+
+		if (waiting)
+			waiting->gone(waiting);
+	}
 	if (running)
 		running->gone(running);
 }
@@ -825,7 +830,8 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	p->vm = parts->vm;
 	p->sink = parts->sink;
 	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
-	atomic_init(&p->job, NULL);
+	for (unsigned int i = 0; i < PIPELINE_JOBS; i++)
+		atomic_init(&p->job[i], NULL);
 	atomic_init(&p->running, NULL);
 	if (own)
 		p->opt = *own;
@@ -877,9 +883,9 @@ struct guest *pipeline_guest(struct pipeline *p)
 	return p->guest;
 }
 
-void pipeline_post(struct pipeline *p, struct pipeline_job *job)
+void pipeline_post(struct pipeline *p, struct pipeline_job *job, enum pipeline_poster who)
 {
-	atomic_store(&p->job, job);
+	atomic_store(&p->job[who], job);
 	if (fault_happened(&p->fault))
 		refuse_jobs(p);
 }

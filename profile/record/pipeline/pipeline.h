@@ -175,12 +175,18 @@ struct pipeline_job {
 	 */
 	void (*gone)(struct pipeline_job *job);
 };
+/* Who submits a job. */
+enum pipeline_poster {
+	PIPELINE_JOB_COMMAND, /* the command, or its control socket */
+	PIPELINE_JOB_ALARM,   /* the watch for a guest that hangs */
+	PIPELINE_JOBS
+};
 /*
- * Submits a job. Any thread, one job at a time: the next one may be submitted once run() or gone()
+ * Submits a job. Any thread; each poster has one job at a time: it may submit the next one once run() or gone()
  * was called. The caller owns *job, which must stay valid until then; pipeline_finish() may be
  * called only after that.
  */
-void pipeline_post(struct pipeline *p, struct pipeline_job *job);
+void pipeline_post(struct pipeline *p, struct pipeline_job *job, enum pipeline_poster who);
 
 /*
  * Returns the guest of the kernel that runs now, owned by the pipeline. To be called in a job, or

@@ -530,7 +530,7 @@ static bool on_request(void *ctx, const struct control_request *r, struct buf *r
 		buf_init(&c->reply);
 		c->job.run = run_job;
 		c->job.gone = refuse_job;
-		pipeline_post(c->run->pipeline, &c->job);
+		pipeline_post(c->run->pipeline, &c->job, PIPELINE_JOB_COMMAND);
 		return false;
 	}
 	control_reply_begin(&w, reply, r);

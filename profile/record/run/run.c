@@ -164,6 +164,7 @@ static int run_start(struct run *r, struct err *e)
 	};
 	struct guest_options go = {
 		.python = r->opt->python,
+		.explains = run_options_has_alarm(r->opt),
 		.mem = r->opt->mem,
 		.host_frames = r->host_side.has,
 		.host_names = &r->host_side.names,
@@ -187,6 +188,9 @@ static int run_start(struct run *r, struct err *e)
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
+	ret = run_alarm_start(r, e);
+	if (ret)
+		return ret;
 	ret = pipeline_start(&r->pipeline,
 			     &(struct pipeline_parts){ &r->source.target, r->vm, r->profile.sink },
 			     &go, &r->pipeline_options, have_user ? &user : NULL, e);
@@ -302,6 +306,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.bound = &r->bound,
 		.asked = &r->pipeline_options,
 		.moments = &r->markers.list,
+		.hang = &r->alarm.found,
 		.requests = &r->requests,
 		.packets = &r->packets,
 		.begun_ns = run_markers_collect_ns(&r->markers, r->vm),
@@ -435,6 +440,7 @@ static int run_finish(struct run *r, struct err *e)
 	run_control_stop(r->control);
 	run_has_crashed(r);
 	vm_join(r->vm);
+	run_alarm_finish(r, res->reason == VM_END_TRIPLE_FAULT);
 	run_launched_end(r);
 	/*
 	 * A process has its threads back; a gdbstub's machine is stopped for the symbol lookups
@@ -521,8 +527,11 @@ static void keep_bound(struct run *r, uint64_t now_ns)
 
 static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 {
-	int ret = run_keep_start(r, e);
+	int ret = run_alarm_begin(r, e);
 
+	if (ret)
+		return ret;
+	ret = run_keep_start(r, e);
 	if (ret)
 		return ret;
 	ret = run_prepare(r, e);
@@ -649,6 +658,8 @@ static int run_judge(const struct run *r)
 	if (r->crashed || reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
 	    tell_markers(r) < 0 || tell_decompressor(r) < 0)
 		return 1;
+	if (r->alarm.found.count && (reason == VM_END_HUNG || !r->exec.command))
+		return *r->alarm.found.cause ? RUN_STATUS_HUNG : RUN_STATUS_HUNG_UNKNOWN;
 	status = run_exec_status(&r->exec, vm_result(r->vm), &e);
 	status = status ? status : run_launched_status(r);
 	if (e.code)
@@ -671,6 +682,7 @@ int run_deinit(struct run *r)
 	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start() failed: the guest did not run */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
+	status = run_alarm_deinit(r);
 	/* The data of a crashed consumer thread stays as it is: base/fault.h. */
 	if (r->crashed)
 		r->source.target = (struct target){ 0 };

@@ -11,6 +11,7 @@
 #include "profile/record/counters/cost.h"
 #include "profile/record/options/options.h"
 #include "profile/record/pipeline/pipeline.h"
+#include "profile/record/run/alarm.h"
 #include "profile/record/run/exact_counts.h"
 #include "profile/record/run/exec.h"
 #include "profile/record/run/host_side.h"
@@ -82,6 +83,7 @@ struct run {
 	/* While the guest runs. */
 	struct run_markers markers;
 	struct run_panic panic;
+	struct run_alarm alarm;
 	struct run_control *control; /* NULL: none */
 	struct console console;
 	struct run_signals signals;
@@ -92,6 +94,9 @@ struct run {
 };
 
 #define RUN_STATUS_PANIC 4 /* exit status: the guest's kernel panicked */
+/* Exit statuses with --on-hang: the guest hung, and the cause is known; and is not known. */
+#define RUN_STATUS_HUNG 10
+#define RUN_STATUS_HUNG_UNKNOWN 11
 
 /*
  * Carries out a run from its options to its exit status, which it returns. Only the options in *r

@@ -9,6 +9,7 @@
 #include "profile/record/run/sandbox.h"
 #include "vmm/attach/attach_facts.h"
 #include "vmm/attach/foreign.h"
+#include "vmm/control.h"
 #include "vmm/vm.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static int look_once(struct visit *v, struct err *e)
 	v->err = (struct err){ 0 };
 	v->job.run = run_look;
 	v->job.gone = refuse_look;
-	pipeline_post(v->run->pipeline, &v->job);
+	pipeline_post(v->run->pipeline, &v->job, PIPELINE_JOB_COMMAND);
 	while (poll(&done, 1, -1) < 0 && errno == EINTR)
 		;
 	(void)!read(v->done, &count, sizeof(count));
@@ -96,6 +97,11 @@ int visit_look(struct visit *v, visit_look_fn look, struct err *e)
 		if (ret)
 			return ret;
 	}
+}
+
+void visit_sample(struct visit *v, bool on)
+{
+	vm_arm_event(v->run->vm, 0, on);
 }
 
 void visit_cost(const struct visit *v, struct visit_cost *out)

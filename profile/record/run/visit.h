@@ -53,6 +53,9 @@ int visit_look(struct visit *v, visit_look_fn look, struct err *e);
 /* Waits while samples are taken. Returns 0, -EINTR after a signal, or -ESRCH if the machine has ended. */
 int visit_nap(struct visit *v, double ms, struct err *e);
 
+/* Stops or continues sampling. Without it no vCPU is stopped, and looks read memory only. */
+void visit_sample(struct visit *v, bool on);
+
 /* The cost of a visit for the machine. */
 struct visit_cost {
 	/* Number, sum and maximum of the stops of the vCPU that was stopped for the longest time in all. */

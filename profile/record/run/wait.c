@@ -258,6 +258,8 @@ static void wait_for_end(struct run *r)
 		if (r->opt->engine == RUN_ENGINE_KVM) {
 			deadline = look_at_markers(r, now);
 			run_panic_check(r, now);
+			if (run_alarm_check(r, now))
+				vm_end(r->vm, r->alarm.panic_told ? VM_END_PANIC : VM_END_HUNG);
 		}
 		run_panic_report(r);
 		if (vm_reset_is_due(r->vm))

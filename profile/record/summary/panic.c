@@ -92,6 +92,21 @@ static const char *next_line(const struct buf *log, size_t *at, int *len)
 	return line;
 }
 
+void summary_hang(const struct facts_out *o, const struct summary_hang *h)
+{
+	if (!o->json)
+		return;
+	if (!h || !h->count) {
+		json_str(o->json, "guest_hang", NULL);
+		return;
+	}
+	json_object_begin(o->json, "guest_hang");
+	json_u64(o->json, "count", h->count);
+	json_str(o->json, "text", h->text);
+	json_str(o->json, "cause", *h->cause ? h->cause : NULL);
+	json_object_end(o->json);
+}
+
 void summary_panic(const struct facts_out *o, const struct summary_panic *p)
 {
 	const char *line;

@@ -28,6 +28,16 @@ struct summary_panic {
 	bool stack_seen;
 };
 
+/* Hangs of the guest that a run with --on-hang has noticed (profile/record/run/alarm.h). */
+struct summary_hang {
+	unsigned int count;
+	char text[1024]; /* verdict on the last one */
+	char cause[32];	 /* name of its cause in docs/why.md; "": it is not known */
+};
+
+/* Writes "guest_hang", as JSON. */
+void summary_hang(const struct facts_out *o, const struct summary_hang *h);
+
 /* Writes "guest_panic", as JSON. */
 void summary_panic(const struct facts_out *o, const struct summary_panic *p);
 

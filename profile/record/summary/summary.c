@@ -595,6 +595,7 @@ static void write_summary(const struct facts_out *o, const struct summary *s)
 		write_stat(o, s);
 		write_exits(o, &t);
 		summary_panic(o, s->panic);
+		summary_hang(o, s->hang);
 	}
 	write_costs_of_run(&costs, s, &t);
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 struct run_control;
+struct summary_hang;
 struct summary_panic;
 
 /* The input; all pointers are borrowed. */
@@ -59,6 +60,7 @@ struct summary {
 	/* the newest sample of the vCPU that ended the run; NULL: none */
 	const struct pipeline_last *last;
 	const struct summary_panic *panic; /* panic.h; NULL: not searched for yet */
+	const struct summary_hang *hang;   /* panic.h; NULL: none */
 	/* bytes of the guest's memory; valid for an own machine */
 	uint64_t mem_size;
 	/* the kernel's command line, NULL: none; valid for an own machine */

@@ -61,8 +61,9 @@ bool why_is_frozen(struct why *w, unsigned int i)
 	struct why_scene *s = why_now(w);
 	const struct why_scene *b = why_before(w);
 
-	return !w->still && b && b->clock && s->clock == b->clock && s->jiffies == b->jiffies &&
-	       w->vcpu[i].samples >= WHY_ENOUGH && w->vcpu[i].func &&
+	/* Without type information only jiffies is known. */
+	return !w->still && b && (b->clock || b->jiffies != WHY_UNKNOWN) && s->clock == b->clock &&
+	       s->jiffies == b->jiffies && w->vcpu[i].samples >= WHY_ENOUGH && w->vcpu[i].func &&
 	       w->vcpu[i].kernel == w->vcpu[i].samples;
 }
 
@@ -116,6 +117,25 @@ bool why_wants_longer(struct why *w)
 	return false;
 }
 
+bool why_suspects(struct why *w, const json_t *result)
+{
+	const struct why_scene *s = why_now(w), *b = why_before(w);
+
+	if (why_status(result))
+		return true;
+	if (!b || s->clock == b->clock)
+		return true;
+	/* A processor that is not idle takes a tick, which sets its clock. */
+	for (unsigned int i = 0; i < w->vcpus; i++) {
+		const struct why_rq *now = &s->rq[i], *then = &b->rq[i];
+
+		if (now->known && then->known && now->clock == then->clock &&
+		    now->curr == then->curr && now->curr != now->idle)
+			return true;
+	}
+	return false;
+}
+
 static void prove_cpu(struct why *w, struct why_finding *f, unsigned int i, uint64_t ns)
 {
 	const struct why_vcpu *v = &w->vcpu[i];
@@ -126,9 +146,10 @@ static void prove_cpu(struct why *w, struct why_finding *f, unsigned int i, uint
 	why_prove(w, f, "samples", v->samples);
 	if (why_is_frozen(w, i))
 		why_fact(w, f,
-			 "neither a run queue's clock nor jiffies moved between the looks, %.1f s "
-			 "apart, "
-			 "and all %" PRIu64 " samples of vCPU %u are in the same function",
+			 "%s between the looks, %.1f s apart, and all %" PRIu64
+			 " samples of vCPU %u are in the same function",
+			 why_now(w)->clock ? "neither a run queue's clock nor jiffies moved"
+					   : "jiffies did not move",
 			 why_seconds(why_now(w)->time_ns - why_before(w)->time_ns), v->samples, i);
 	else
 		why_fact(

@@ -64,12 +64,19 @@ static bool read_int(const struct why *w, const char *name, int32_t *out)
 	return true;
 }
 
+/*
+ * The least value of SYSTEM_RUNNING: Linux 5.17 put SYSTEM_FREEING_INITMEM before it (include/linux/kernel.h, enum
+ * system_states). It is used if the kernel has no type information.
+ */
+#define LEAST_RUNNING 2
+
 bool why_is_running(const struct why *w)
 {
 	int32_t state;
 
-	return w->hang->running < 0 || !read_int(w, "system_state", &state) ||
-	       state == w->hang->running;
+	if (!read_int(w, "system_state", &state))
+		return true;
+	return w->hang->running < 0 ? state >= LEAST_RUNNING : state == w->hang->running;
 }
 
 void why_check_panic(struct why *w, struct why_finding *f)

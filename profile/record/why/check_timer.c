@@ -129,8 +129,7 @@ static void judge_host(struct why *w, struct why_finding *f, enum standing_cause
 	if (!c) {
 		why_unknown(f, "%s",
 			    w->still ? "the machine was saved, so no process runs it"
-				     : "the machine's process is not known: it is reached through "
-				       "a gdbstub");
+				     : "the threads of the machine's process were not examined");
 	} else if (c->result == STANDING_UNKNOWN) {
 		why_unknown(f, "%s", c->text);
 	} else if (c->result == STANDING_OK) {

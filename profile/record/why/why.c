@@ -265,6 +265,17 @@ int why_look(struct why *w, struct guest *g, struct err *e)
 	return 0;
 }
 
+void why_repeat(struct why *w)
+{
+	if (w->looks < 2)
+		return;
+	why_scene_deinit(&w->scene[0]);
+	w->scene[0] = w->scene[1];
+	w->scene[1] = (struct why_scene){ 0 };
+	w->looks = 1;
+	memset(w->vcpu, 0, sizeof(w->vcpu));
+}
+
 /* -- the result -------------------------------------------------------------------------- */
 
 static void set(struct why *w, json_t *o, const char *key, json_t *v)

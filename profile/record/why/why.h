@@ -69,6 +69,10 @@ int why_look(struct why *w, struct guest *g, struct err *e);
  * has few samples.
  */
 bool why_wants_longer(struct why *w);
+/* Makes the last look the first one of another pair, to whose samples later ones are added. */
+void why_repeat(struct why *w);
+/* Returns whether the two looks, without samples, give a reason to sample the vCPUs. */
+bool why_suspects(struct why *w, const json_t *result);
 struct standing;
 /* Sets the state of the machine's threads on the host, which is borrowed. NULL: it is not known. */
 void why_set_host(struct why *w, const struct standing *h);

@@ -168,6 +168,27 @@ static void events(void **state)
 	assert_true(said("needs a value"));
 }
 
+static void about_alarms(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("-F", "100"), -1);
+	assert_false(run_options_has_alarm(&o));
+	assert_int_equal(PARSE("--on-hang", "why", "--hang-after", "2.5"), -1);
+	assert_true(run_options_has_alarm(&o) && o.alarm.on_hang.kind == RUN_ACTION_WHY);
+	assert_true(o.alarm.hang_s > 2.4 && o.alarm.hang_s < 2.6 && !o.alarm.on_panic.kind);
+	assert_int_equal(PARSE("--on-hang=end", "--on-panic=exec:echo $KVMPROF_VERDICT"), -1);
+	assert_true(o.alarm.on_hang.kind == RUN_ACTION_END && !o.alarm.on_hang.command);
+	assert_true(o.alarm.on_panic.kind == RUN_ACTION_EXEC);
+	assert_string_equal(o.alarm.on_panic.command, "echo $KVMPROF_VERDICT");
+	assert_int_equal(PARSE("--on-hang", "exec:"), 2);
+	assert_true(said("expected why, end, or exec:COMMAND"));
+	assert_int_equal(PARSE("--on-panic", "explode"), 2);
+	assert_int_equal(PARSE("--hang-after", "5", "--on-panic", "why"), 2);
+	assert_true(said("--hang-after needs --on-hang: give that, too"));
+	assert_int_equal(PARSE("--engine", "exact", "--on-hang", "end"), 2);
+	assert_int_equal(PARSE("--snapshot", "x.snap", "--on-hang", "end"), -1);
+}
+
 static void about_tasks(void **state)
 {
 	(void)state;
@@ -599,13 +620,11 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(defaults),		 TEST(events),
-		TEST(every_option),	 TEST(sizes),
-		TEST(bad_values),	 TEST(what_is_kept),
-		TEST(wrong_usage),	 TEST(when_to_collect),
-		TEST(about_tasks),	 TEST(devices),
-		TEST(beside_a_snapshot), TEST(help),
-		TEST(append_again),	 TEST(without_image),
+		TEST(defaults),	   TEST(events),	  TEST(every_option),
+		TEST(sizes),	   TEST(bad_values),	  TEST(what_is_kept),
+		TEST(wrong_usage), TEST(when_to_collect), TEST(about_alarms),
+		TEST(about_tasks), TEST(devices),	  TEST(beside_a_snapshot),
+		TEST(help),	   TEST(append_again),	  TEST(without_image),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

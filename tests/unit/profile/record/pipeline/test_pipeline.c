@@ -598,7 +598,7 @@ static void jobs(void **state)
 		/* Until it has seen all of them: it does not wait for the rings to be empty. */
 		do {
 			atomic_store(&work.done, false);
-			pipeline_post(pipeline, &work.job);
+			pipeline_post(pipeline, &work.job, PIPELINE_JOB_COMMAND);
 			while (!atomic_load(&work.done))
 				nanosleep(&nap, NULL);
 			assert_true(work.samples >= last);
