@@ -30,6 +30,7 @@ const char *thread_kind_name(enum thread_kind kind)
 		[THREAD_9P] = "9p",
 		[THREAD_9P_FILES] = "9p-files",
 		[THREAD_KEEPER] = "keeper",
+		[THREAD_IMAGE] = "disk-image",
 		[THREAD_REST] = "virtio-rest",
 		[THREAD_NET_USER] = "net-user",
 		[THREAD_NET_SLIRP] = "net-slirp",

@@ -24,6 +24,7 @@ enum thread_kind {
 	THREAD_9P,
 	THREAD_9P_FILES, /* a process */
 	THREAD_KEEPER,	 /* a process */
+	THREAD_IMAGE,	 /* a process */
 	THREAD_REST,
 	THREAD_NET_USER,
 	THREAD_NET_SLIRP, /* a process */

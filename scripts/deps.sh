@@ -21,7 +21,7 @@ die() { say "$*"; exit 1; }
 BUILD="gcc g++ clang make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev libbpf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
-	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev nettle-dev python3"
+	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev libnbd-dev nettle-dev python3"
 # What the build needs is called so by Debian, Fedora and Arch; -: it comes with another one. The last two
 # by their package lists: nothing is installed there.
 COUNTERPARTS='gcc gcc gcc
@@ -55,6 +55,7 @@ libblkid-dev libblkid-devel util-linux-libs
 libext2fs-dev e2fsprogs-devel e2fsprogs
 comerr-dev libcom_err-devel -
 libarchive-dev libarchive-devel libarchive
+libnbd-dev libnbd-devel libnbd
 nettle-dev nettle-devel nettle
 python3 python3 python'
 # The unit tests' libraries, and what makes and reads the tests' files.
@@ -71,6 +72,7 @@ clang-16|clang-19 lld-16|lld-19 llvm-16|llvm-19: kernels with LTO and kCFI are n
 linux-source-6.12: a kernel with FineIBT is not looked into
 gcc-14-plugin-dev|gcc-12-plugin-dev: a kernel with shuffled structures is not looked into
 qemu-system-x86: tests that attach to QEMU are skipped
+qemu-utils: disk images that are not raw are not read in tests
 libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients: tests with libvirt are skipped
 chromium: tests that show pictures in a browser are skipped
 npm: the tests with speedscope and with Perfetto are skipped

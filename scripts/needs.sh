@@ -41,6 +41,7 @@ blkid/blkid.h libblkid-dev
 ext2fs/ext2fs.h libext2fs-dev
 et/com_err.h comerr-dev
 archive.h libarchive-dev
+libnbd.h libnbd-dev
 nettle/sha2.h nettle-dev'
 CXX_HEADERS='toml++/toml.h libtomlplusplus-dev
 vector g++'

@@ -261,7 +261,7 @@ def definitions():
              "<readonly/></disk>"
              "<disk type='file'><source file='%s/first,1.img'/><target dev='vda' bus='virtio'/>"
              "<serial>S1</serial></disk>"
-             "<disk type='file'><driver name='qemu' type='qcow2'/><source file='/none.qcow2'/>"
+             "<disk type='file'><driver name='qemu' type='dmg'/><source file='/none.dmg'/>"
              "<target dev='vdc' bus='virtio'/></disk>"
              "<disk type='file' device='cdrom'><target dev='hda' bus='ide'/><readonly/></disk>" %
              (here, here))
@@ -270,7 +270,7 @@ def definitions():
     for argv in (["--domain", "own.xml"], ["--domain", "own", "--connect", "qemu:///system"]):
         p = e2e.kvmprof("run", "-o", "own.data", *argv)
         check(p.status == 0 and "seconds 1" in p.out, "run %s: status %d: %s" % (argv, p.status, p.err))
-        for part in ("disk vdc (qcow2 /none.qcow2: only raw ones)", "disk hda", "interface (user)",
+        for part in ("disk vdc (dmg /none.dmg: an unknown format)", "disk hda", "interface (user)",
                      "cpu (host-passthrough)", "disk vda (what is written stays in memory)"):
             check(part in p.err, "run %s: %s is not listed:\n%s" % (argv, part, p.err))
         check("disk vdb (" not in p.err, "a disk that it has is listed:\n" + p.err)

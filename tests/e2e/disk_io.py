@@ -11,30 +11,16 @@ wrote it finds again; iosnoop's lines and each request's way, the profile, its t
 import hashlib
 import json
 import os
-import struct
 
 import e2e
 import perfetto
+from disk_sums import fnv, lines, sums as sums_of
 from e2e import check, say
-
-MASK = (1 << 64) - 1
-
-
-def fnv(data):
-    """As guest/disk/disk.c sums: whole words of 64 bits."""
-    h = 0xcbf29ce484222325
-    for (word,) in struct.iter_unpack("<Q", data[:len(data) // 8 * 8]):
-        h = (h ^ word) * 0x100000001b3 & MASK
-    return h
 
 
 def digest(path):
     with open(path, "rb") as f:
         return hashlib.sha256(f.read()).hexdigest()
-
-
-def lines(text, word):
-    return [l.split()[2:] for l in text.replace("\r", "").split("\n") if l.startswith("disk: " + word)]
 
 
 e2e.need_kvm()
@@ -59,7 +45,7 @@ if not check(p.status == 0 and "disk: done" in console, "status %d:\n%s" % (p.st
 check("disk: failed" not in console, console[-2000:])
 
 # The file system's contents, and what was written over it.
-sums = {w[0]: (int(w[1]), int(w[2])) for w in lines(console, "sum ")}
+sums = sums_of(console)
 check(sums.get("/mnt/data") == (len(data), fnv(data)), "read other bytes: %s" % sums)
 check(sums.get("written") and sums["written"] == sums.get("/mnt/out"), "written, read back: %s" % sums)
 check(digest("disk.img") == before, "the image was changed")

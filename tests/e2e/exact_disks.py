@@ -62,8 +62,8 @@ def beside(instructions):
 def refused():
     with open("q.img", "wb") as f:
         f.write(b"QFI\xfb\0\0\0\3" + bytes(4 << 20))
-    one_line("qcow2", exact("--disk", "q.img", "-o", "x"), "q.img", "qemu-img convert")
-    one_line("qcow2 as IMAGE", exact("q.img", "-o", "x"), "q.img", "qemu-img convert")
+    one_line("qcow2", exact("--disk", "q.img", "-o", "x"), "q.img", "qcow2 image is truncated or damaged")
+    one_line("qcow2 as IMAGE", exact("q.img", "-o", "x"), "q.img", "qcow2 image is truncated or damaged")
     one_line("no image", exact("--disk", "nowhere", "-o", "x"), "nowhere", "No such file")
     one_line("no file", exact("--disk", "/dev/null", "-o", "x"), "/dev/null", "regular file")
     for setting, word in (("writable", "leave ,writable out"), ("overlay=o", "leave ,overlay= out"),

@@ -338,6 +338,7 @@ rare("a thread's end", "all", "rt_sigprocmask", "exit")
 rare("requests that wait for the image's device, and what a driver seldom asks for", "main vcpu disk disk-poll",
      "pread64", "pwrite64", "preadv2", "pwritev", "fallocate", "fdatasync", "lseek", "KVM_IRQ_LINE",
      "KVM_SIGNAL_MSI")
+rare("a disk image that qemu-nbd reads (disk_formats.py)", "main disk disk-poll", "poll", "close", "sendto", "recvfrom")
 rare("a keeper that does not answer when a client requests a profile", "control", "wait4", "shutdown")
 rare("a driver that floods a queue (villain.py)", "virtio-rest", "KVM_IRQ_LINE", "KVM_SIGNAL_MSI")
 rare("hosts with VMX or SVM: registers are asked for", "vcpu", "KVM_GET_REGS", "KVM_GET_SREGS")

@@ -108,7 +108,7 @@ int diskboot_open(struct diskboot *b, const struct disk_reader *disk, const char
 	int ret;
 
 	memset(b, 0, sizeof(*b));
-	ret = layout_read(&b->layout, path, e);
+	ret = layout_read(&b->layout, disk, path, e);
 	if (ret)
 		return ret;
 	open_file_systems(b, disk);

@@ -101,7 +101,8 @@ struct diskboot {
 };
 
 /*
- * Examines the disk. path opens the same disk again, for libblkid and for messages. Returns 0 also
+ * Examines the disk. path opens the same disk again, for libblkid, unless disk->size is set, and is
+ * named in messages. Returns 0 also
  * if nothing bootable was found (see entry.source); -EINVAL if it has neither partitions nor a
  * file system; -ENOMEM; or another -errno, with *e set. The disk must stay readable until
  * diskboot_close(), which the caller calls after success.

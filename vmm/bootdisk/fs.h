@@ -24,6 +24,8 @@
 struct disk_reader {
 	int (*read)(void *disk, uint64_t off, void *dst, size_t len);
 	void *disk;
+	/* Bytes of the disk if its file does not have them as they are; 0: the file has them. */
+	uint64_t size;
 };
 
 /* A part of a disk, in bytes. */

@@ -2,13 +2,16 @@
 #include "vmm/bootdisk/layout.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/library.h"
+#include "vmm/bootdisk/fs.h"
 
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/types.h>
 
 /* The functions of libblkid that are used. */
 /* clang-format off */
@@ -132,6 +135,117 @@ static void take_table(struct disk_layout *l, blkid_probe p, uint64_t size)
 		layout_copy(l->table, blkid.blkid_parttable_get_type(table));
 }
 
+/*
+ * libblkid reads descriptors only. For a disk whose bytes no file has it gets a file in memory with
+ * holes, which has the places where tables and superblocks are.
+ */
+#define EDGE (UINT64_C(1) << 20) /* bytes from the ends of a disk or a partition */
+#define MBR_TABLE 446u
+#define MBR_ENTRIES 4u
+#define MBR_ENTRY 16u
+#define EBR_MAX DISK_LAYOUT_MAX_PARTS
+
+struct layout_copy {
+	const struct disk_reader *disk; /* NULL: fd is the disk's own file */
+	int fd;
+};
+
+/* Copies the bytes from off on, as far as they exist. Returns 0 or -errno. */
+static int layout_fill(const struct layout_copy *c, uint64_t off, uint64_t len)
+{
+	cleanup_free uint8_t *bytes = NULL;
+	int ret;
+
+	if (!c->disk || off >= c->disk->size)
+		return 0;
+	if (len > c->disk->size - off)
+		len = c->disk->size - off;
+	bytes = malloc((size_t)len);
+	if (!bytes)
+		return -ENOMEM;
+	ret = c->disk->read(c->disk->disk, off, bytes, (size_t)len);
+	if (!ret && pwrite(c->fd, bytes, (size_t)len, (off_t)off) != (ssize_t)len)
+		ret = -EIO;
+	return ret;
+}
+
+static int layout_fill_edges(const struct layout_copy *c, uint64_t off, uint64_t len)
+{
+	int ret = layout_fill(c, off, len < EDGE ? len : EDGE);
+
+	return ret || len <= EDGE ? ret : layout_fill(c, off + len - EDGE, EDGE);
+}
+
+static bool is_extended(uint8_t type)
+{
+	return type == 0x05 || type == 0x0f || type == 0x85;
+}
+
+static uint32_t mbr_start(const uint8_t *entry)
+{
+	uint32_t start;
+
+	memcpy(&start, entry + 8, sizeof(start));
+	return start;
+}
+
+/* Copies the chain of tables of an extended partition, whose first table is at sector `base`. */
+static int layout_fill_chain(const struct layout_copy *c, uint64_t base)
+{
+	uint64_t at = base;
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < EBR_MAX; i++) {
+		uint8_t table[BLKID_SECTOR] = { 0 };
+		const uint8_t *next = table + MBR_TABLE + MBR_ENTRY;
+
+		ret = layout_fill(c, at * BLKID_SECTOR, BLKID_SECTOR);
+		if (ret || pread(c->fd, table, sizeof(table), (off_t)(at * BLKID_SECTOR)) <= 0 ||
+		    !is_extended(next[4]))
+			break;
+		at = base + mbr_start(next);
+	}
+	return ret;
+}
+
+/* Copies all places in which a partition table may be. */
+static int layout_fill_tables(const struct layout_copy *c)
+{
+	uint8_t table[BLKID_SECTOR] = { 0 };
+	int ret = layout_fill_edges(c, 0, c->disk->size);
+
+	if (!ret && pread(c->fd, table, sizeof(table), 0) < 0)
+		ret = -errno;
+	for (unsigned int i = 0; !ret && i < MBR_ENTRIES; i++) {
+		const uint8_t *p = table + MBR_TABLE + i * MBR_ENTRY;
+
+		if (is_extended(p[4]))
+			ret = layout_fill_chain(c, mbr_start(p));
+		else if (p[4]) /* it may have a BSD's table */
+			ret = layout_fill(c, (uint64_t)mbr_start(p) * BLKID_SECTOR, EDGE);
+	}
+	return ret;
+}
+
+/* Opens what libblkid reads. Returns 0, or -errno with *e recorded. The caller closes c->fd. */
+static int layout_open(struct layout_copy *c, const struct disk_reader *disk, const char *path,
+		       struct err *e)
+{
+	int ret;
+
+	if (!disk->size) {
+		c->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		return c->fd < 0 ? err_set(e, errno, "%s: cannot open: %s", path, strerror(errno))
+				 : 0;
+	}
+	c->disk = disk;
+	ret = file_in_memory("layout", disk->size, &c->fd, e);
+	if (ret)
+		return ret;
+	ret = layout_fill_tables(c);
+	return ret ? err_set(e, -ret, "%s: cannot read: %s", path, strerror(-ret)) : 0;
+}
+
 static int layout_load(struct err *e)
 {
 	const struct library want = {
@@ -145,21 +259,13 @@ static int layout_load(struct err *e)
 	return library_load(&want, (void **)&blkid, e);
 }
 
-int layout_read(struct disk_layout *l, const char *path, struct err *e)
+static int layout_probe(struct disk_layout *l, const struct layout_copy *c, const char *path,
+			struct err *e)
 {
-	__attribute__((cleanup(free_probe))) blkid_probe p = NULL;
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	__attribute__((cleanup(free_probe))) blkid_probe p = blkid.blkid_new_probe();
 	uint64_t size;
-	int ret;
 
-	memset(l, 0, sizeof(*l));
-	if (fd < 0)
-		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
-	ret = layout_load(e);
-	if (ret)
-		return ret;
-	p = blkid.blkid_new_probe();
-	if (!p || blkid.blkid_probe_set_device(p, fd, 0, 0) != 0)
+	if (!p || blkid.blkid_probe_set_device(p, c->fd, 0, 0) != 0)
 		return err_set(e, EINVAL, "%s: libblkid can't read it", path);
 	size = (uint64_t)blkid.blkid_probe_get_size(p);
 	/*
@@ -167,7 +273,7 @@ int layout_read(struct disk_layout *l, const char *path, struct err *e)
 	 * be mistaken for an MBR, but not the reverse.
 	 */
 	l->part[0].len = size;
-	if (find_fs(&l->part[0], fd) < 0)
+	if (find_fs(&l->part[0], c->fd) < 0)
 		return err_set(e, ENOMEM, "%s: out of memory", path);
 	if (*l->part[0].fs) {
 		l->n = 1;
@@ -184,8 +290,28 @@ int layout_read(struct disk_layout *l, const char *path, struct err *e)
 			       "%s: a disk without partitions and without a file system: `file -s "
 			       "%s` may know more",
 			       path, path);
-	for (unsigned int i = 0; i < l->n; i++)
-		if (find_fs(&l->part[i], fd) < 0)
+	for (unsigned int i = 0; i < l->n; i++) {
+		int ret = layout_fill_edges(c, l->part[i].off, l->part[i].len);
+
+		if (ret)
+			return err_set(e, -ret, "%s: cannot read: %s", path, strerror(-ret));
+		if (find_fs(&l->part[i], c->fd) < 0)
 			return err_set(e, ENOMEM, "%s: out of memory", path);
+	}
 	return 0;
+}
+
+int layout_read(struct disk_layout *l, const struct disk_reader *disk, const char *path,
+		struct err *e)
+{
+	struct layout_copy c = { .fd = -1 };
+	int ret;
+
+	memset(l, 0, sizeof(*l));
+	ret = layout_open(&c, disk, path, e);
+	ret = ret ? ret : layout_load(e);
+	ret = ret ? ret : layout_probe(l, &c, path, e);
+	if (c.fd >= 0)
+		close(c.fd);
+	return ret;
 }

@@ -33,11 +33,15 @@ struct disk_layout {
 	unsigned int left_out; /* partitions beyond the limit, or outside of the image */
 };
 
+struct disk_reader;
+
 /*
- * Reads the layout of the image at path, which is opened read-only. Returns 0; -EINVAL if it has
+ * Reads the layout of the image at path, which is opened read-only. If disk->size is not 0, it is
+ * only named by path, and read through *disk. Returns 0; -EINVAL if it has
  * neither partitions nor a file system; -ENOENT if libblkid is not installed; or another -errno,
  * with *e set. *l owns nothing.
  */
-int layout_read(struct disk_layout *l, const char *path, struct err *e);
+int layout_read(struct disk_layout *l, const struct disk_reader *disk, const char *path,
+		struct err *e);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "vmm/image/disk_format.h"
+#include "vmm/dev/disk_image.h"
 #include "vmm/dev/disk_overlay.h"
 #include "vmm/dev/disk_state.h"
 
@@ -26,7 +26,8 @@
 #define CHECK_PIECE 4096u
 
 struct disk {
-	int fd;
+	int fd;			 /* the image, which is locked */
+	struct disk_image image; /* what the guest sees of it; its bytes if image.fd is fd */
 	uint64_t size;
 	uint64_t stamp; /* time of the image's last change, ns; 0: a block device */
 	enum disk_write write;
@@ -107,6 +108,31 @@ static int transfer(int fd, enum way way, uint64_t off, struct rest *r, uint64_t
 	return 0;
 }
 
+/* Reads len bytes of the image to r, which advances. */
+static int read_image(const struct disk *d, enum way way, uint64_t off, struct rest *r,
+		      uint64_t len)
+{
+	if (d->image.fd >= 0)
+		return transfer(d->image.fd, way, off, r, len);
+	if (way == READ_NOW)
+		return -EAGAIN;
+	while (len) {
+		struct iovec part[PARTS];
+		int ret, n = rest_take(r, len, part);
+
+		for (int i = 0; i < n; i++) {
+			ret = disk_image_read(&d->image, off, part[i].iov_base, part[i].iov_len,
+					      (size_t)(len - part[i].iov_len));
+			if (ret)
+				return ret;
+			skip(r, part[i].iov_len);
+			off += part[i].iov_len;
+			len -= part[i].iov_len;
+		}
+	}
+	return 0;
+}
+
 /* Computes the length of iov. Returns 0, or -EIO if it passes the end. */
 static int check_range(const struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n,
 		       uint64_t *out)
@@ -130,26 +156,22 @@ static int read_disk(struct disk *d, enum way way, uint64_t off, const struct io
 	int ret = check_range(d, off, iov, n, &len);
 
 	while (!ret && len) {
-		uint64_t sector = off / DISK_SECTOR, some = len, fd_off = off;
-		enum way how = way;
-		int fd = d->fd;
+		uint64_t sector = off / DISK_SECTOR, some = len;
+		bool in = false;
 
 		if (d->overlay) {
 			uint64_t sectors = (off + len - 1) / DISK_SECTOR - sector + 1;
-			bool in;
 
 			some = disk_overlay_run(d->overlay, sector, sectors, &in) * DISK_SECTOR -
 			       off % DISK_SECTOR;
 			if (some > len)
 				some = len;
-			if (in) {
-				fd = d->overlay->fd;
-				fd_off = d->overlay->data + off;
-				if (d->overlay->in_memory)
-					how = READ;
-			}
 		}
-		ret = transfer(fd, how, fd_off, &r, some);
+		if (in)
+			ret = transfer(d->overlay->fd, d->overlay->in_memory ? READ : way,
+				       d->overlay->data + off, &r, some);
+		else
+			ret = read_image(d, way, off, &r, some);
 		off += some;
 		len -= some;
 	}
@@ -178,7 +200,7 @@ static int fill_sector(struct disk *d, uint64_t sector)
 	pthread_mutex_lock(&d->overlay->lock);
 	(void)disk_overlay_run(d->overlay, sector, 1, &in);
 	if (!in) {
-		ret = transfer(d->fd, READ, sector * DISK_SECTOR, &r, sizeof(bytes));
+		ret = read_image(d, READ, sector * DISK_SECTOR, &r, sizeof(bytes));
 		r = (struct rest){ .iov = &iov, .n = 1 };
 		if (!ret)
 			ret = transfer(d->overlay->fd, WRITE,
@@ -303,13 +325,7 @@ static int open_image(struct disk *d, struct err *e)
 		return err_set(e, EINVAL, "%s: a disk image is a regular file or a block device",
 			       d->path);
 	}
-	d->size = size / DISK_SECTOR * DISK_SECTOR;
-	if (!d->size)
-		return err_set(e, EINVAL, "%s: %llu bytes are too few for a disk: a sector has %u",
-			       d->path, (unsigned long long)size, DISK_SECTOR);
-	if (d->size > DISK_MAX_SIZE)
-		return err_set(e, EFBIG, "%s: %llu bytes, more than the limit of %llu", d->path,
-			       (unsigned long long)size, (unsigned long long)DISK_MAX_SIZE);
+	d->size = size;
 	/* Some network file systems have no locks; the image is used without one there. */
 	if (flock(d->fd, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return err_set(e, EBUSY,
@@ -319,17 +335,43 @@ static int open_image(struct disk *d, struct err *e)
 	return 0;
 }
 
-static int check_format(const struct disk *d, struct err *e)
+static int check_size(struct disk *d, struct err *e)
 {
-	uint8_t head[DISK_FORMAT_HEAD] = { 0 };
-	struct iovec iov = { .iov_base = head, .iov_len = sizeof(head) };
-	struct rest r = { .iov = &iov, .n = 1 };
-	uint64_t len = d->size < sizeof(head) ? d->size : sizeof(head);
-	int ret = transfer(d->fd, READ, 0, &r, len);
+	uint64_t size = d->size;
+
+	d->size = size / DISK_SECTOR * DISK_SECTOR;
+	if (!d->size)
+		return err_set(e, EINVAL, "%s: %llu bytes are too few for a disk: a sector has %u",
+			       d->path, (unsigned long long)size, DISK_SECTOR);
+	if (d->size > DISK_MAX_SIZE)
+		return err_set(e, EFBIG, "%s: %llu bytes, more than the limit of %llu", d->path,
+			       (unsigned long long)size, (unsigned long long)DISK_MAX_SIZE);
+	return 0;
+}
+
+/* Finds out the image's format, and d->size as the guest sees it. */
+static int open_format(struct disk *d, const struct disk_config *cfg, struct err *e)
+{
+	const struct disk_image_config image = {
+		.path = d->path,
+		.fd = d->fd,
+		.format = cfg->format,
+		.follow = cfg->follow,
+		.confine = cfg->confine,
+	};
+	int ret = disk_image_open(&d->image, &image, e);
 
 	if (ret)
-		return err_set(e, -ret, "%s: cannot read: %s", d->path, strerror(-ret));
-	return disk_format_refuse(d->path, head, (size_t)len, e);
+		return ret;
+	if (d->image.fd == d->fd)
+		return check_size(d, e);
+	if (d->write == DISK_WRITABLE)
+		return err_set(e, ENOTSUP,
+			       "%s: only raw images are written, and this one is %s: without "
+			       "'writable' what is written is kept in memory",
+			       d->path, d->image.how ? "compressed" : d->image.format);
+	d->size = d->image.size;
+	return check_size(d, e);
 }
 
 static int open_overlay(struct disk *d, const char *path, struct disk_budget *budget, struct err *e)
@@ -352,10 +394,11 @@ int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e)
 		return err_set(e, ENOMEM, "%s: out of memory", cfg->path);
 	memcpy(d->path, cfg->path, len);
 	d->fd = -1;
+	disk_image_init(&d->image);
 	d->write = cfg->write;
 	ret = open_image(d, e);
 	if (!ret)
-		ret = check_format(d, e);
+		ret = open_format(d, cfg, e);
 	if (!ret && cfg->write == DISK_OVERLAY)
 		ret = open_overlay(d, NULL, cfg->budget, e);
 	if (!ret && cfg->write == DISK_OVERLAY_FILE)
@@ -368,13 +411,22 @@ int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e)
 	return 0;
 }
 
+void disk_stop(struct disk *d)
+{
+	if (d)
+		disk_image_stop(&d->image);
+}
+
 int disk_close(struct disk *d, struct err *e)
 {
+	bool failed;
 	int ret;
 
 	if (!d)
 		return 0;
 	ret = disk_overlay_close(d->overlay);
+	failed = disk_image_failed(&d->image);
+	disk_image_close(&d->image);
 	if (d->fd >= 0 && close(d->fd) < 0 && !ret && d->write == DISK_WRITABLE)
 		ret = -errno;
 	if (!ret)
@@ -383,6 +435,11 @@ int disk_close(struct disk *d, struct err *e)
 		err_set(e, -ret, "%s: %s is not complete: %s", d->path,
 			d->overlay ? "what the guest wrote over it" : "what the guest wrote to it",
 			strerror(-ret));
+	else if (failed)
+		ret = err_set(e, EIO,
+			      "%s: the process that reads it ended or did not answer: the guest's "
+			      "reads failed from then on",
+			      d->path);
 	free(d);
 	return ret;
 }
@@ -409,7 +466,17 @@ const char *disk_path(const struct disk *d)
 
 int disk_fd(const struct disk *d)
 {
-	return d->fd;
+	return d->image.fd;
+}
+
+const char *disk_format(const struct disk *d)
+{
+	return d->image.format;
+}
+
+const char *disk_compression(const struct disk *d)
+{
+	return d->image.how;
 }
 
 uint64_t disk_overlay_bytes(const struct disk *d)
@@ -446,7 +513,7 @@ int disk_identify(const struct disk *d, struct disk_identity *out, struct err *e
 
 		if (off > d->size - len)
 			off = d->size - len;
-		ret = transfer(d->fd, READ, off, &r, len);
+		ret = read_image(d, READ, off, &r, len);
 		if (ret)
 			return err_set(e, -ret, "%s: cannot read: %s", d->path, strerror(-ret));
 		check = (uint32_t)crc32_z(check, bytes, len);

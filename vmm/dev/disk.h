@@ -20,6 +20,7 @@
 #include <sys/uio.h>
 
 struct disk_budget;
+struct disk_confine;
 
 #define DISK_SECTOR 512u
 #define DISK_SERIAL_LEN 20u /* bytes of a serial number, VIRTIO 1.2, 5.2.6 */
@@ -44,13 +45,19 @@ struct disk_config {
 	 * host's memory only
 	 */
 	struct disk_budget *budget;
+	/* The image's format, "raw" or a name of disk_format_name(); NULL: detected. Borrowed. */
+	const char *format;
+	bool follow; /* other files that the image refers to, such as a backing file, are read */
+	/* How programs that read other formats are confined, borrowed; NULL: they are not. */
+	const struct disk_confine *confine;
 };
 
 struct disk;
 
 /*
- * Opens a raw image or a block device. qcow2, vmdk, vdi, vhdx and similar formats are refused with
- * the command that converts them. The size is rounded down to whole sectors; 0 sectors is an error.
+ * Opens an image or a block device. A compressed image is unpacked to a file without a name;
+ * qcow2, vmdk, vdi, vhdx and similar formats are read by a process of their own (disk_nbd.h), and
+ * both are never changed. The size is rounded down to whole sectors; 0 sectors is an error.
  * The image stays locked (flock) while it is open: shared, or exclusive if it is written. Returns
  * 0, or -errno with *e recorded; -EBUSY if another process holds a conflicting lock. The caller
  * closes it with disk_close().
@@ -58,9 +65,14 @@ struct disk;
 int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e);
 /*
  * Closes the disk and frees it. Returns 0, or -errno with *e recorded: some data that was written,
- * or flushed earlier, did not reach its file. On success an overlay file is complete. Accepts NULL.
+ * or flushed earlier, did not reach its file, or the process that reads the image failed. On success an overlay file is complete. Accepts NULL.
  */
 int disk_close(struct disk *d, struct err *e);
+/*
+ * Lets reads that wait for another process fail soon, and all later ones at once. Any thread may call
+ * it; disk_close() follows. Accepts NULL.
+ */
+void disk_stop(struct disk *d);
 
 /* Returns the size in bytes, a multiple of DISK_SECTOR. */
 uint64_t disk_size(const struct disk *d);
@@ -70,8 +82,15 @@ bool disk_is_read_only(const struct disk *d);
 bool disk_is_writable(const struct disk *d);
 /* Returns the image's path, which belongs to the disk. */
 const char *disk_path(const struct disk *d);
-/* Returns the image's descriptor, which belongs to the disk; read-only except for DISK_WRITABLE. */
+/*
+ * Returns a descriptor that has the disk's bytes and belongs to the disk; read-only except for
+ * DISK_WRITABLE. Returns -1 if the bytes are read by disk_readv() only.
+ */
 int disk_fd(const struct disk *d);
+/* Returns "raw" or the name of the image's format (static text). */
+const char *disk_format(const struct disk *d);
+/* Returns the name of the image's compression (static text), or NULL. */
+const char *disk_compression(const struct disk *d);
 /* Returns the bytes that the overlay occupies in memory or in its file system. */
 uint64_t disk_overlay_bytes(const struct disk *d);
 /* Returns the number of writes that failed with -ENOSPC because the budget was exhausted. */

@@ -446,6 +446,7 @@ static void virtio_blk_destroy(struct virtio *d)
 {
 	struct virtio_blk *b = blk_of(d);
 
+	disk_stop(b->target.disk); /* a thread that waits for it must return */
 	virtio_poll_destroy(b->poll);
 	pthread_mutex_lock(&b->lock);
 	b->ending = true;

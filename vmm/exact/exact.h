@@ -116,7 +116,7 @@ struct exact_config {
 	uint64_t mem_size;   /* bytes */
 	unsigned int vcpus;
 	/* Disks that become NVDIMMs, in order. They may be closed after exact_open(). */
-	const struct disk *disk[EXACT_MAX_DISKS];
+	struct disk *disk[EXACT_MAX_DISKS];
 	unsigned int ndisks;
 	uint64_t period; /* instructions per sample */
 	bool reboots; /* whether a reset of the guest restarts it instead of ending the machine */

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "vmm/exact/sha256.h"
 #include "vmm/dev/disk.h"
+#include "vmm/dev/disk_unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +67,37 @@ static int pad(struct nvdimm *n, const struct disk *d, struct err *e)
 					       : file_seal(copy, FILE_SEAL_ALL, "disk", e);
 }
 
+/* Copies a disk that is no file of raw bytes to one without a name. Returns it, or -errno. */
+static int copy_out(struct disk *d, uint64_t size, struct err *e)
+{
+	cleanup_close int to = disk_unpack_file(disk_path(d), e);
+	cleanup_free uint8_t *piece = malloc(PIECE);
+	uint64_t end = disk_size(d);
+
+	if (to < 0 || !piece)
+		return to < 0 ? to : err_nomem(e);
+	for (uint64_t at = 0; at < end; at += PIECE) {
+		size_t len = end - at < PIECE ? (size_t)(end - at) : PIECE;
+		struct iovec iov = { piece, len };
+		int ret = disk_readv(d, at, &iov, 1);
+
+		if (ret)
+			return err_set(e, -ret, "%s: cannot read: %s", disk_path(d),
+				       strerror(-ret));
+		/* Zeros stay a hole. */
+		if ((piece[0] || memcmp(piece, piece + 1, len - 1) != 0) &&
+		    pwrite(to, piece, len, (off_t)at) != (ssize_t)len)
+			return err_set(e, ENOSPC,
+				       "%s: no room for a copy: TMPDIR names another "
+				       "directory than /var/tmp",
+				       disk_path(d));
+	}
+	if (ftruncate(to, (off_t)size) < 0)
+		return err_set(e, errno, "%s: no room for a copy: %s", disk_path(d),
+			       strerror(errno));
+	return cleanup_take_fd(&to);
+}
+
 /* Opens the image again, read-only: QEMU must not write to it even if the disk is writable. */
 static int reopen_to_read(int fd)
 {
@@ -75,17 +107,26 @@ static int reopen_to_read(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e)
+int nvdimm_open(struct nvdimm *out, struct disk *d, struct err *e)
 {
 	struct nvdimm n = {
-		.fd = reopen_to_read(disk_fd(d)),
+		.fd = -1,
 		.size = (disk_size(d) + NVDIMM_UNIT - 1) / NVDIMM_UNIT * NVDIMM_UNIT,
 		.image_size = disk_size(d),
 		.read_only = disk_is_read_only(d),
 	};
+	cleanup_close int copy = -1;
 	struct stat st;
+	bool padded = false;
 	int ret;
 
+	if (disk_fd(d) < 0) {
+		copy = copy_out(d, n.size, e);
+		if (copy < 0)
+			return copy;
+		padded = true;
+	}
+	n.fd = reopen_to_read(copy >= 0 ? copy : disk_fd(d));
 	if (n.fd < 0 || fstat(n.fd, &st) < 0)
 		ret = err_set(e, errno, "%s: %s", disk_path(d), strerror(errno));
 	else if (!S_ISREG(st.st_mode))
@@ -93,7 +134,7 @@ int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e)
 			e, ENOTSUP,
 			"%s: --engine exact takes disks that are files: copy the device to one",
 			disk_path(d));
-	else if (n.size != n.image_size && n.image_size > NVDIMM_MAX_COPY)
+	else if (!padded && n.size != n.image_size && n.image_size > NVDIMM_MAX_COPY)
 		ret = err_set(
 			e, EFBIG,
 			"%s: --engine exact takes disks of whole 2 MiB, and this one of %llu "
@@ -101,7 +142,7 @@ int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e)
 			disk_path(d), (unsigned long long)n.image_size);
 	else
 		ret = hash_image(&n, d, e);
-	if (!ret && n.size != n.image_size)
+	if (!ret && !padded && n.size != n.image_size)
 		ret = pad(&n, d, e);
 	if (ret)
 		nvdimm_close(&n);

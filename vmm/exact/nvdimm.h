@@ -4,7 +4,8 @@
  *
  * QEMU maps the image privately: guest writes stay in QEMU's memory and are lost when it ends.
  * Linux needs NVDIMMs in units of NVDIMM_UNIT bytes (memremap_compat_align()); an image of another
- * size is copied to a memory file and padded with zeros. Not thread-safe: the caller serialises
+ * size is copied to a memory file and padded with zeros. An image in another format than raw is copied
+ * to a file without a name. Not thread-safe: the caller serialises
  * calls on one object.
  */
 #ifndef KVMPROF_VMM_EXACT_NVDIMM_H
@@ -37,7 +38,7 @@ struct nvdimm {
  * and exceeds NVDIMM_MAX_COPY; or another -errno, each with *e set. *out is written only on
  * success; the caller closes it with nvdimm_close().
  */
-int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e);
+int nvdimm_open(struct nvdimm *out, struct disk *d, struct err *e);
 /* Closes n. May be called repeatedly. */
 void nvdimm_close(struct nvdimm *n);
 

@@ -3,8 +3,7 @@
 
 #include "base/cleanup.h"
 
-#include <errno.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const struct {
@@ -12,6 +11,7 @@ static const struct {
 	size_t off, len;
 	const char *magic;
 } formats[] = {
+	{ "qcow", 0, 8, "QFI\xfb\0\0\0\1" },
 	{ "qcow2", 0, 4, "QFI\xfb" },
 	{ "vmdk", 0, 4, "KDMV" }, /* sparse extent */
 	{ "vmdk", 0, 4, "COWD" }, /* ESX */
@@ -31,46 +31,39 @@ const char *disk_format_name(const uint8_t *head, size_t len)
 	return NULL;
 }
 
-/* Writes the path quoted for a shell. */
-static void quote(char *out, size_t cap, const char *path)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+:@%,=";
-	size_t n = 0;
+static const struct {
+	size_t len;
+	const char *magic;
+	struct disk_compression how;
+} compressions[] = {
+	{ 3, "\x1f\x8b\x08", { "gzip", "gzip" } },
+	{ 6, "\xfd\x37zXZ\0", { "xz", "xz-utils" } },
+	{ 4, "\x28\xb5\x2f\xfd", { "zstd", "zstd" } },
+	{ 4, "\x04\x22\x4d\x18", { "lz4", "lz4" } },
+	{ 3, "BZh", { "bzip2", "bzip2" } },
+};
 
-	if (path[strspn(path, plain)] == '\0') {
-		snprintf(out, cap, "%s", path);
-		return;
-	}
-	if (cap > 1)
-		out[n++] = '\'';
-	for (; *path && n + 6 < cap; path++) {
-		if (*path == '\'')
-			n += (size_t)snprintf(out + n, cap - n, "'\\''");
-		else
-			out[n++] = *path;
-	}
-	snprintf(out + n, cap - n, "'");
+/* bzip2's first block, or its end if there is none, follows a digit (bzip2 1.0, decompress.c). */
+static bool is_bzip2(const uint8_t *head, size_t len)
+{
+	return len >= 10 && head[3] >= '1' && head[3] <= '9' &&
+	       (!memcmp(head + 4, "1AY&SY", 6) || !memcmp(head + 4, "\x17rE8P\x90", 6));
 }
 
-int disk_format_refuse(const char *path, const uint8_t *head, size_t len, struct err *e)
+const struct disk_compression *disk_format_compression(const uint8_t *head, size_t len)
 {
-	const char *name = disk_format_name(head, len);
-	const char *base, *dot;
-	char raw[200], from[200], to[200];
-	int keep;
+	for (size_t i = 0; i < ARRAY_SIZE(compressions); i++)
+		if (compressions[i].len <= len &&
+		    memcmp(head, compressions[i].magic, compressions[i].len) == 0 &&
+		    (strcmp(compressions[i].how.program, "bzip2") != 0 || is_bzip2(head, len)))
+			return &compressions[i].how;
+	return NULL;
+}
 
-	if (!name)
-		return 0;
-	/* The suggested name of disk.qcow2 is disk.raw. */
-	base = strrchr(path, '/');
-	dot = strrchr(base ? base : path, '.');
-	keep = dot && dot != (base ? base + 1 : path) ? (int)(dot - path) : (int)strlen(path);
-	snprintf(raw, sizeof(raw), "%.*s.raw", keep, path);
-	quote(from, sizeof(from), path);
-	quote(to, sizeof(to), raw);
-	return err_set(
-		e, ENOTSUP,
-		"%s: a %s image; kvmprof reads raw ones: qemu-img convert -f %s -O raw %s %s", path,
-		name, name, from, to);
+const char *disk_format_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (!strcmp(formats[i].name, name))
+			return formats[i].name;
+	return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/library.h"
+#include "vmm/image/disk_format.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -181,6 +182,7 @@ static void free_disk(struct domain_disk *k)
 	free(k->target);
 	free(k->path);
 	free(k->serial);
+	free(k->format);
 	free(k->option);
 	*k = (struct domain_disk){ 0 };
 }
@@ -212,12 +214,13 @@ static bool take_disk(struct domain_xml *d, const xmlNode *n)
 		free_disk(&k);
 		return false;
 	}
-	if (format && strcmp(format, "raw")) {
-		domain_xml_note_unused(d, "disk %.16s (%.20s %.80s: only raw ones)", k.target,
+	if (format && strcmp(format, "raw") && !disk_format_find(format)) {
+		domain_xml_note_unused(d, "disk %.16s (%.20s %.80s: an unknown format)", k.target,
 				       format, k.path);
 		free_disk(&k);
 		return true;
 	}
+	k.format = take_ptr(format);
 	if (bus && strcmp(bus, "virtio"))
 		domain_xml_note_unused(d, "disk %.16s (bus %.20s: it is a virtio disk here)",
 				       k.target, bus);

@@ -29,11 +29,12 @@
 /* The most disks of a machine of ours. */
 #define DOMAIN_XML_DISKS_MAX 8u
 
-/* A raw image or a block device; strings are owned. */
+/* An image or a block device; strings are owned. */
 struct domain_disk {
 	char *target; /* the guest's name for it: "vda", "sdb" */
 	char *path;
 	char *serial; /* NULL: none */
+	char *format; /* the format that the definition has, such as "qcow2"; NULL: raw */
 	bool readonly;
 	/* for profile/record/run/definition.c: the value of a --disk for it; NULL: none yet */
 	char *option;

@@ -3,6 +3,7 @@
 
 #include "profile/record/options/options.h"
 #include "profile/record/options/devices.h"
+#include "vmm/image/disk_format.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,6 +43,17 @@ static int set_write(struct run_disk *d, enum disk_write write, const char *text
 	return 0;
 }
 
+static int set_format(struct run_disk *d, const char *name, const char *text, struct err *e)
+{
+	d->format = !strcmp(name, "raw") ? "raw" : disk_format_find(name);
+	return d->format ? 0
+			 : err_set(e, EINVAL,
+				   "%.200s: expected format=raw, qcow2, vmdk, vdi, vhdx, vpc, qcow "
+				   "or "
+				   "qed",
+				   text);
+}
+
 static int take_setting(struct run_disk *d, const char *s, const char *text, struct err *e)
 {
 	int ret;
@@ -50,6 +62,12 @@ static int take_setting(struct run_disk *d, const char *s, const char *text, str
 		return set_write(d, DISK_READ_ONLY, text, e);
 	if (!strcmp(s, "writable"))
 		return set_write(d, DISK_WRITABLE, text, e);
+	if (!strcmp(s, "backing")) {
+		d->backing = true;
+		return 0;
+	}
+	if (!strncmp(s, "format=", 7))
+		return set_format(d, s + 7, text, e);
 	if (!strncmp(s, "overlay=", 8) && s[8]) {
 		ret = set_write(d, DISK_OVERLAY_FILE, text, e);
 		strcpy(d->overlay, s + 8); /* both have PATH_MAX bytes */
@@ -65,12 +83,12 @@ static int take_setting(struct run_disk *d, const char *s, const char *text, str
 	ret = run_options_rate_parse(&d->limit, s, strlen(s), "iops", e);
 	if (ret)
 		return ret < 0 ? ret : 0;
-	return err_set(
-		e, EINVAL,
-		"%.100s: expected readonly, writable, overlay=FILE, serial=TEXT, rate=SIZE or "
-		"iops=NUMBER behind the comma, not '%.60s' (a comma of the name itself is written "
-		"twice)",
-		text, s);
+	return err_set(e, EINVAL,
+		       "%.100s: expected readonly, writable, overlay=FILE, serial=TEXT, rate=SIZE, "
+		       "iops=NUMBER, format=FORMAT or backing behind the comma, not '%.60s' (a "
+		       "comma of the name itself is written "
+		       "twice)",
+		       text, s);
 }
 
 int run_options_disk_parse(struct run_disk *out, const char *text, struct err *e)
@@ -113,10 +131,12 @@ static int parse_disk(void *at, char *arg, struct err *e)
 
 const struct option_row run_disk_rows[] = {
 	{ "disk", 0, "PATH[,...]",
-	  "a disk (vda, vdb, ... in order): a raw image or a block\n"
-	  "device, which is not changed: written data are kept in\n"
-	  "memory; ,readonly: writes fail; ,overlay=FILE: written data\n"
-	  "are kept in FILE; ,writable: the image is changed;\n"
+	  "a disk (vda, vdb, ... in order): a block device or an\n"
+	  "image, raw, compressed, qcow2, vmdk, vdi or vhdx, which is\n"
+	  "not changed: written data are kept in memory; ,readonly:\n"
+	  "writes fail; ,overlay=FILE: written data are kept in FILE;\n"
+	  ",writable: a raw image is changed; ,format=raw: the format\n"
+	  "is not detected; ,backing: its backing file is read, too;\n"
 	  ",serial=TEXT: its serial number; ,rate=SIZE and ,iops=N:\n"
 	  "limits in bytes and requests per second; may be repeated",
 	  OPTION_CALL_AT(parse_disk, disk, NULL) },
@@ -125,6 +145,10 @@ const struct option_row run_disk_rows[] = {
 	  "beyond it writes fail (default: half of the available\n"
 	  "memory)",
 	  OPTION_SIZE(disk.overlay_max, 1, UINT64_MAX, "a size, such as 512M") },
+	{ "backing", 0, NULL,
+	  "read files that disk images refer to, such as the backing\n"
+	  "file of a qcow2 image; only for images that you trust",
+	  OPTION_PUT(disk.backing, true) },
 	{ "writable", 0, NULL, "change an IMAGE that is a disk", OPTION_PUT(disk.writable, true) },
 	{ 0 },
 };

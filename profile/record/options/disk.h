@@ -4,7 +4,7 @@
  *
  *   disk := PATH {"," setting}
  *   setting := "readonly" | "writable" | "overlay=" FILE | "serial=" TEXT | "rate=" SIZE |
- *              "iops=" NUMBER
+ *              "iops=" NUMBER | "format=" FORMAT | "backing"
  *
  * A comma within PATH, FILE or TEXT is written twice, as for QEMU. All functions are called by the
  * main thread.
@@ -27,6 +27,7 @@ struct run_disk_options {
 	const char *text[VM_MAX_DISKS]; /* as given, borrowed; one place is left for IMAGE */
 	unsigned int n;
 	bool writable;	      /* --writable */
+	bool backing;	      /* --backing */
 	uint64_t overlay_max; /* bytes; 0: half of the available memory */
 };
 
@@ -35,6 +36,8 @@ struct run_disk {
 	char path[PATH_MAX], overlay[PATH_MAX];
 	char serial[DISK_SERIAL_LEN + 1];
 	enum disk_write write;
+	const char *format; /* as disk_config.format; static */
+	bool backing;	    /* files that the image refers to are read */
 	struct rate_limit limit;
 };
 

@@ -31,7 +31,8 @@ const struct option_row run_exact_rows[] = {
 static const char *const takes[] = {
 	/* the guest */
 	"engine", "repeat", "call-counts", "boot", "memory", "vcpus", "initrd", "kernel", "root",
-	"append", "cmdline", "disk", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
+	"append", "cmdline", "disk", "backing", "exec", "rootfs", "env", "cwd", "modules",
+	"modprobe",
 	/* times, events and samples */
 	"duration", "reboot", "delay", "samples", "start-on", "stop-on", "mark", "start-at",
 	"stop-at", "mark-at", "event", "count", "stack-size", "max-stack", "no-jitter", "cpu",

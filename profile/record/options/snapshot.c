@@ -55,8 +55,8 @@ static const char *const goes_with[] = {
 	/* the host's resources for the machine */
 	"hugepages", "numa", "pin",
 	/* paths on this host; profile/record/run/snapshot.c checks that they fit */
-	"disk", "overlay-max", "net", "share", "snapshot-trust", "guest-root", "debuginfo",
-	"symbols",
+	"disk", "overlay-max", "backing", "net", "share", "snapshot-trust", "guest-root",
+	"debuginfo", "symbols",
 	/* times, events and samples */
 	"duration", "delay", "samples", "start-on", "stop-on", "start-at", "stop-at", "mark",
 	"mark-at", "event", "freq", "count", "strict-event", "no-jitter", "max-overhead",

@@ -77,6 +77,8 @@ static int disk_option(struct domain_disk *k, bool writable, struct err *e)
 		buf_printf(&b, k->readonly ? ",readonly" : ",writable");
 	if (k->serial)
 		buf_printf(&b, ",serial=%s", k->serial);
+	/* Without a format libvirt uses raw. */
+	buf_printf(&b, ",format=%s", k->format ? k->format : "raw");
 	buf_u8(&b, 0);
 	k->option = b.failed ? NULL : (char *)b.data;
 	if (b.failed) {
@@ -90,7 +92,9 @@ static int disk_option(struct domain_disk *k, bool writable, struct err *e)
 static int take_disks(struct domain_xml *d, struct run_options *o, unsigned int first,
 		      struct err *e)
 {
-	struct run_disk_options all = { .writable = o->disk.writable };
+	struct run_disk_options all = { .writable = o->disk.writable,
+					.backing = o->disk.backing,
+					.overlay_max = o->disk.overlay_max };
 	int ret = 0;
 
 	for (unsigned int i = first; !ret && i < d->ndisks; i++) {
@@ -132,7 +136,7 @@ int run_definition_apply(struct domain_xml *d, struct run_options *o, struct err
 		return ret;
 	if (!d->kernel && !o->image && !o->kernel && !boots_disk)
 		return err_set(e, ENOENT,
-			       "domain %.100s has neither a <kernel> nor a raw disk to boot from: "
+			       "domain %.100s has neither a <kernel> nor a disk to boot from: "
 			       "give IMAGE, too, or start it with libvirt and use kvmprof attach",
 			       d->name ? d->name : o->domain);
 	take_size(d, o);

@@ -94,7 +94,7 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct run_
 	s->initrd = x->files.initrd;
 	x->files.initrd = (struct file_map){ 0 };
 	if (*x->files.disk) {
-		struct disk_config disk = { .path = x->files.disk };
+		struct disk_config disk = { .path = x->files.disk, .format = "raw" };
 
 		ret = run_disks_add(&s->disks, &disk, NULL, e);
 		/* It is open, and disappears with this process. */

@@ -17,7 +17,8 @@ int inspect_open(struct inspect *in, const char *path, struct err *e)
 
 	memset(in, 0, sizeof(*in));
 	in->path = path;
-	ret = run_source_identify(path, &in->what, e);
+	run_disks_confine(&in->source.disks, NULL);
+	ret = run_source_identify(path, in->source.disks.confine, &in->what, e);
 	if (ret)
 		return ret;
 	ret = run_source_of_image(&in->source, &request, e);
@@ -260,6 +261,10 @@ static void print_disk(const struct inspect *in, struct buf *out)
 	format_size(size, sizeof(size), disk_size(in->source.disk));
 	line(out, "disk", "%s, %s", size,
 	     *b->layout.table ? b->layout.table : "no partition table");
+	if (strcmp(disk_format(in->source.disk), "raw") || disk_compression(in->source.disk))
+		line(out, "format", "%s%s%s", disk_format(in->source.disk),
+		     disk_compression(in->source.disk) ? ", compressed with " : "",
+		     disk_compression(in->source.disk) ? disk_compression(in->source.disk) : "");
 	if (b->layout.left_out)
 		line(out, "", "%u partitions more, outside of the image", b->layout.left_out);
 	for (unsigned int i = 0; i < b->layout.n; i++)
@@ -300,7 +305,7 @@ static void print_entry(const struct inspect *in, struct buf *out)
 
 void inspect_text(const struct inspect *in, struct buf *out)
 {
-	if (!in->what.name || in->what.kind == IMAGE_FORMAT || in->what.advice)
+	if (!in->what.name || in->what.advice)
 		return;
 	/* For an unknown file the message says all there is. */
 	if (!in->source.disk && !in->have_kernel)
@@ -413,7 +418,8 @@ static void json_disk(const struct inspect *in, struct json_writer *w)
 	const struct diskboot *b = &in->source.boot;
 
 	json_object_begin(w, "disk");
-	json_put(w, "bytes", disk_size(in->source.disk), "table",
+	json_put(w, "bytes", disk_size(in->source.disk), "format", disk_format(in->source.disk),
+		 "compression", disk_compression(in->source.disk), "table",
 		 *b->layout.table ? b->layout.table : NULL);
 	json_array_begin(w, "partitions");
 	for (unsigned int i = 0; i < b->layout.n; i++)

@@ -127,6 +127,8 @@ static int open_source(struct run *r, struct err *e)
 	s->way = o->boot;
 	s->guest_root = o->guest_root;
 	run_disks_limit(&s->disks, &o->disk);
+	if (o->sandbox != SANDBOX_OFF)
+		run_disks_confine(&s->disks, o->reporter);
 	if (run_options_is_attached(o))
 		return run_source_of_running(s, &request, o->attach_name, e);
 	if (o->snapshot.from)

@@ -108,6 +108,7 @@ int run_sandbox_begin(struct run *r, struct err *e)
 	p->scope = SANDBOX_OWN;
 	p->pagemap = o->mem;
 	p->gdb = o->gdb != NULL;
+	p->served = run_disks_are_served(&r->source.disks);
 	p->signals = o->engine == RUN_ENGINE_EXACT; /* QEMU was started before */
 	p->reboots = o->reboot && o->engine == RUN_ENGINE_KVM;
 	/* Counters are opened again after a change of the period and after a pause. */

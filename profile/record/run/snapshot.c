@@ -66,6 +66,8 @@ static int snapshot_open_disk(struct run_snapshot *n, const struct run_disk_opti
 		if (ret)
 			return ret;
 		cfg.path = moved.path;
+		cfg.format = moved.format;
+		cfg.follow = moved.backing;
 	}
 	ret = run_disks_add(&s->disks, &cfg, was->serial, &why);
 	if (ret)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "vmm/bootdisk/cmdline.h"
 #include "vmm/dev/disk.h"
+#include "vmm/dev/disk_unpack.h"
 #include "vmm/image/initrd.h"
 
 #include <errno.h>
@@ -32,7 +33,34 @@ static ssize_t read_head(int fd, uint8_t *head, size_t n)
 	return (ssize_t)have;
 }
 
-int run_source_identify(const char *path, struct image_what *what, struct err *e)
+/*
+ * Replaces the head of a compressed disk image by that of the image. A compressed kernel stays as it
+ * is: vmm/image unpacks it. Returns the bytes in head.
+ */
+static size_t unpacked_head(const char *path, int fd, const struct disk_confine *confine,
+			    uint8_t *head, size_t n)
+{
+	const struct disk_compression *how = disk_format_compression(head, n);
+	const struct disk_unpack from = { path, fd, how, confine };
+	cleanup_free uint8_t *inner = how ? malloc(IMAGE_HEAD) : NULL;
+	struct err ignored = { 0 }; /* a file that cannot be unpacked is no disk */
+	enum image_kind kind;
+	ssize_t got;
+
+	if (!inner)
+		return n;
+	got = disk_unpack_head(&from, inner, IMAGE_HEAD, &ignored);
+	if (got <= 0)
+		return n;
+	kind = image_kind(inner, (size_t)got).kind;
+	if (kind != IMAGE_DISK && kind != IMAGE_FORMAT && kind != IMAGE_ISO)
+		return n;
+	memcpy(head, inner, (size_t)got);
+	return (size_t)got;
+}
+
+int run_source_identify(const char *path, const struct disk_confine *confine,
+			struct image_what *what, struct err *e)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	cleanup_free uint8_t *head = malloc(IMAGE_HEAD);
@@ -63,7 +91,7 @@ int run_source_identify(const char *path, struct image_what *what, struct err *e
 		return err_set(e, EINVAL,
 			       "%s: the file is empty; give a vmlinux, bzImage or disk image",
 			       path);
-	*what = image_kind(head, (size_t)n);
+	*what = image_kind(head, unpacked_head(path, fd, confine, head, (size_t)n));
 	if (what->kind == IMAGE_KERNEL &&
 	    S_ISBLK(st.st_mode)) /* an unknown content is still a disk */
 		what->kind = IMAGE_DISK;
@@ -186,6 +214,8 @@ static int source_open_disk(struct run_source *s, const struct source_request *q
 	if (ret)
 		return ret;
 	reader = (struct disk_reader){ .read = source_read_disk, .disk = s->disk };
+	if (strcmp(disk_format(s->disk), "raw") != 0 || disk_compression(s->disk))
+		reader.size = disk_size(s->disk);
 	ret = diskboot_open(&s->boot, &reader, q->image, e);
 	if (ret)
 		return ret;
@@ -238,7 +268,7 @@ int run_source_of_image(struct run_source *s, const struct source_request *q, st
 {
 	const char *image = q->image ? q->image : q->kernel;
 	struct image_what what = { .kind = IMAGE_KERNEL };
-	int ret = image ? run_source_identify(image, &what, e) : 0;
+	int ret = image ? run_source_identify(image, s->disks.confine, &what, e) : 0;
 
 	if (ret)
 		return ret;

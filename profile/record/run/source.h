@@ -63,10 +63,12 @@ struct run_source {
 };
 
 /*
- * Identifies a file that may become a guest by its first bytes. Fails with -EISDIR, -EINVAL and the
+ * Identifies a file that may become a guest by its first bytes. The first bytes of a compressed file
+ * are unpacked by a program, confined as a disk's (disk_config.confine). Fails with -EISDIR, -EINVAL and the
  * errors of open(2) and read(2).
  */
-int run_source_identify(const char *path, struct image_what *what, struct err *e);
+int run_source_identify(const char *path, const struct disk_confine *confine,
+			struct image_what *what, struct err *e);
 
 /*
  * Opens a kernel or a disk, with its RAM disk. A disk becomes the first one of s->disks. After a

@@ -114,6 +114,11 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL_WHEN(poll, SANDBOX_GDB, CONSUMER),
 	CALL_WHEN(sendto, SANDBOX_GDB, CONSUMER | MAIN),
 	CALL_WHEN(recvfrom, SANDBOX_GDB, CONSUMER | MAIN),
+	/* libnbd reads a disk image through the socket of qemu-nbd. */
+	CALL_WHEN(poll, SANDBOX_SERVED, DISK | POLL),
+	CALL_WHEN(close, SANDBOX_SERVED, DISK | POLL),
+	CALL_WHEN(sendto, SANDBOX_SERVED, DISK | POLL),
+	CALL_WHEN(recvfrom, SANDBOX_SERVED, MAIN | DISK | POLL),
 	CALL(pread64, BLK | FILES | CONSUMER | CONTROL | PIT | TRACER | SERVE | GUARD),
 	CALL(pwrite64, BLK | FILES | CONSUMER),
 	CALL(preadv2, BLK),

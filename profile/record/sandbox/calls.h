@@ -38,6 +38,7 @@ enum sandbox_when {
 	SANDBOX_GDB,	  /* a machine behind a gdbstub: sandbox_plan.gdb */
 	SANDBOX_REBOOTS,  /* a reset boots the guest again: sandbox_plan.reboots */
 	SANDBOX_COUNTERS, /* vCPUs open counters again: sandbox_plan.counters */
+	SANDBOX_SERVED,	  /* a disk is read through a socket: sandbox_plan.served */
 	SANDBOX_WHEN_MAX,
 };
 

@@ -190,6 +190,7 @@ void filter_prepare(enum filter_mode mode, const struct sandbox_plan *plan)
 			[SANDBOX_GDB] = plan->gdb,
 			[SANDBOX_REBOOTS] = plan->reboots,
 			[SANDBOX_COUNTERS] = plan->counters,
+			[SANDBOX_SERVED] = plan->served,
 		},
 		.pass = mode == FILTER_TELLS ? (uintptr_t)filter_syscall_after : 0,
 	};

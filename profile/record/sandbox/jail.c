@@ -254,7 +254,9 @@ static int jail_bind(const char *path)
 		ret = mkdir(to, 0755) < 0 && errno != EEXIST ? -errno : 0;
 	} else {
 		fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-		ret = fd < 0 ? errno == EROFS || errno == EACCES ? 1 : -errno : close(fd);
+		/* ETXTBSY: it is a program that runs. */
+		ret = fd < 0 ? errno == EROFS || errno == EACCES || errno == ETXTBSY ? 1 : -errno
+			     : close(fd);
 	}
 	if (ret) /* 1: it lies in a directory that exists already */
 		return ret > 0 ? 0 : ret;

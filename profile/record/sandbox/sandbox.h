@@ -79,7 +79,8 @@ struct sandbox_plan {
 	bool perfmon;  /* CAP_PERFMON is needed by a vCPU's thread that opens counters */
 	/* a process that is no child in its domain, of which it has a pidfd, is sent signals */
 	bool signals;
-	bool gdb; /* a gdbstub is used through a socket that is open */
+	bool served; /* a disk is read through a socket that is open */
+	bool gdb;    /* a gdbstub is used through a socket that is open */
 	/* CAP_SYS_ADMIN is needed until sandbox_begin_main(), for /proc/self/pagemap */
 	bool pagemap;
 	/* the user that the process becomes; NULL: unchanged. Borrowed as paths are */

@@ -50,7 +50,7 @@ static const char whole[] =
 	"<devices><disk type='file'><source file='/x.img'/><target dev='vdb' bus='virtio'/></disk>"
 	"<disk type='block' device='disk'><driver name='qemu' type='raw'/><source dev='/dev/y'/>"
 	"<target dev='sda' bus='sata'/><readonly/><serial>S1</serial></disk>"
-	"<disk type='file'><driver type='qcow2'/><source file='/z'/><target dev='vdc'/></disk>"
+	"<disk type='file'><driver type='dmg'/><source file='/z'/><target dev='vdc'/></disk>"
 	"<disk type='network'><source name='pool/z'/><target dev='vdd'/></disk>"
 	"<disk type='file' device='cdrom'><source file='/cd'/><target dev='hda'/></disk>"
 	"<interface type='network'><source network='default'/></interface>"
@@ -68,7 +68,7 @@ static void definition_is_read(void **state)
 		"cpu (host-model)",
 		"on_reboot (restart)",
 		"disk sda (bus sata: it is a virtio disk here)",
-		"disk vdc (qcow2 /z: only raw ones)",
+		"disk vdc (dmg /z: an unknown format)",
 		"disk vdd (network pool/z)",
 		"disk hda (file /cd)",
 		"interface (network default)",
@@ -265,7 +265,7 @@ static void command_line_goes_first(void **state)
 	run_options_default(&o);
 	o.domain = path;
 	assert_int_equal(run_definition_apply(&d, &o, &e), -ENOENT);
-	assert_non_null(strstr(e.text, "domain d has neither a <kernel> nor a raw disk"));
+	assert_non_null(strstr(e.text, "domain d has neither a <kernel> nor a disk"));
 	domain_xml_deinit(&d);
 	o.image = "k";
 	err_clear(&e);
