@@ -8,9 +8,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/outfile.h"
 #include "profile/analyse/annotate/lines.h"
 #include "profile/analyse/annotate/print.h"
+#include "profile/cmd/annotate_diff.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/pager.h"
 #include "profile/format/perfdata/format.h"
@@ -30,22 +32,28 @@ struct annotate_options {
 	const char *event; /* event to show; NULL: the first */
 	uint32_t epoch;
 	const char *input, *output, *buildid_dir;
+	const char *base;   /* the profile to compare with; NULL: none */
 	const char *symbol; /* -s, as perf has it; NULL: it is a word */
 	struct annotate_query query;
 	enum disasm_syntax syntax;
-	bool json, full_path, no_demangle, no_source;
+	bool json, full_path, no_demangle, no_source, children;
+	enum annotate_percent { ANNOTATE_DEFAULT, ANNOTATE_LOCAL, ANNOTATE_GLOBAL } percent;
 	bool stdio; /* as always */
 	struct debuginfo_places places;
 };
 
+/* One profile and the function in it. */
 struct annotate_command {
 	const struct annotate_options *opt;
+	const char *input;
 	struct reader in;
+	struct srcline *kernel;
 	struct annotate_find find;
 	struct display_names display;
 	const struct annotate_function *fn;
 	struct annotate_text text;
 	struct annotate_lines *lines;
+	struct annotate_input shown; /* the input of `annotate`, which borrows it */
 	struct annotate *annotate;
 };
 
@@ -90,9 +98,19 @@ static void list_candidates(struct annotate_command *c, bool wanted)
 	}
 }
 
+/* Returns the sampled function whose name is nearest to what was typed, or NULL. */
+static const char *function_nearest(struct annotate_command *c)
+{
+	struct nearest n = { .typed = c->find.parts.name };
+
+	for (size_t i = 0; i < c->find.count && !c->find.by_address; i++)
+		nearest_add(&n, function_shown(c, &c->find.function[i]));
+	return nearest_word(&n);
+}
+
 static int function_choose(struct annotate_command *c, struct err *e)
 {
-	const char *text = c->opt->query.text;
+	const char *text = c->opt->query.text, *meant;
 
 	for (size_t i = 0; i < c->find.count; i++)
 		if (c->find.function[i].wanted)
@@ -103,13 +121,16 @@ static int function_choose(struct annotate_command *c, struct err *e)
 	if (!c->find.nwanted && c->find.why.code)
 		return err_set(e, c->find.why.code, "%s", c->find.why.text);
 	list_candidates(c, c->find.nwanted > 1);
+	meant = c->find.nwanted ? NULL : function_nearest(c);
 	if (c->find.nwanted)
 		return err_set(
 			e, EEXIST,
 			"%s: %zu functions, listed above; choose by address, by NAME#NUMBER or "
 			"NAME@FILE, or with --dsos",
 			text, c->find.nwanted);
-	return err_set(e, ENOENT, "%s: no sample of %s is in such a function", text, c->opt->input);
+	return err_set(e, ENOENT, "%s: no sample of %s %s such a function%s%s%s", text, c->input,
+		       c->opt->children ? "has" : "is in", meant ? " (did you mean " : "",
+		       meant ? meant : "", meant ? "?)" : "");
 }
 
 /* -- callbacks ------------------------------------------------------------------------ */
@@ -138,22 +159,42 @@ static const char *annotate_event_of(const struct annotate_command *c)
 	return c->in.p->event[0] ? c->in.p->event : "event";
 }
 
-static void annotate_put_heading(struct annotate_command *c, struct buf *b)
+static struct annotate_style style_of(const struct annotate_command *c)
 {
+	const struct annotate_options *o = c->opt;
+
+	return (struct annotate_style){
+		.color = !o->output && pager_wants_color(),
+		.full_path = o->full_path,
+		.source = c->lines ? annotate_lines_source : NULL,
+		.source_ctx = c->lines,
+		.counts = c->in.p->counted ? ANNOTATE_WEIGHTS : ANNOTATE_SAMPLES,
+		.children = o->children,
+	};
+}
+
+/* Returns what the percentages are of, after "percent: ". */
+static const char *percent_text(const struct annotate_options *o)
+{
+	return o->percent == ANNOTATE_GLOBAL ? "global period"
+	       : o->children		     ? "local period with callees"
+					     : "local period";
+}
+
+static void annotate_put_heading(struct annotate_command *c, struct buf *b,
+				 const struct annotate_style *style)
+{
+	const char *unit = c->in.p->counted ? "counted" : "samples";
 	size_t at = b->len, n;
 
-	if (c->in.p->counted)
-		buf_printf(b,
-			   " Percent          Count |      Disassembly of %s in %s for %s (%" PRIu64
-			   " counted), code from %s\n",
-			   function_shown(c, c->fn), c->fn->dso, annotate_event_of(c),
-			   c->annotate->weight, c->text.source);
-	else
-		buf_printf(b,
-			   " Percent |      Disassembly of %s in %s for %s (%" PRIu64
-			   " samples, percent: local period), code from %s\n",
-			   function_shown(c, c->fn), c->fn->dso, annotate_event_of(c),
-			   c->fn->samples, c->text.source);
+	annotate_print_columns(b, style);
+	buf_printf(b, "|      Disassembly of %s in %s for %s (%" PRIu64 " %s",
+		   function_shown(c, c->fn), c->fn->dso, annotate_event_of(c),
+		   c->in.p->counted ? c->annotate->weight : c->fn->samples, unit);
+	if (c->opt->children)
+		buf_printf(b, ", %" PRIu64 " with callees",
+			   c->in.p->counted ? c->fn->children : c->fn->children_samples);
+	buf_printf(b, ", percent: %s), code from %s\n", percent_text(c->opt), c->text.source);
 	n = b->len - at - 1;
 	for (size_t i = 0; i < n; i++)
 		buf_u8(b, '-');
@@ -195,8 +236,12 @@ static void annotate_put_json(struct annotate_command *c, struct buf *b)
 	json_put(&w, "symbol", function_shown(c, c->fn), "dso", c->fn->dso, "event",
 		 annotate_event_of(c), "address", json_address(c->fn->addr), "size", c->fn->size,
 		 "samples", a->samples, "weight", a->weight, "code_from", c->text.source,
-		 "image_known", json_of_bool(c->text.image), "patched", a->ndiffer);
-	annotate_json(&w, "instructions", a);
+		 "image_known", json_of_bool(c->text.image), "patched", a->ndiffer, "percent_of",
+		 a->whole, "total_weight", c->find.weight);
+	if (c->opt->children)
+		json_put(&w, "children_weight", c->fn->children, "children_samples",
+			 c->fn->children_samples);
+	annotate_json(&w, "instructions", a, c->opt->children);
 	json_object_end(&w);
 	buf_u8(b, '\n');
 }
@@ -204,13 +249,7 @@ static void annotate_put_json(struct annotate_command *c, struct buf *b)
 static int annotate_output(struct annotate_command *c, struct err *e)
 {
 	const struct annotate_options *o = c->opt;
-	struct annotate_style style = {
-		.color = !o->output && pager_wants_color(),
-		.full_path = o->full_path,
-		.source = c->lines ? annotate_lines_source : NULL,
-		.source_ctx = c->lines,
-		.counts = c->in.p->counted,
-	};
+	const struct annotate_style style = style_of(c);
 	struct buf b;
 	int ret;
 
@@ -218,7 +257,7 @@ static int annotate_output(struct annotate_command *c, struct err *e)
 	if (o->json) {
 		annotate_put_json(c, &b);
 	} else {
-		annotate_put_heading(c, &b);
+		annotate_put_heading(c, &b, &style);
 		annotate_print(&b, c->annotate, &style);
 		annotate_put_notes(c, &b);
 	}
@@ -245,83 +284,193 @@ static int annotate_open_lines(struct annotate_command *c, struct srcline *kerne
 	return ret;
 }
 
-static int annotate_one(struct annotate_command *c, struct srcline *kernel, struct err *e)
+/* Disassembles the chosen function and counts its samples. */
+static int annotate_one(struct annotate_command *c, struct err *e)
 {
-	struct annotate_input in = {
+	struct annotate_input *in = &c->shown;
+	int ret = function_choose(c, e);
+
+	if (ret)
+		return ret;
+	*in = (struct annotate_input){
 		.name = annotate_name_of,
 		.line = annotate_line_of,
 		.ctx = c,
 		.syntax = c->opt->syntax,
 	};
-	int ret = function_choose(c, e);
-
-	if (ret)
-		return ret;
 	ret = annotate_text(&c->text, c->fn, c->opt->buildid_dir, e);
 	if (ret)
 		return ret;
-	ret = annotate_open_lines(c, kernel, e);
+	ret = annotate_open_lines(c, c->kernel, e);
 	if (ret)
 		return ret;
-	in.addr = c->fn->addr;
-	in.live = c->text.live;
-	in.image = c->text.image;
-	in.len = c->text.len;
-	in.hit = c->fn->at;
-	in.nhits = c->fn->nhits;
-	in.function = function_shown(c, c->fn);
-	ret = annotate_build(&c->annotate, &in, e);
-	ret = ret ? ret : annotate_output(c, e);
-	annotate_destroy(c->annotate);
-	return ret;
+	in->addr = c->fn->addr;
+	in->live = c->text.live;
+	in->image = c->text.image;
+	in->len = c->text.len;
+	in->hit = c->fn->at;
+	in->nhits = c->fn->nhits;
+	in->below = c->fn->below;
+	in->nbelow = c->fn->nbelow;
+	in->whole = c->opt->percent == ANNOTATE_GLOBAL ? c->find.weight
+		    : c->opt->children		       ? c->fn->children
+						       : 0;
+	in->function = function_shown(c, c->fn);
+	return annotate_build(&c->annotate, in, e);
+}
+
+static int open_event(const struct annotate_command *c, const char *event, struct reader *in,
+		      struct err *e)
+{
+	const struct annotate_options *o = c->opt;
+	const struct reader_options from = {
+		.input = c->input, .buildid_dir = o->buildid_dir, .event = event, .epoch = o->epoch
+	};
+	struct selection_window window;
+	int ret = reader_open(in, &from, e);
+
+	return ret ? ret
+		   : selection_set_window(&o->selection, in->p, c->input, o->buildid_dir, &window,
+					  e);
 }
 
 /* For exact counts, uses the event with a count for each instruction. */
-static int annotate_open(const struct annotate_options *o, struct reader *in, struct err *e)
+static int annotate_open(struct annotate_command *c, struct err *e)
 {
-	struct reader_options from = { .input = o->input,
-				       .buildid_dir = o->buildid_dir,
-				       .event = o->event,
-				       .epoch = o->epoch };
-	int ret = reader_open(in, &from, e);
+	int ret = open_event(c, c->opt->event, &c->in, e);
 
-	if (ret || o->event || !in->p->counted)
+	if (ret || c->opt->event || !c->in.p->counted)
 		return ret;
-	reader_close(in);
-	from.event = COUNTED_EXEC;
-	return reader_open(in, &from, e);
+	reader_close(&c->in);
+	return open_event(c, COUNTED_EXEC, &c->in, e);
+}
+
+/* Finds the call instructions of exact counts, which are in the event that has stacks. */
+static int find_counted_calls(struct annotate_command *c, const struct annotate_query *q,
+			      struct err *e)
+{
+	struct reader in = { 0 };
+	struct annotate_find calls = { .in = &in, .display = &c->display };
+	int ret = open_event(c, COUNTED_INSTRUCTIONS, &in, e);
+
+	ret = ret ? ret : annotate_find(&calls, q, e);
+	if (!ret)
+		annotate_find_take_calls(&c->find, &calls);
+	annotate_find_deinit(&calls);
+	reader_close(&in);
+	return ret;
+}
+
+static int annotate_search(struct annotate_command *c, struct err *e)
+{
+	const struct annotate_options *o = c->opt;
+	const bool counted = c->in.p->counted && !o->event;
+	struct annotate_query q = o->query;
+	int ret;
+
+	q.children = o->children;
+	ret = annotate_find(&c->find, &q, e);
+	if (!ret && counted && o->children)
+		ret = find_counted_calls(c, &q, e);
+	if (!ret && o->children && !c->find.chains)
+		ret = err_set(e, ENODATA,
+			      "%s: --children needs call chains, and its samples have none",
+			      c->input);
+	return ret;
+}
+
+/* Reads the profile `input`. The caller calls annotate_unload() in either case. */
+static int annotate_load(struct annotate_command *c, const struct annotate_options *o,
+			 const char *input, struct err *e)
+{
+	int ret;
+
+	*c = (struct annotate_command){ .opt = o, .input = input };
+	demangle_names_init(&c->display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
+	c->find.display = &c->display;
+	c->find.in = &c->in;
+	ret = annotate_open(c, e);
+	ret = ret ? ret : srcline_create(&c->kernel, &o->places, e);
+	if (ret)
+		return ret;
+	if (c->in.p->partial)
+		fprintf(stderr, "kvmprof: %s: %s\n", input, c->in.p->message);
+	srcline_set_profile(c->kernel, c->in.p);
+	c->in.lines = c->kernel;
+	ret = annotate_search(c, e);
+	return ret ? ret : annotate_one(c, e);
+}
+
+static void annotate_unload(struct annotate_command *c)
+{
+	annotate_destroy(c->annotate);
+	annotate_lines_close(c->lines);
+	annotate_text_deinit(&c->text);
+	annotate_find_deinit(&c->find);
+	srcline_destroy(c->kernel);
+	demangle_names_deinit(&c->display);
+	reader_close(&c->in);
+}
+
+static struct annotate_side side_of(struct annotate_command *c)
+{
+	const bool children = c->opt->children;
+
+	return (struct annotate_side){
+		.a = c->annotate,
+		.input = c->input,
+		.function = function_shown(c, c->fn),
+		.dso = c->fn->dso,
+		.weight = children ? c->fn->children : c->annotate->weight,
+		.samples = children ? c->fn->children_samples : c->annotate->samples,
+		.total_samples = c->find.samples,
+		.total_weight = c->find.weight,
+		.counted = c->in.p->counted,
+	};
+}
+
+static int output_diff(struct annotate_command *base, struct annotate_command *head, struct err *e)
+{
+	const struct annotate_options *o = head->opt;
+	const struct annotate_side b = side_of(base), h = side_of(head);
+	const enum annotate_compared what = o->children ? ANNOTATE_WITH_CALLEES : ANNOTATE_SELF;
+	struct buf out;
+	int ret;
+
+	if (strcmp(base->in.p->event, head->in.p->event) != 0)
+		fprintf(stderr, "kvmprof: %s has the event %s, but %s has %s\n", base->input,
+			annotate_event_of(base), head->input, annotate_event_of(head));
+	buf_init(&out);
+	ret = o->json ? annotate_diff_json(&out, &b, &h, what, e)
+		      : annotate_diff_text(&out, &b, &h, what, e);
+	ret = ret ? ret : outfile_write(o->output ? o->output : "-", out.data, out.len, e);
+	buf_deinit(&out);
+	return ret;
 }
 
 static int annotate_run(const struct annotate_options *o, struct err *e)
 {
-	struct annotate_command c = { .opt = o };
-	struct selection_window window;
-	struct srcline *kernel = NULL;
-	int ret;
+	struct annotate_command c, base;
+	int ret = annotate_load(&c, o, o->input, e);
 
-	demangle_names_init(&c.display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
-	c.find.display = &c.display;
-	c.find.in = &c.in;
-	ret = annotate_open(o, &c.in, e);
-	if (!ret)
-		ret = selection_set_window(&o->selection, c.in.p, o->input, o->buildid_dir, &window,
-					   e);
-	ret = ret ? ret : srcline_create(&kernel, &o->places, e);
-	if (!ret) {
-		if (c.in.p->partial)
-			fprintf(stderr, "kvmprof: %s: %s\n", o->input, c.in.p->message);
-		srcline_set_profile(kernel, c.in.p);
-		c.in.lines = kernel;
-		ret = annotate_find(&c.find, &o->query, e);
+	if (!ret && o->base) {
+		ret = annotate_load(&base, o, o->base, e);
+		ret = ret ? ret : output_diff(&base, &c, e);
+		annotate_unload(&base);
+	} else if (!ret) {
+		ret = annotate_output(&c, e);
 	}
-	ret = ret ? ret : annotate_one(&c, kernel, e);
-	annotate_lines_close(c.lines);
-	annotate_text_deinit(&c.text);
-	annotate_find_deinit(&c.find);
-	srcline_destroy(kernel);
-	demangle_names_deinit(&c.display);
-	reader_close(&c.in);
+	annotate_unload(&c);
 	return ret;
+}
+
+static int parse_percent(void *at, char *arg, struct err *e)
+{
+	struct annotate_options *o = at;
+
+	(void)e;
+	o->percent = !strcmp(arg, "global-period") ? ANNOTATE_GLOBAL : ANNOTATE_LOCAL;
+	return o->percent == ANNOTATE_GLOBAL || !strcmp(arg, "local-period") ? 0 : -EINVAL;
 }
 
 static int parse_dsos(void *at, char *arg, struct err *e)
@@ -342,6 +491,18 @@ static const struct option_row rows[] = {
 	  OPTION_CALL_AT(parse_dsos, selection.dso, "a name") },
 	{ "dso", 0, "NAME,...", NULL, OPTION_CALL_AT(parse_dsos, selection.dso, "a name") },
 	{ "symbol", 's', "NAME", NULL, OPTION_TEXT(symbol) },
+	{ "children", 0, NULL,
+	  "beside each instruction the samples whose stacks pass\n"
+	  "through it, too: time below each call",
+	  OPTION_PUT(children, true) },
+	{ "diff", 0, "BASE",
+	  "compare with the profile BASE, in percent of each profile\n"
+	  "unless --percent-type says otherwise",
+	  OPTION_TEXT_OF(base, "a profile") },
+	{ "percent-type", 0, "TYPE",
+	  "local-period: of the function's time (default);\n"
+	  "global-period: of the profile's",
+	  OPTION_CALL(parse_percent, "local-period or global-period") },
 	{ "disassembler-style", 'M', "SYNTAX", "att (default) or intel",
 	  OPTION_WORD(syntax, syntaxes) },
 	{ "att", 0, NULL, "the same as -M att", OPTION_PUT(syntax, DISASM_ATT) },
@@ -397,6 +558,8 @@ int cmd_annotate(int argc, char **argv)
 	if (selection_check(&o.selection, &e))
 		return cmd_wrong(argv, e.text);
 	o.query.selection = &o.selection;
+	if (o.percent == ANNOTATE_DEFAULT)
+		o.percent = o.base ? ANNOTATE_GLOBAL : ANNOTATE_LOCAL;
 	cmd_debuginfo_show_progress(&o.places);
 	status = cmd_status(annotate_run(&o, &e), &e);
 	selection_deinit(&o.selection);

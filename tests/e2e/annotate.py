@@ -13,12 +13,12 @@ import os
 import re
 import shutil
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import e2e
 from e2e import check
 
-ROW = re.compile(r"^ +([0-9.]+) : +([0-9a-f]+):  ([* ])", re.M)
+ROW = re.compile(r"^ +([0-9.]+) +[0-9]+ : +([0-9a-f]+):  ([* ])", re.M)
 PERF_ROW = re.compile(r"^ +([0-9.]+) +: +([0-9a-f]+):", re.M)
 HEAD = re.compile(r"\S+:\s*(\d+) \S+:\s*$")
 FRAME = re.compile(r"^\s+([0-9a-f]+) (\S+?)\+0x([0-9a-f]+) \((.*)\)$")
@@ -86,6 +86,34 @@ e2e.need_tool("objdump")  # perf annotate runs it
 boot = e2e.Boot("-o", "demo.data", "--append", "seconds=4").wait(90)
 check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
 truth = self_weights("demo.data")
+# Below each call instruction: the samples whose stacks pass through it, as `kvmprof script` prints them.
+passes = Counter(re.findall(r" tree_top\+0x([0-9a-f]+) ", e2e.kvmprof("script", "-i", "demo.data").out))
+r = rows("demo.data", "tree_top", "--children")
+below = {}
+for i in r["instructions"]:
+    at = int(i["address"], 16) - int(r["address"], 16)
+    size = len(i["bytes"]) // 2
+    below[at] = sum(n for off, n in passes.items() if at <= int(off, 16) < at + size)
+    check(i["children_samples"] == below[at], "tree_top+%#x: %s, script says %d" % (at, i, below[at]))
+check(sum(below.values()) == r["children_samples"], "tree_top calls from two places: %s" % below)
+calls = [i for i in r["instructions"] if i["children_samples"] > i["samples"]]
+check([i.get("target_symbol") for i in calls] == ["tree_right", "tree_left"], "calls of tree_top: %s" % calls)
+check(abs(sum(i["children_percent"] for i in r["instructions"]) - 100) < 0.01, "children of tree_top: %s" % calls)
+report = json.loads(e2e.kvmprof("report", "-i", "demo.data", "--json", "-S", "tree_top").out)
+check([x["children"] for x in report["symbols"]] == [r["children_weight"]] and
+      r["total_weight"] == report["weight"], "report says of tree_top: %s" % report["symbols"])
+# A profile compared with itself.
+d = json.loads(e2e.kvmprof("annotate", "-i", "demo.data", "--children", "--diff", "demo.data", "--json", "tree_top").out)
+check(len(d["instructions"]) == len(r["instructions"]) and
+      all(i["change"] == 0 and i["base"] == i["head"] for i in d["instructions"]), "diff with itself: %s" % d)
+check([i["base"]["samples"] for i in d["instructions"]] == list(below.values()), "samples of --diff: %s" % d)
+text = e2e.kvmprof("annotate", "-i", "demo.data", "--diff", "demo.data", "left_leaf").out
+check("% of the profile" in text and len(re.findall(r"^ +\+0\.00 ", text, re.M)) > 3, "--diff as text: " + text)
+for argv, said in ((["tree_tpo", "--children"], "(did you mean tree_top?)"), (["left_leaf", "-p", "("], "bad expression"),
+                   (["left_leaf", "-c", "nobody"], "no sample has the command name"),
+                   (["left_leaf", "--diff", "none.data"], "none.data")):
+    p = e2e.kvmprof("annotate", "-i", "demo.data", *argv)
+    check(p.status and said in p.err and p.err.count("\n") == 1 and not p.out, "%s: %s" % (argv, p.err))
 for name in ("left_leaf", "right_leaf", "shared_leaf"):
     r = same_as_script("demo.data", truth, name, "[kernel.kallsyms]")
     same_as_perf("demo.data", name)

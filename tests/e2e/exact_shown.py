@@ -72,9 +72,17 @@ def reports(counted):
 
 def others(leaf):
     text = said("annotate", e2e.kvmprof("annotate", "-i", "c.data", "left_leaf"), r"Percent +Count \|",
-                r"insn-exec \(%d counted\)" % leaf, never=("samples",))
+                r"insn-exec \(%d counted, percent: local period\)" % leaf, never=("samples",))
     counts = [int(m) for m in re.findall(r"^ +[\d.]+ +(\d+) : +f", text, re.M)]
     check(sum(counts) == leaf, "instructions of left_leaf: %s, not %d" % (counts, leaf))
+    below = json.loads(e2e.kvmprof("annotate", "-i", "c.data", "--children", "--json", "tree_top").out)
+    rows = json.loads(e2e.kvmprof("report", "-i", "c.data", "--json", "-S", "tree_top,tree_left,tree_right").out)["symbols"]
+    of = {r["symbol"]: r["children"] for r in rows}
+    check(sum(i["children_weight"] for i in below["instructions"]) == of["tree_top"] == below["children_weight"],
+          "counts below the calls of tree_top: %s, report says %s" % (below, of))
+    calls = {i["target_symbol"]: i["children_weight"] - i["weight"] for i in below["instructions"]
+             if i.get("target_symbol") in of}
+    check(calls == {n: of[n] for n in ("tree_left", "tree_right")}, "counts below calls: %s, not %s" % (calls, of))
     said("annotate of samples", e2e.kvmprof("annotate", "-i", "s.data", "left_leaf"), r"instructions \(\d+ samples")
     for name in ("f.svg", "f.html"):
         said("flamegraph", e2e.kvmprof("flamegraph", "-i", "c.data", "-o", name))

@@ -98,13 +98,26 @@ static int decode_image(struct annotate *a, struct disasm *d, struct err *e)
 	return 0;
 }
 
+/* Returns the row of an address at or behind row `from`, or NULL if no row has it. */
+static struct annotate_row *row_of(struct annotate *a, size_t *from, uint64_t addr)
+{
+	const struct annotate_input *in = a->in;
+
+	if (!a->nrows || addr < in->addr || addr - in->addr >= in->len)
+		return NULL;
+	while (*from + 1 < a->nrows && a->row[*from + 1].addr <= addr)
+		(*from)++;
+	return &a->row[*from];
+}
+
 /*
- * Adds the hits to the rows. A hit inside an instruction (at that time it was another one) counts
- * for that instruction.
+ * Adds the hits to the rows. A hit inside an instruction (at that time it was another one, or it is a
+ * call, whose callers' addresses are inside of it) counts for that instruction.
  */
 static void count_hits(struct annotate *a)
 {
 	const struct annotate_input *in = a->in;
+	struct annotate_row *r;
 	size_t row = 0;
 
 	for (size_t i = 0; i < in->nhits; i++) {
@@ -112,15 +125,23 @@ static void count_hits(struct annotate *a)
 
 		a->weight += h->weight;
 		a->samples += h->samples;
-		if (!a->nrows || h->addr < in->addr || h->addr - in->addr >= in->len) {
+		r = row_of(a, &row, h->addr);
+		if (!r) {
 			a->outside += h->weight;
 			continue;
 		}
-		while (row + 1 < a->nrows && a->row[row + 1].addr <= h->addr)
-			row++;
-		a->row[row].weight += h->weight;
-		a->row[row].samples += h->samples;
+		r->weight += h->weight;
+		r->samples += h->samples;
 	}
+	row = 0;
+	for (size_t i = 0; i < in->nbelow; i++) {
+		r = row_of(a, &row, in->below[i].addr);
+		if (!r)
+			continue;
+		r->below_weight += in->below[i].weight;
+		r->below_samples += in->below[i].samples;
+	}
+	a->whole = in->whole ? in->whole : a->weight;
 }
 
 int annotate_build(struct annotate **out, const struct annotate_input *in, struct err *e)

@@ -4,7 +4,7 @@
  *
  * The input is bytes, hits and callbacks; the output is rows; there is no I/O. Weights are in the
  * event's unit (ns for clocks). Percentages are those of the function's own samples, as in perf
- * annotate (--percent-type local-period). Not thread-safe: the caller serialises calls on one
+ * annotate (--percent-type local-period), unless annotate_input.whole says otherwise. Not thread-safe: the caller serialises calls on one
  * object.
  */
 #ifndef KVMPROF_PROFILE_ANALYSE_ANNOTATE_ANNOTATE_H
@@ -38,6 +38,10 @@ struct annotate_input {
 	size_t len;
 	const struct annotate_hit *hit; /* nhits, sorted by address, each once */
 	size_t nhits;
+	/* nbelow, likewise: samples whose stacks pass through a call instruction there */
+	const struct annotate_hit *below;
+	size_t nbelow;
+	uint64_t whole; /* percentages are of this weight; 0: of the sum of all hits */
 	enum disasm_syntax syntax;
 	const char *function; /* name for display */
 	/*
@@ -53,6 +57,7 @@ struct annotate_input {
 struct annotate_row {
 	uint64_t addr;
 	uint64_t weight, samples;
+	uint64_t below_weight, below_samples; /* those of annotate_input.below */
 	struct disasm_insn insn;
 	bool differs; /* differs from the image */
 	/* first index in annotate.image and number of the image's instructions at this place */
@@ -82,6 +87,7 @@ struct annotate {
 	uint32_t *grid;		  /* [row * lanes + lane]: index in arrow plus one; 0: none */
 	uint32_t lanes, undrawn;  /* number of lanes, and of arrows that found no lane */
 	uint64_t weight, samples; /* sums of all hits */
+	uint64_t whole;		  /* percentages are of this weight */
 	uint64_t outside;	  /* weight of hits outside the bytes */
 	/* rows that differ from the image */
 	size_t ndiffer;

@@ -124,17 +124,24 @@ static bool equal_function(const void *a, const void *b, const void *ctx)
 	       ((const struct annotate_function *)b)->symbol;
 }
 
+/* A frame of a sample with its name. */
+struct found_frame {
+	struct name name;
+	uint64_t addr; /* the address that was looked up; for a caller: inside of its call */
+	bool kernel;
+};
+
 /* Finds the function of this name, or adds it, with an array for its hits if it is wanted. */
-static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
-		       const struct name *name, struct names_view view,
-		       struct annotate_function **out, struct err *e)
+static int function_of(struct annotate_find *f, const struct found_frame *at,
+		       struct names_view view, struct annotate_function **out, struct err *e)
 {
+	const struct name *name = &at->name;
 	const struct annotate_function like = {
 		.symbol = name->symbol,
 		.symbols = name->symbols,
 		.dso = name->dso,
 		.kernel = at->kernel,
-		.addr = at->kernel ? at->ip - name->off : name->symbol->addr,
+		.addr = at->kernel ? at->addr - name->off : name->symbol->addr,
 		.size = name->symbol->size,
 		.view = view,
 		.from = f->in->now,
@@ -155,7 +162,7 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 	if (f->functions.n > ANNOTATE_MAX_FUNCTIONS)
 		return err_set(e, E2BIG, "more than %u functions were sampled",
 			       ANNOTATE_MAX_FUNCTIONS);
-	fn->bias = at->ip - name->off - fn->addr;
+	fn->bias = at->addr - name->off - fn->addr;
 	id = names_build_id(f->in->names, name->program, &id_len);
 	fn->id_len = (uint8_t)id_len;
 	if (id)
@@ -163,7 +170,9 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 	fn->wanted = is_wanted(f, fn);
 	if (fn->wanted && fn->size <= TEXTSTORE_MAX_LEN) {
 		fn->at = calloc(fn->size + 1, sizeof(*fn->at));
-		if (!fn->at)
+		if (f->query.children)
+			fn->below = calloc(fn->size + 1, sizeof(*fn->below));
+		if (!fn->at || (f->query.children && !fn->below))
 			return err_nomem(e);
 	}
 	f->nwanted += fn->wanted;
@@ -183,45 +192,111 @@ static int find_passes(struct annotate_find *f, const struct perfdata_record *r)
 	return selection_has_parent(&f->selection, &chain, f->in->p->ours);
 }
 
-static int take_sample(struct annotate_find *f, const struct perfdata_record *r, struct err *e)
+/* Counts a call instruction of a wanted function once for the sample. */
+static void take_call(struct annotate_find *f, struct annotate_function *fn, uint64_t off,
+		      const struct perfdata_record *r)
 {
-	struct names_view view = names_view(f->in->names, r->pid);
-	struct annotate_function *fn = NULL;
-	struct perfdata_walk walk;
-	struct perfdata_frame at;
-	struct name name;
-	int ret = find_passes(f, r);
+	struct annotate_hit *h = fn->below && off < fn->size ? &fn->below[off] : NULL;
 
-	if (ret <= 0)
-		return ret ? err_nomem(e) : 0;
-	perfdata_walk_begin(&walk, r);
-	if (!perfdata_walk_next(&walk, &at))
+	/* Until pack_hits() the address is the number of the last sample that was counted. */
+	if (!h || h->addr == f->samples)
+		return;
+	h->addr = f->samples;
+	h->weight += r->sample.period;
+	h->samples++;
+}
+
+static int take_frame(struct annotate_find *f, const struct perfdata_record *r,
+		      struct names_view view, const struct perfdata_frame *at, struct err *e)
+{
+	struct annotate_function *fn = NULL;
+	struct found_frame frame = { .kernel = at->kernel };
+	int ret;
+
+	frame.addr = names_lookup_frame(f->in->names, view, at,
+					/* exact= */ at->innermost || f->in->p->ours, &frame.name);
+	if (!frame.name.symbol)
 		return 0;
-	(void)names_lookup_frame(f->in->names, view, &at, /* exact= */ true, &name);
-	if (!name.symbol)
-		return 0;
-	ret = function_of(f, &at, &name, view, &fn, e);
+	ret = function_of(f, &frame, view, &fn, e);
 	if (ret)
 		return ret;
+	if (fn->stamp != f->samples) {
+		fn->stamp = f->samples;
+		fn->children += r->sample.period;
+		fn->children_samples++;
+	}
+	if (!at->innermost) {
+		take_call(f, fn, frame.name.off, r);
+		return 0;
+	}
 	fn->weight += r->sample.period;
 	fn->samples++;
-	if (fn->at && name.off < fn->size) {
-		fn->at[name.off].weight += r->sample.period;
-		fn->at[name.off].samples++;
+	if (fn->at && frame.name.off < fn->size) {
+		fn->at[frame.name.off].weight += r->sample.period;
+		fn->at[frame.name.off].samples++;
 	}
 	return 0;
 }
 
-static void pack_hits(struct annotate_function *fn)
+static int take_sample(struct annotate_find *f, const struct perfdata_record *r, struct err *e)
 {
-	for (uint64_t off = 0; fn->at && off < fn->size; off++) {
-		struct annotate_hit h = fn->at[off];
+	struct names_view view = names_view(f->in->names, r->pid);
+	struct perfdata_walk walk;
+	struct perfdata_frame at;
+	int ret = find_passes(f, r);
+
+	if (ret <= 0)
+		return ret ? err_nomem(e) : 0;
+	f->samples++;
+	f->weight += r->sample.period;
+	perfdata_walk_begin(&walk, r);
+	while (perfdata_walk_next(&walk, &at)) {
+		f->chains |= !at.innermost;
+		ret = take_frame(f, r, view, &at, e);
+		if (ret || !f->query.children)
+			return ret < 0 ? ret : 0;
+	}
+	return 0;
+}
+
+/* Moves the entries with samples to the front. Returns their number. */
+static size_t pack_hits(struct annotate_hit *at, const struct annotate_function *fn)
+{
+	size_t n = 0;
+
+	for (uint64_t off = 0; at && off < fn->size; off++) {
+		struct annotate_hit h = at[off];
 
 		if (!h.samples)
 			continue;
 		h.addr = fn->addr + off;
-		fn->at[fn->nhits++] = h;
+		at[n++] = h;
 	}
+	return n;
+}
+
+void annotate_find_take_calls(struct annotate_find *f, struct annotate_find *from)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct annotate_function *fn = &f->function[i];
+
+		for (size_t k = 0; k < from->count && fn->wanted; k++) {
+			struct annotate_function *x = &from->function[k];
+
+			if (!x->wanted || x->addr != fn->addr || x->kernel != fn->kernel ||
+			    strcmp(x->dso, fn->dso) != 0)
+				continue;
+			free(fn->below);
+			fn->below = x->below;
+			fn->nbelow = x->nbelow;
+			fn->children = x->children;
+			fn->children_samples = x->children_samples;
+			x->below = NULL;
+			x->nbelow = 0;
+		}
+	}
+	f->chains = from->chains;
+	f->weight = from->weight;
 }
 
 int annotate_find(struct annotate_find *f, const struct annotate_query *q, struct err *e)
@@ -242,15 +317,19 @@ int annotate_find(struct annotate_find *f, const struct annotate_query *q, struc
 	ret = ret ? ret : selection_missed(&f->selection, e);
 	f->function = f->functions.item;
 	f->count = f->functions.n;
-	for (size_t i = 0; i < f->count; i++)
-		pack_hits(&f->function[i]);
+	for (size_t i = 0; i < f->count; i++) {
+		f->function[i].nhits = pack_hits(f->function[i].at, &f->function[i]);
+		f->function[i].nbelow = pack_hits(f->function[i].below, &f->function[i]);
+	}
 	return ret;
 }
 
 void annotate_find_deinit(struct annotate_find *f)
 {
-	for (size_t i = 0; i < f->count; i++)
+	for (size_t i = 0; i < f->count; i++) {
 		free(f->function[i].at);
+		free(f->function[i].below);
+	}
 	table_deinit(&f->functions);
 	selection_use_deinit(&f->selection);
 }

@@ -2,7 +2,8 @@
 /*
  * annotate_find: finds the functions of a profile that a user's text selects, with their samples.
  *
- * It reads the file once. Only innermost addresses count. Addresses of kernel functions are
+ * It reads the file once. Only innermost addresses count, unless annotate_query.children is set.
+ * Addresses of kernel functions are
  * run-time addresses, those of programs are addresses in their file. Not thread-safe: the caller
  * serialises calls on one object.
  */
@@ -41,6 +42,15 @@ struct annotate_function {
 	 */
 	struct annotate_hit *at;
 	size_t nhits;
+	/*
+	 * The same with query.children for the samples whose stacks pass through a call instruction:
+	 * each sample counts once for an instruction. The functions' own samples are not included.
+	 */
+	struct annotate_hit *below;
+	size_t nbelow;
+	/* with query.children: all samples with the function in their stack, each once */
+	uint64_t children, children_samples;
+	uint64_t stamp; /* number of the last sample that was counted there */
 };
 
 struct annotate_query {
@@ -51,6 +61,7 @@ struct annotate_query {
 	const char *text;
 	/* samples that it refuses do not count, functions of other DSOs do not match; NULL: all */
 	const struct selection *selection;
+	bool children; /* find functions and call instructions anywhere in stacks, too */
 };
 
 struct annotate_find {
@@ -63,6 +74,8 @@ struct annotate_find {
 	uint64_t address;
 	struct function_name parts; /* query.text, parsed */
 	struct err why; /* why no function of the name was selected; code 0: no special reason */
+	uint64_t weight, samples;	    /* sums of all samples that the selection passes */
+	bool chains;			    /* with query.children: some stack has callers */
 	struct table functions;		    /* struct annotate_function */
 	struct annotate_function *function; /* the items of `functions`, set at the end */
 	/* number of functions */
@@ -78,6 +91,11 @@ struct annotate_find {
  * another -errno.
  */
 int annotate_find(struct annotate_find *f, const struct annotate_query *q, struct err *e);
+/*
+ * Moves the call instructions and the sums with callees of `from` to the same functions of f that the
+ * query selects. For exact counts, which have stacks in another event than the instructions.
+ */
+void annotate_find_take_calls(struct annotate_find *f, struct annotate_find *from);
 /* Frees all that the search allocated. */
 void annotate_find_deinit(struct annotate_find *f);
 

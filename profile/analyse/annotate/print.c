@@ -14,7 +14,9 @@
 #define BLUE "\033[34m"
 #define NORMAL "\033[m"
 
-#define COUNT_WIDTH 15
+/* with the blank before it */
+#define SAMPLES_WIDTH 11
+#define WEIGHTS_WIDTH 15
 
 /*
  * Appends a name or a line of a file as UTF-8, without control characters, which a terminal would
@@ -39,9 +41,29 @@ static void put_clean(struct buf *b, const char *s)
 	put_clean_part(b, s, strlen(s));
 }
 
-static double percent(const struct annotate *a, const struct annotate_row *r)
+static double percent(const struct annotate *a, uint64_t weight)
 {
-	return a->weight ? 100.0 * (double)r->weight / (double)a->weight : 0;
+	return a->whole ? 100.0 * (double)weight / (double)a->whole : 0;
+}
+
+static int count_width(const struct annotate_style *style)
+{
+	return style->counts == ANNOTATE_SAMPLES   ? SAMPLES_WIDTH
+	       : style->counts == ANNOTATE_WEIGHTS ? WEIGHTS_WIDTH
+						   : 0;
+}
+
+void annotate_print_columns(struct buf *out, const struct annotate_style *style)
+{
+	const char *count = style->counts == ANNOTATE_NO_COUNT	? ""
+			    : style->counts == ANNOTATE_SAMPLES ? "Samples"
+								: "Count";
+	int width = count_width(style);
+
+	if (style->children)
+		buf_printf(out, "Children%*s     Self%*s ", width, count, width, count);
+	else
+		buf_printf(out, " Percent%*s ", width, count);
 }
 
 /* -- text ------------------------------------------------------------------------- */
@@ -68,6 +90,11 @@ static void put_insn(struct buf *b, const struct annotate *a, const struct disas
 	}
 }
 
+void annotate_put_insn(struct buf *out, const struct annotate *a, const struct disasm_insn *i)
+{
+	put_insn(out, a, i, false);
+}
+
 static bool is_same_line(const struct annotate_line *a, const struct annotate_line *b)
 {
 	return a->line == b->line &&
@@ -79,7 +106,9 @@ static bool is_same_line(const struct annotate_line *a, const struct annotate_li
 /* Appends blanks, as wide as the columns that put_row() prints before the address. */
 static void put_margin(struct buf *b, const struct annotate_style *style)
 {
-	buf_printf(b, "         %*s:  ", style->counts ? COUNT_WIDTH : 0, "");
+	int width = (style->children ? 2 : 1) * (8 + count_width(style)) + style->children;
+
+	buf_printf(b, "%*s :  ", width, "");
 }
 
 /*
@@ -120,18 +149,29 @@ static const char *color_of(double value)
 	return value >= 5.0 ? RED : value > 0.5 ? GREEN : "";
 }
 
+static void put_share(struct buf *b, const struct annotate *a, uint64_t weight, uint64_t samples,
+		      const struct annotate_style *style)
+{
+	double share = percent(a, weight);
+
+	buf_printf(b, "%s%8.2f%s", style->color ? color_of(share) : "", share,
+		   style->color ? NORMAL : "");
+	if (style->counts)
+		buf_printf(b, "%*" PRIu64, count_width(style),
+			   style->counts == ANNOTATE_SAMPLES ? samples : weight);
+	buf_u8(b, ' ');
+}
+
 static void put_row(struct buf *b, const struct annotate *a, size_t row,
 		    const struct annotate_style *style)
 {
 	const struct annotate_row *r = &a->row[row];
 	char arrows[2 * ANNOTATE_MAX_LANES + 2];
-	double share = percent(a, r);
 
 	annotate_draw(a, row, arrows);
-	buf_printf(b, "%s%8.2f%s ", style->color ? color_of(share) : "", share,
-		   style->color ? NORMAL : "");
-	if (style->counts)
-		buf_printf(b, "%*" PRIu64 " ", COUNT_WIDTH - 1, r->weight);
+	if (style->children)
+		put_share(b, a, r->weight + r->below_weight, r->samples + r->below_samples, style);
+	put_share(b, a, r->weight, r->samples, style);
 	buf_printf(b, ": %16" PRIx64 ":  %s%c%s %s ", r->addr, style->color ? YELLOW : "",
 		   r->differs ? '*' : ' ', style->color ? NORMAL : "", arrows);
 	put_insn(b, a, &r->insn, true);
@@ -189,7 +229,7 @@ static void put_json_target(struct json_writer *w, const struct annotate *a,
 }
 
 static void put_json_row(struct json_writer *w, const struct annotate *a,
-			 const struct annotate_row *r)
+			 const struct annotate_row *r, bool children)
 {
 	const uint8_t *bytes = a->in->live + (r->addr - a->in->addr);
 	char hex[2 * UINT8_MAX + 1] = "";
@@ -199,8 +239,13 @@ static void put_json_row(struct json_writer *w, const struct annotate *a,
 	json_object_begin(w, NULL);
 	json_put(w, "address", json_address(r->addr), "bytes", hex);
 	put_json_insn(w, "text", a, &r->insn);
-	json_put(w, "percent", json_fixed(4, percent(a, r)), "weight", r->weight, "samples",
+	json_put(w, "percent", json_fixed(4, percent(a, r->weight)), "weight", r->weight, "samples",
 		 r->samples);
+	if (children)
+		json_put(w, "children_percent",
+			 json_fixed(4, percent(a, r->weight + r->below_weight)), "children_weight",
+			 r->weight + r->below_weight, "children_samples",
+			 r->samples + r->below_samples);
 	put_json_target(w, a, &r->insn);
 	if (r->line.line)
 		json_put(w, "file", r->line.file ? r->line.file : "??", "line", r->line.line);
@@ -217,12 +262,12 @@ static void put_json_row(struct json_writer *w, const struct annotate *a,
 	json_object_end(w);
 }
 
-void annotate_json(struct json_writer *w, const char *key, const struct annotate *a)
+void annotate_json(struct json_writer *w, const char *key, const struct annotate *a, bool children)
 {
 	json_array_begin(w, key);
 	for (size_t i = 0; i < a->nrows; i++) {
 		json_line(w);
-		put_json_row(w, a, &a->row[i]);
+		put_json_row(w, a, &a->row[i], children);
 	}
 	json_array_end(w);
 }

@@ -73,11 +73,18 @@ static const struct profile_module *sink_perfdata_module_at(void *ctx, uint64_t 
 
 static void put_text(struct sink_perfdata *p)
 {
+	cleanup_free uint64_t *ip = calloc(p->hot.n + p->callers.n + 1, sizeof(*ip));
 	struct buf out;
 
 	buf_init(&out);
-	perfdata_text_write(p->text, &out, p->hot.item, p->hot.n, sink_perfdata_module_at, p);
-	if (out.failed)
+	if (ip && p->hot.n)
+		memcpy(ip, p->hot.item, p->hot.n * sizeof(*ip));
+	if (ip && p->callers.n)
+		memcpy(ip + p->hot.n, p->callers.item, p->callers.n * sizeof(*ip));
+	if (ip)
+		perfdata_text_write(p->text, &out, ip, p->hot.n + p->callers.n,
+				    sink_perfdata_module_at, p);
+	if (out.failed || !ip)
 		perfdata_sink_failed(p, TEXT, -ENOMEM);
 	else if (out.len)
 		perfdata_sink_put_file(p, TEXT, out.data, out.len, NULL);
@@ -589,11 +596,25 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
  * Returns true for an address that was not stored yet. Best effort: false beyond MAX_HOT and if out
  * of memory.
  */
-static bool is_new_ip(struct sink_perfdata *p, uint64_t ip)
+static bool is_new_ip(struct table *t, uint64_t ip)
 {
 	bool fresh = false;
 
-	return ip && p->hot.n < MAX_HOT && !table_add_number(&p->hot, ip, &fresh) && fresh;
+	return ip && t->n < MAX_HOT && !table_add_number(t, ip, &fresh) && fresh;
+}
+
+/* Stores the kernel addresses of a sample whose functions the profile shall have the code of. */
+static void note_code(struct sink_perfdata *p, const struct stack *stack)
+{
+	for (uint32_t i = 0; i < stack->n_kernel && !p->opt.single_file; i++) {
+		const struct profile_module *m;
+
+		if (!is_new_ip(i ? &p->callers : &p->hot, stack->ip[i]))
+			continue;
+		m = sink_perfdata_module_at(p, stack->ip[i]);
+		if (m)
+			perfdata_text_module(p->text, m, stack->ip[i]);
+	}
 }
 
 static int op_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
@@ -603,12 +624,7 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 
 	if (ret || sample->stack->n == 0)
 		return ret;
-	if (sample->stack->n_kernel && is_new_ip(p, sample->stack->ip[0]) && !p->opt.single_file) {
-		const struct profile_module *m = sink_perfdata_module_at(p, sample->stack->ip[0]);
-
-		if (m)
-			perfdata_text_module(p->text, m, sample->stack->ip[0]);
-	}
+	note_code(p, sample->stack);
 	return perfdata_write_sample(&p->w, sample, e);
 }
 
@@ -654,6 +670,7 @@ static void op_destroy(struct sink *s)
 	buf_deinit(&p->kallsyms);
 	perfdata_text_deinit(&p->own_text);
 	table_deinit(&p->hot);
+	table_deinit(&p->callers);
 	free(p->buildid_dir);
 	free(p->path);
 	free(p->tmp);
@@ -904,7 +921,7 @@ static bool copy_modules(struct sink_perfdata *p, const struct sink_perfdata *of
 
 static bool copy_facts(struct sink_perfdata *p, const struct sink_perfdata *of)
 {
-	const uint64_t *ip = of->hot.item;
+	const uint64_t *ip = of->hot.item, *caller = of->callers.item;
 
 	p->info = of->info;
 	p->have_kernel = of->have_kernel;
@@ -915,7 +932,10 @@ static bool copy_facts(struct sink_perfdata *p, const struct sink_perfdata *of)
 	if (of->kallsyms.len)
 		buf_add(&p->kallsyms, of->kallsyms.data, of->kallsyms.len);
 	for (size_t i = 0; i < of->hot.n; i++)
-		if (!is_new_ip(p, ip[i]))
+		if (!is_new_ip(&p->hot, ip[i]))
+			return false;
+	for (size_t i = 0; i < of->callers.n; i++)
+		if (!is_new_ip(&p->callers, caller[i]))
 			return false;
 	return !p->kallsyms.failed && copy_modules(p, of);
 }

@@ -27,6 +27,7 @@ struct sink_perfdata {
 	size_t nmodules, module_cap;
 	uint64_t modules_left_out; /* ranges beyond MAX_MODULES: they have no names */
 	struct table hot;	   /* uint64_t: sampled kernel addresses */
+	struct table callers;	   /* the same of their callers; only `text` has their code */
 	struct perfdata_text own_text;
 	struct perfdata_text *text; /* &own_text, or in a copy that of the original */
 	/* The first file that could not be written. */

@@ -2,7 +2,7 @@
 /*
  * textstore: the file `text` of a profile, with code as it was in guest memory.
  *
- * It contains the sampled functions of the kernel and of modules, and the places where the kernel's
+ * It contains the functions of the kernel and of modules that samples have in their stacks, and the places where the kernel's
  * image had other bytes, because kernels patch themselves. Numbers are little endian, nothing is
  * aligned:
  *

@@ -2,6 +2,7 @@
 #include "profile/analyse/annotate/annotate.h"
 
 #include "profile/analyse/annotate/arrows.h"
+#include "profile/analyse/annotate/align.h"
 #include "profile/analyse/annotate/print.h"
 
 #include <errno.h>
@@ -117,6 +118,72 @@ static void plain(void **state)
 	annotate_destroy(a);
 }
 
+/* Below a call are the samples whose stacks pass through it; the address is inside of it. */
+static void with_callees(void **state)
+{
+	static const struct annotate_hit below[] = { { BASE + 0x1b, 4000, 4 } };
+	struct annotate_style style = { .children = true, .counts = ANNOTATE_SAMPLES };
+	struct annotate_input in = input();
+	struct annotate *a;
+	struct buf b;
+
+	(void)state;
+	in.below = below;
+	in.nbelow = 1;
+	in.whole = 5000;
+	a = build(&in);
+	buf_init(&b);
+	annotate_print_columns(&b, &style);
+	buf_u8(&b, '\n');
+	annotate_print(&b, a, &style);
+	buf_u8(&b, 0);
+	assert_memory_equal(b.data, "Children    Samples     Self    Samples \n", 41);
+	assert_non_null(strstr((char *)b.data,
+			       "\n    6.00          3     6.00          3 : ffffffff81000006:"));
+	assert_non_null(strstr((char *)b.data,
+			       "\n   80.00          4     0.00          0 : ffffffff81000017:"));
+	assert_int_equal(a->row[8].below_weight, 4000);
+	assert_int_equal(a->weight, 1000);
+	buf_deinit(&b);
+	annotate_destroy(a);
+}
+
+/* The head has one instruction more before the loop, and its call has moved. */
+static void aligned(void **state)
+{
+	static const uint8_t more[] = "\x0f\x1f\x44\x00\x00" /* nop */
+				      "\x55"		     /* push rbp */
+				      "\x90"		     /* nop, which is new */
+				      "\x48\x85\xff";	     /* test rdi, rdi */
+	struct annotate_input in = input(), with = input();
+	struct annotate_pair *pair = NULL;
+	struct annotate *base, *head;
+	struct err e = { 0 };
+	size_t n = 0;
+
+	(void)state;
+	in.len = 9;
+	with.live = more;
+	with.len = sizeof(more) - 1;
+	in.nhits = with.nhits = 0;
+	base = build(&in);
+	head = build(&with);
+	assert_int_equal(base->nrows, 3);
+	assert_int_equal(head->nrows, 4);
+	assert_int_equal(annotate_align(base, head, &pair, &n, &e), 0);
+	assert_int_equal(n, 4);
+	assert_true(pair[0].base == 0 && pair[0].head == 0);
+	assert_true(pair[1].base == 1 && pair[1].head == 1);
+	assert_true(pair[2].base == ANNOTATE_NO_ROW && pair[2].head == 2);
+	assert_true(pair[3].base == 2 && pair[3].head == 3);
+	free(pair);
+	assert_int_equal(annotate_align(head, base, &pair, &n, &e), 0);
+	assert_true(n == 4 && pair[2].base == 2 && pair[2].head == ANNOTATE_NO_ROW);
+	free(pair);
+	annotate_destroy(base);
+	annotate_destroy(head);
+}
+
 static void patched(void **state)
 {
 	struct annotate_style style = { .color = true };
@@ -149,7 +216,7 @@ static void patched(void **state)
 	assert_non_null(strstr((char *)b.data, "\033[31m   60.00\033[m : "));
 	b.len = 0;
 	json_begin(&w, &b);
-	annotate_json(&w, NULL, a);
+	annotate_json(&w, NULL, a, false);
 	buf_u8(&b, 0);
 	assert_non_null(
 		strstr((char *)b.data,
@@ -240,7 +307,8 @@ static void many_arrows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain),       cmocka_unit_test(patched),
+		cmocka_unit_test(plain),       cmocka_unit_test(with_callees),
+		cmocka_unit_test(aligned),     cmocka_unit_test(patched),
 		cmocka_unit_test(with_source), cmocka_unit_test(bytes),
 		cmocka_unit_test(many_arrows),
 	};
