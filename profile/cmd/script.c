@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/digits.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "profile/cmd/common.h"
@@ -16,7 +17,20 @@
 #include <string.h>
 
 #define OUT_CHUNK (1u << 20)
-#define SCRIPT_WIDEST 3u /* bytes that one byte of a name becomes at most: U+FFFD */
+#define SCRIPT_WIDEST 3u  /* bytes that one byte of a name becomes at most: U+FFFD */
+#define LINE_SLOTS 32768u /* power of two */
+#define LINE_BYTES 96u	  /* lines of this length at most are kept */
+
+/* The line of a frame as it was printed last; two cache lines. */
+struct script_line {
+	char text[LINE_BYTES];
+	uint64_t ip;
+	uint32_t space; /* user space; the kernel's space for a kernel frame */
+	uint32_t stamp; /* names_stamp() at that time */
+	uint8_t owner;
+	bool kernel, interrupted, settled;
+	uint8_t len; /* 0: the slot is empty */
+} __attribute__((aligned(128)));
 
 struct script_command {
 	struct reader in;
@@ -26,6 +40,7 @@ struct script_command {
 	struct display_names display;
 	struct buf out;
 	const char *event;
+	struct script_line *line; /* LINE_SLOTS; owned */
 };
 
 /* -- text ----------------------------------------------------------------------------- */
@@ -57,17 +72,6 @@ static char *script_put_text(char *dst, const char *s, size_t len)
 	if (is_plain(s, len))
 		return mempcpy(dst, s, len);
 	return dst + utf8_clean(dst, SCRIPT_WIDEST * len + 1, s);
-}
-
-/* Writes at most 16 digits, no terminator; returns how many. */
-static size_t hex_text(char *out, uint64_t v)
-{
-	static const char digit[] = "0123456789abcdef";
-	size_t n = v ? (67 - (size_t)__builtin_clzll(v)) / 4 : 1;
-
-	for (size_t i = 0; i < n; i++)
-		out[i] = digit[v >> (4 * (n - 1 - i)) & 15];
-	return n;
 }
 
 static void script_put_place(struct script_command *s, const struct line_frame *f,
@@ -102,7 +106,56 @@ static void script_put_inlined(struct script_command *s, const struct perfdata_f
 	script_put_place(s, frame, " (inlined)");
 }
 
-/* "\t%16lx sym+0xoff (dso)": the hot line, without printf. */
+/* Returns the slot of a frame's line. */
+static struct script_line *line_slot(const struct script_command *s, struct names_view view,
+				     const struct perfdata_frame *f)
+{
+	const uint64_t space = f->kernel ? view.kernel : view.user;
+	const uint64_t hash = (f->ip ^ space << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &s->line[hash >> 40 & (LINE_SLOTS - 1)];
+}
+
+/* Appends the line of a frame if it was printed before and its name cannot have changed. */
+static bool script_put_known(struct script_command *s, struct names_view view,
+			     const struct perfdata_frame *f)
+{
+	const struct script_line *l = line_slot(s, view, f);
+	uint8_t *p;
+
+	if (!l->len || l->ip != f->ip || l->space != (f->kernel ? view.kernel : view.user) ||
+	    l->owner != f->owner || l->kernel != f->kernel || l->interrupted != f->interrupted ||
+	    (!l->settled && l->stamp != names_stamp(s->in.names)))
+		return false;
+	p = buf_reserve(&s->out, LINE_BYTES);
+	if (p) {
+		/* In pieces, because compilers copy this many bytes at once by a slow instruction. */
+		for (size_t i = 0; i < LINE_BYTES; i += 32)
+			memcpy(p + i, l->text + i, 32);
+		s->out.len += l->len;
+	}
+	return true;
+}
+
+static void script_keep(struct script_command *s, struct names_view view,
+			const struct perfdata_frame *f, bool settled, const char *text, size_t len)
+{
+	struct script_line *l = line_slot(s, view, f);
+
+	if (len > LINE_BYTES)
+		return;
+	*l = (struct script_line){ .ip = f->ip,
+				   .space = f->kernel ? view.kernel : view.user,
+				   .stamp = names_stamp(s->in.names),
+				   .owner = f->owner,
+				   .kernel = f->kernel,
+				   .interrupted = f->interrupted,
+				   .settled = settled,
+				   .len = (uint8_t)len };
+	memcpy(l->text, text, len);
+}
+
+/* Appends "\t%16lx sym+0xoff (dso)\n", and what is known of the source lines. */
 static void script_put_frame(struct script_command *s, struct names_view view,
 			     const struct perfdata_frame *f)
 {
@@ -110,9 +163,11 @@ static void script_put_frame(struct script_command *s, struct names_view view,
 	struct srcline_result at = { 0 };
 	struct name name;
 	const char *sym;
-	char hex[16], *line, *p;
+	char hex[DIGITS_HEX], *line, *p;
 	size_t n, sym_len, dso_len;
 
+	if (!s->lines && script_put_known(s, view, f))
+		return;
 	addr = names_lookup_frame(s->in.names, view, f, s->in.p->ours, &name);
 	line_addr = addr;
 	if (s->lines && f->kernel && names_to_first_kernel(&name, &line_addr))
@@ -126,7 +181,7 @@ static void script_put_frame(struct script_command *s, struct names_view view,
 	p = line = (char *)buf_reserve(&s->out, SCRIPT_WIDEST * (sym_len + dso_len) + 48);
 	if (!line)
 		return;
-	n = hex_text(hex, f->ip + name.to_file);
+	n = digits_hex(hex, f->ip + name.to_file);
 	*p++ = '\t';
 	memset(p, ' ', 16);
 	memcpy(p + 16 - n, hex, n);
@@ -135,14 +190,50 @@ static void script_put_frame(struct script_command *s, struct names_view view,
 	p = script_put_text(p, sym, sym_len);
 	if (name.symbol) {
 		memcpy(p, "+0x", 3);
-		p += 3 + hex_text(p + 3, names_shown_off(&name) + (f->ip - addr));
+		p += 3 + digits_hex(p + 3, names_shown_off(&name) + (f->ip - addr));
 	}
 	memcpy(p, " (", 2);
 	p = script_put_text(p + 2, name.dso, dso_len);
 	memcpy(p, ")\n", 2);
+	script_keep(s, view, f, name.settled, line, (size_t)(p + 2 - line));
 	s->out.len += (size_t)(p + 2 - line);
 	if (at.n && at.frame[at.n - 1].line)
 		script_put_place(s, &at.frame[at.n - 1], "");
+}
+
+/*
+ * Appends the line of a sample, "%s %5u [%03d] %5lu.%06lu: %10lu %s: \n": task, its number,
+ * processor, time, weight and event.
+ */
+static void script_put_head(struct script_command *s, const struct perfdata_record *r)
+{
+	const char *comm = tasks_text(s->in.tasks, tasks_name(s->in.tasks, r->tid));
+	const size_t comm_len = strlen(comm), event_len = strlen(s->event);
+	char *line = (char *)buf_reserve(&s->out, comm_len + event_len + 5 * DIGITS_DEC + 16), *p;
+
+	if (!line)
+		return;
+	p = mempcpy(line, comm, comm_len);
+	*p++ = ' ';
+	p = digits_put(p, r->tid, 5, ' ');
+	*p++ = ' ';
+	if (s->in.p->has_cpu) {
+		*p++ = '[';
+		if ((int32_t)r->cpu < 0)
+			p += sprintf(p, "%03" PRId32, (int32_t)r->cpu);
+		else
+			p = digits_put(p, r->cpu, 3, '0');
+		p = mempcpy(p, "] ", 2);
+	}
+	p = digits_put(p, r->time_ns / 1000000000u, 5, ' ');
+	*p++ = '.';
+	p = digits_put(p, r->time_ns % 1000000000u / 1000u, 6, '0');
+	p = mempcpy(p, ": ", 2);
+	p = digits_put(p, r->sample.period, 10, ' ');
+	*p++ = ' ';
+	p = mempcpy(p, s->event, event_len);
+	p = mempcpy(p, ": \n", 3);
+	s->out.len += (size_t)(p - line);
 }
 
 static void script_put_sample(struct script_command *s, const struct perfdata_record *r)
@@ -151,13 +242,7 @@ static void script_put_sample(struct script_command *s, const struct perfdata_re
 	struct perfdata_walk walk;
 	struct perfdata_frame f;
 
-	buf_printf(&s->out, "%s %5" PRIu32 " ",
-		   tasks_text(s->in.tasks, tasks_name(s->in.tasks, r->tid)), r->tid);
-	if (s->in.p->has_cpu)
-		buf_printf(&s->out, "[%03" PRId32 "] ", (int32_t)r->cpu);
-	buf_printf(&s->out, "%5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s: \n",
-		   r->time_ns / 1000000000u, r->time_ns % 1000000000u / 1000u, r->sample.period,
-		   s->event);
+	script_put_head(s, r);
 	perfdata_walk_begin(&walk, r);
 	while (perfdata_walk_next(&walk, &f))
 		if (selection_frame(s->selection.f, &f))
@@ -231,6 +316,13 @@ static int script_print(struct script_options *o, struct err *e)
 
 	if (!s)
 		return err_nomem(e);
+	s->line = aligned_alloc(sizeof(*s->line), LINE_SLOTS * sizeof(*s->line));
+	if (s->line)
+		memset(s->line, 0, LINE_SLOTS * sizeof(*s->line));
+	else {
+		free(s);
+		return err_nomem(e);
+	}
 	demangle_names_init(&s->display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = reader_open(&s->in, &from, e);
 	if (!ret)
@@ -258,6 +350,7 @@ static int script_print(struct script_options *o, struct err *e)
 	demangle_names_deinit(&s->display);
 	reader_close(&s->in);
 	buf_deinit(&s->out);
+	free(s->line);
 	free(s);
 	return ret;
 }

@@ -4,6 +4,7 @@
  */
 #include "profile/analyse/export/export.h"
 
+#include "base/digits.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/utf8.h"
@@ -157,24 +158,16 @@ void export_out_char(struct export_out *o, char c)
 
 void export_out_u64(struct export_out *o, uint64_t v)
 {
-	char text[20], *p = text + sizeof(text);
+	char text[DIGITS_DEC];
 
-	do {
-		*--p = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	export_out_mem(o, p, (size_t)(text + sizeof(text) - p));
+	export_out_mem(o, text, digits_dec(text, v));
 }
 
 void export_out_hex(struct export_out *o, uint64_t v)
 {
-	char text[16], *p = text + sizeof(text);
+	char text[DIGITS_HEX];
 
-	do {
-		*--p = "0123456789abcdef"[v & 15];
-		v >>= 4;
-	} while (v);
-	export_out_mem(o, p, (size_t)(text + sizeof(text) - p));
+	export_out_mem(o, text, digits_hex(text, v));
 }
 
 void export_out_printf(struct export_out *o, const char *fmt, ...)

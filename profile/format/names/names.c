@@ -17,7 +17,7 @@ struct names_cached {
 	uint64_t addr;
 	uint32_t space;
 	uint32_t stamp; /* n->stamp at the time of the lookup */
-	bool used, settled;
+	bool used;
 	struct name name;
 };
 
@@ -336,7 +336,7 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
 
 	/* A place without a mapping may have gained one since. */
 	if (c->used && c->addr == addr && c->space == (space * 2 | kernel) &&
-	    (c->settled || c->stamp == n->stamp)) {
+	    (c->name.settled || c->stamp == n->stamp)) {
 		*out = c->name;
 		return;
 	}
@@ -346,15 +346,20 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
 		lookup_kernel(n, m, addr, out);
 	else if (m)
 		lookup_user(n, m, addr, out);
+	/* A sink may report another kernel or a program's file later. */
+	out->settled = n->from && (out->symbol || m);
 	*c = (struct names_cached){
 		.addr = addr,
 		.space = space * 2 | kernel,
 		.stamp = n->stamp,
 		.used = true,
-		/* A sink may report another kernel or a program's file later. */
-		.settled = n->from && (out->symbol || m),
 		.name = *out,
 	};
+}
+
+uint32_t names_stamp(const struct names *n)
+{
+	return n->stamp;
 }
 
 uint64_t names_lookup_frame(struct names *n, struct names_view view, const struct perfdata_frame *f,

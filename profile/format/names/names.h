@@ -57,6 +57,11 @@ struct name {
 	/* address in a later kernel minus address of the same code in the first kernel */
 	uint64_t shift;
 	bool other_kernel; /* the address belongs to a later kernel that is another build */
+	/*
+	 * The same address in the same address space (struct names_view) has this name for the rest
+	 * of the input; otherwise until names_stamp() changes.
+	 */
+	bool settled;
 };
 #define NAMES_NONE UINT32_MAX
 
@@ -140,6 +145,9 @@ struct names_view {
 };
 /* Returns the present mappings of process pid and of the kernel. */
 struct names_view names_view(const struct names *n, uint32_t pid);
+
+/* Returns a number that changes whenever names that are not settled may change. */
+uint32_t names_stamp(const struct names *n);
 
 /*
  * Looks addr up in the mappings of view and fills *out. Cannot fail: an unknown address has symbol
