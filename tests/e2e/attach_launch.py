@@ -82,7 +82,8 @@ def first_sample(out):
 
 
 def shape(name, argv):
-    at = Attach("--json", "-F", "99", "--duration", "1", "--", *argv)
+    # Not for a second: on a busy host a VMM may get no processor in that, and so no sample.
+    at = Attach("--json", "-F", "99", "--samples", "80", "--timeout", "55", "--", *argv)
     out, err = at.end()
     if not check(at.process.returncode == 0, "%s: status %s: %s" % (name, at.process.returncode, err)):
         return
@@ -185,26 +186,34 @@ def waited_for():
         check(vm.goes_on(), "wait: the VMM does not go on")
 
 
+def reboots(how, more, seconds=5):
+    """Attaches to a VMM whose guest reboots. Returns the machines that it made meanwhile, the summary, and how long samples stand for."""
+    with microvm.MicroVM(append="seconds=1", remake=1) as vm:
+        check(vm.wait_for("demo: start"), "the guest does not start: " + vm.text())
+        before = vm.stats()["reboots"]
+        at = Attach("--json", "--duration", str(seconds), *more, str(vm.pid))
+        out, err = at.end()
+        after = vm.stats()["reboots"]
+    if at.process.returncode:
+        return after - before, {"end": err, "attach": {"further_machines": 0}}, 0
+    facts = json.loads(out)
+    return after - before, facts, facts["kernel_ns"] + facts["user_ns"]
+
+
 def other_machines():
-    """A reboot makes another machine in the same process, as in Cloud Hypervisor."""
+    """A reboot makes another machine in the same process, as in Cloud Hypervisor. A machine that gets no processor for its second has no
+    sample, so that on a busy host the best of some tries counts."""
     seconds = 5
     for how, more in (("auto", ()), ("ptrace", ("--technique", "ptrace")), ("host", ("-e", "host"))):
-        with microvm.MicroVM(append="seconds=1", remake=1) as vm:
-            check(vm.wait_for("demo: start"), "the guest does not start: " + vm.text())
-            before = vm.stats()["reboots"]
-            at = Attach("--json", "--duration", str(seconds), str(vm.pid))
-            out, err = at.end()
-            after = vm.stats()["reboots"]
-        if not check(at.process.returncode == 0, "reboots, %s: %s" % (how, err)):
-            continue
-        facts = json.loads(out)
-        made, taken = facts["attach"]["further_machines"], facts["kernel_ns"] + facts["user_ns"]
-        say("reboots, %s: %d machines made, %d sampled; samples stand for %.1f s of %d s"
-            % (how, after - before, made, taken / 1e9, seconds))
-        # One may be made while attach begins or ends.
-        check(after - before - 2 <= made and made >= 2, "%s: %d of %d machines" % (how, made, after - before))
-        check(facts["end"] == "duration reached", "%s: %s" % (how, facts["end"]))
-        check(taken > seconds * 1e9 / 3, "%s: samples stand for %d ns" % (how, taken))
+        for _ in range(4):
+            made, facts, taken = reboots(how, more, seconds)
+            sampled = facts["attach"]["further_machines"]
+            say("reboots, %s: %d machines made, %d sampled; samples stand for %.1f s of %d s" % (how, made, sampled, taken / 1e9, seconds))
+            # One may be made while attach begins or ends.
+            if made - 2 <= sampled >= 2 and facts["end"] == "duration reached" and taken > seconds * 1e9 / 3:
+                break
+        else:
+            check(False, "reboots, %s: %d of %d machines, %d ns: %s" % (how, sampled, made, taken, facts["end"]))
 
 
 def without_kvm():
@@ -225,7 +234,7 @@ def without_kvm():
 
 def linux(kernel):
     """A boot of Linux: samples before its symbols are known have names, and the phases are there."""
-    at = Attach("--json", "--duration", "3", "--", e2e.KVMPROF, "run", "-q", "--sandbox=off", "-F", "1", "-o", "own.data",
+    at = Attach("--json", "--samples", "2500", "--timeout", "55", "--", e2e.KVMPROF, "run", "-q", "--sandbox=off", "-F", "1", "-o", "own.data",
                 "--no-buildid-cache", "--duration", "60", os.path.join(kernel, "vmlinux"), image=())
     out, err = at.end()
     if not check(at.process.returncode == 0, "Linux: " + err):

@@ -18,8 +18,8 @@ import signal
 import subprocess
 import time
 
-import compiled
 import e2e
+import fuse_memory
 import microvm
 from e2e import check, say
 
@@ -167,40 +167,6 @@ def check_absent_pages():
         check(vm.goes_on(), "the guest does not go on when its pages come")
 
 
-class FuseFile:
-    """A file on FUSE (fuse_file.c) for a machine's memory; why: the reason that there is none."""
-
-    def __init__(self, mib):
-        os.makedirs("fuse", exist_ok=True)
-        self.process = subprocess.Popen(["./fuse_file", "fuse", str(mib << 20)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        answer = self.process.stdout.readline().strip()
-        self.why = "" if answer == "ok" else answer or "no answer"
-        self.path = os.path.abspath("fuse/memory")
-
-    def tell(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def asked_by_others(self, vm):
-        """Processes that read since the last question, but for the machine and the kernel's own threads."""
-        found = {int(p) for p in self.tell("asked").split()}
-        return [p for p in found if p and not os.path.exists("/proc/%d/task/%d" % (vm.pid, p)) and not self.is_kernel(p)]
-
-    @staticmethod
-    def is_kernel(pid):
-        try:
-            os.readlink("/proc/%d/exe" % pid)
-        except OSError:
-            return os.path.exists("/proc/%d" % pid)
-        return False
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
 def ends_soon(a, what):
     """SIGTERM ends it within two seconds; its summary."""
     time.sleep(0.7)
@@ -222,8 +188,7 @@ def stop_soon(a, what):
 
 def check_fuse():
     """The memory is a file on FUSE whose server stops answering: no page of it is asked for, and the machine goes on."""
-    compiled.cc("-std=gnu11", "-O2", "-D_GNU_SOURCE", "-Wall", "-o", "fuse_file", os.path.join(e2e.TOP, "tests", "e2e", "fuse_file.c"))
-    fuse = FuseFile(64)
+    fuse = fuse_memory.FuseFile(64 << 20)
     if fuse.why:
         return e2e.left_out("no file system in user space: " + fuse.why)
     try:
@@ -240,7 +205,7 @@ def check_fuse():
                     check(vm.goes_on(), "%s: the guest waits for pages that attach wants" % technique)
                 s = ends_soon(a, "dead FUSE server, " + technique)
                 check(s["samples"] > 0 and s["attach"]["samples_not_in_memory"] > 0, "%s: %s" % (technique, s["attach"]))
-                others = fuse.asked_by_others(vm)
+                others = fuse.asked_by_others(vm.pid)
                 check(not others, "%s: other processes asked the server: %s" % (technique, others))
             check(vm.goes_on(), "the machine does not go on")
             # Now the guest itself waits for a page.
@@ -254,7 +219,7 @@ def check_fuse():
             start = time.monotonic()
             a.process.communicate()
             check(time.monotonic() - start < 2, "the tracer goes on for %.1f s" % (time.monotonic() - start))
-            check(not fuse.asked_by_others(vm), "attach asked the server")
+            check(not fuse.asked_by_others(vm.pid), "attach asked the server")
             fuse.tell("alive")
             check(vm.alive() and vm.goes_on(), "the guest does not go on when its pages come")
             say("memory on FUSE: ran")

@@ -24,10 +24,11 @@
 #define ARGV_MAX (3 * BENCH_ARGS_MAX + 16)
 /*
  * Time that a run has after SIGTERM. It writes its profile, of which nothing is used. With a VMM it
- * also ends that, which may take the 2 s of LAUNCH_GRACE_MS twice (vmm/attach/launch.h).
+ * also ends that, which may take the 2 s of LAUNCH_GRACE_MS twice (vmm/attach/launch.h), and longer
+ * on a busy host. A run that is killed leaves its VMM behind.
  */
 #define GRACE_MS 1200
-#define GRACE_VMM_MS 6000
+#define GRACE_VMM_MS 20000
 
 static const char *const arm_name[BENCH_ARM_MAX] = { "base", "head", "again" };
 
