@@ -37,6 +37,7 @@ NOT_RUN = {
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
     "start_kernel": "needs a Linux kernel: doc_pages.py linux",
+    "clear_page_orig": "a function of Linux: doc_pages.py linux",
     "--start-at": "needs a Linux kernel: markers_linux.py",
     "xen-4.17": "needs Debian's packages: other_kernels.py",
     "memtest86+": "needs Debian's packages: other_kernels.py",
