@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/outfile.h"
 #include "base/utf8.h"
 #include "profile/cmd/common.h"
@@ -20,7 +21,8 @@
 #include <unistd.h>
 
 #define DEFAULT_ROWS 40u
-#define DEFAULT_MIN_SHARE 0.05 /* % */
+#define DEFAULT_GRAPH_LIMIT 0.5 /* %, as in perf */
+#define DEFAULT_MIN_SHARE 0.05	/* % */
 #define MAX_WIDTH 48
 
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
@@ -31,6 +33,9 @@ struct cmd_diff_options {
 	unsigned long top;
 	enum form form;
 	struct diff_options diff;
+	bool graph; /* -g: below each row a tree */
+	enum diff_direction way;
+	double graph_limit; /* percent */
 	struct stackset_options load;
 	struct selection selection;
 };
@@ -101,6 +106,38 @@ static int name_width(const struct diff *d, size_t rows)
 	return width < MAX_WIDTH ? (int)width : MAX_WIDTH;
 }
 
+#define TREE_MARGIN 12 /* columns left of a tree */
+#define TREE_STEP 2    /* columns of a level */
+
+/* Prints the nodes from `node` on and those below each. */
+static void print_nodes(FILE *f, const struct diff_tree *t, uint32_t node, int level)
+{
+	for (; node != DIFF_CALLS_NONE; node = t->node[node].next) {
+		const struct diff_node *n = &t->node[node];
+
+		fprintf(f, "%*s%+7.2f  %6.2f%% %6.2f%%  %*s%s\n", TREE_MARGIN, "",
+			100 * (n->head - n->base), 100 * n->base, 100 * n->head, level * TREE_STEP,
+			"", n->name);
+		print_nodes(f, t, n->child, level + 1);
+	}
+}
+
+static int print_tree(FILE *f, const struct diff *d, const struct cmd_diff_options *o,
+		      const struct diff_row *row)
+{
+	struct diff_tree t;
+
+	if (!o->graph)
+		return 0;
+	if (diff_row_tree(d, row, o->way, o->graph_limit / 100, &t, NULL))
+		return -ENOMEM;
+	fprintf(f, "%*s%s:\n", TREE_MARGIN, "", o->way == DIFF_CALLERS ? "callers" : "callees");
+	print_nodes(f, &t, t.node[0].child, 0);
+	putc('\n', f);
+	diff_tree_deinit(&t);
+	return 0;
+}
+
 #define MAX_RELATIONS 10u
 
 /* Returns whether one of the shown rows is a function of the event. */
@@ -145,7 +182,7 @@ static void print_relations(FILE *f, const struct diff *d, const struct cmd_diff
 		fprintf(f, "# and %zu more that were renamed, inlined or split (--json)\n", more);
 }
 
-static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_options *o, size_t rows)
+static int print_text(FILE *f, const struct diff *d, const struct cmd_diff_options *o, size_t rows)
 {
 	bool noise = d->design.deals.na == 1 && d->design.deals.nb == 1 && !diff_is_counted(d);
 	int width = name_width(d, rows);
@@ -153,6 +190,7 @@ static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_opti
 	print_header(f, d, o);
 	fprintf(f, "#  Change%s%s", d->design.deals.deal ? "   95 % interval        p      q" : "",
 		noise ? "  Noise" : "");
+	fprintf(f, " %s: Base %10s", diff_is_counted(d) ? "  Count" : "Samples", "Head");
 	if (o->diff.stacks)
 		fprintf(f, "    Base    Head  Mode    Stack\n");
 	else
@@ -167,6 +205,7 @@ static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_opti
 				100 * r->stat.hi, r->stat.p, r->q);
 		if (noise)
 			fprintf(f, " %6.2f", 100 * r->noise);
+		fprintf(f, " %13.0f %10.0f", r->count_a, r->count_b);
 		if (o->diff.stacks)
 			fprintf(f, " %6.2f%% %6.2f%%  %-6s  %s\n", 100 * r->self_a, 100 * r->self_b,
 				r->mode, r->name);
@@ -174,6 +213,8 @@ static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_opti
 			fprintf(f, " %10.2f%% %6.2f%% %14.2f%% %6.2f%%  %-6s  %-*s  %s\n",
 				100 * r->self_a, 100 * r->self_b, 100 * r->children_a,
 				100 * r->children_b, r->mode, width, r->name, short_dso(r->dso));
+		if (print_tree(f, d, o, r))
+			return -ENOMEM;
 	}
 	if (rows < d->nrows)
 		fprintf(f, "# and %zu more (-n 0 shows all)\n", d->nrows - rows);
@@ -181,6 +222,7 @@ static void print_text(FILE *f, const struct diff *d, const struct cmd_diff_opti
 		fprintf(f, "# left out: %zu below %g %%, children included (--min-share)\n",
 			d->left_out, 100 * o->diff.min_share);
 	print_relations(f, d, o, rows);
+	return 0;
 }
 
 /* -- JSON and CSV -------------------------------------------------------------------------- */
@@ -220,9 +262,42 @@ static void put_json_runs(struct json_writer *w, const char *what, const double 
 	json_array_end(w);
 }
 
-static void put_json_row(struct json_writer *w, const struct diff_row *r, const struct diff *d,
-			 bool stacks)
+static void put_json_nodes(struct json_writer *w, const char *key, const struct diff_tree *t,
+			   uint32_t node)
 {
+	json_array_begin(w, key);
+	for (; node != DIFF_CALLS_NONE; node = t->node[node].next) {
+		const struct diff_node *n = &t->node[node];
+
+		json_object_begin(w, NULL);
+		json_put(w, "function", n->name, "change", percent_of(n->head - n->base));
+		put_json_pair(w, "share", n->base, n->head);
+		put_json_nodes(w, "children", t, n->child);
+		json_object_end(w);
+	}
+	json_array_end(w);
+}
+
+static void put_json_tree(struct json_writer *w, const struct diff_row *r, const struct diff *d,
+			  const struct cmd_diff_options *o)
+{
+	struct diff_tree t;
+
+	if (!o->graph)
+		return;
+	if (diff_row_tree(d, r, o->way, o->graph_limit / 100, &t, NULL)) {
+		w->b->failed = true;
+		return;
+	}
+	put_json_nodes(w, o->way == DIFF_CALLERS ? "callers" : "callees", &t, t.node[0].child);
+	diff_tree_deinit(&t);
+}
+
+static void put_json_row(struct json_writer *w, const struct diff_row *r, const struct diff *d,
+			 const struct cmd_diff_options *o)
+{
+	const bool stacks = o->diff.stacks;
+
 	json_line(w);
 	json_object_begin(w, NULL);
 	json_put(w, "mode", r->mode, stacks ? "stack" : "symbol", r->name);
@@ -238,9 +313,13 @@ static void put_json_row(struct json_writer *w, const struct diff_row *r, const 
 	}
 	if (d->design.deals.na == 1 && d->design.deals.nb == 1)
 		json_put(w, "noise", percent_of(r->noise));
+	json_array_begin(w, "count");
+	json_put(w, NULL, (uint64_t)r->count_a, NULL, (uint64_t)r->count_b);
+	json_array_end(w);
 	put_json_runs(w, "self_runs", r->self, &d->design.deals);
 	if (!stacks)
 		put_json_runs(w, "children_runs", r->children, &d->design.deals);
+	put_json_tree(w, r, d, o);
 	json_object_end(w);
 }
 
@@ -271,7 +350,7 @@ static int print_json(FILE *f, const struct diff *d, const struct cmd_diff_optio
 	json_put(&w, "rows_total", d->nrows, "left_out", d->left_out);
 	json_array_begin(&w, "rows");
 	for (size_t i = 0; i < rows; i++)
-		put_json_row(&w, &d->row[i], d, o->diff.stacks);
+		put_json_row(&w, &d->row[i], d, o);
 	json_array_end(&w);
 	json_array_begin(&w, "relations");
 	for (size_t i = 0; i < d->lineage.nevents; i++)
@@ -284,7 +363,7 @@ static void print_csv(FILE *f, const struct diff *d, const struct cmd_diff_optio
 {
 	fprintf(f,
 		"change,self_base,self_head,children_base,children_head,noise,low,high,p,q,mode,"
-		"%s,dso\r\n",
+		"%s,dso,count_base,count_head\r\n",
 		o->diff.stacks ? "stack" : "symbol");
 	for (size_t i = 0; i < rows; i++) {
 		const struct diff_row *r = &d->row[i];
@@ -302,7 +381,7 @@ static void print_csv(FILE *f, const struct diff *d, const struct cmd_diff_optio
 		utf8_put_csv(f, r->name);
 		putc(',', f);
 		utf8_put_csv(f, r->dso);
-		fputs("\r\n", f);
+		fprintf(f, ",%.0f,%.0f\r\n", r->count_a, r->count_b);
 	}
 }
 
@@ -379,7 +458,7 @@ static int diff_print_to(FILE *f, const struct diff *d, const struct cmd_diff_op
 	if (o->form == FORM_CSV)
 		print_csv(f, d, o, rows);
 	else
-		print_text(f, d, o, rows);
+		return print_text(f, d, o, rows);
 	return 0;
 }
 
@@ -426,6 +505,9 @@ static int diff_compare(const struct cmd_diff_options *o, struct err *e)
 		ret = diff_add_run(d, o->head.path[i], o, &first, e);
 	if (!ret && first.nmissed == o->base.n + o->head.n)
 		ret = err_set(e, ENODATA, "%s", first.missed.text);
+	if (!ret && o->graph && !diff_has_chains(d))
+		ret = err_set(e, ENODATA,
+			      "-g needs call chains, and the samples of these profiles have none");
 	ret = ret ? ret : diff_finish(d, e);
 	if (!ret)
 		tell_copies(d, o);
@@ -438,6 +520,22 @@ static int diff_compare(const struct cmd_diff_options *o, struct err *e)
 static int parse_path(void *at, char *arg, struct err *e)
 {
 	return cmd_runs_add(at, arg, e);
+}
+
+/* "callee" or "caller,1" */
+static int parse_graph(void *at, char *arg, struct err *e)
+{
+	struct cmd_diff_options *o = at;
+	char *comma = strchr(arg, ',');
+
+	(void)e;
+	if (comma)
+		*comma++ = '\0';
+	o->graph = o->diff.calls = true;
+	o->way = !strcmp(arg, "callee") ? DIFF_CALLERS : DIFF_CALLEES;
+	if (o->way == DIFF_CALLEES && strcmp(arg, "caller") != 0)
+		return -EINVAL;
+	return !comma || number_real(comma, 0, 100, &o->graph_limit) ? 0 : -EINVAL;
 }
 
 static const char *const orders[] = { "self", "children", NULL };
@@ -455,6 +553,11 @@ static const struct option_row rows[] = {
 	  "compare what functions spent themselves (self, default),\n"
 	  "or with what they called (children)",
 	  OPTION_WORD(diff.by_children, orders) },
+	{ "call-graph", 'g', "HOW",
+	  "below each row a tree with both shares: callee (who called\n"
+	  "it) or caller (what it called), and a limit in percent as\n"
+	  "in caller,1 (default: 0.5)",
+	  OPTION_CALL(parse_graph, "caller or callee, and a limit in percent") },
 	{ "no-idle", 0, NULL, "shares of the time in which a vCPU ran",
 	  OPTION_PUT(diff.no_idle, true) },
 	{ "top", 'n', "N", "rows to show, 0 for all (default: 40)",
@@ -528,6 +631,7 @@ int cmd_diff(int argc, char **argv)
 	if (!o)
 		return cmd_no_memory();
 	o->top = DEFAULT_ROWS;
+	o->graph_limit = DEFAULT_GRAPH_LIMIT;
 	o->diff = (struct diff_options){ .min_share = DEFAULT_MIN_SHARE, .seed = STATS_SEED };
 	o->load.selection = &o->selection;
 	o->load.keep_unchosen = true;
@@ -535,6 +639,8 @@ int cmd_diff(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	o->diff.min_share /= 100;
+	if (o->graph && (o->diff.stacks || o->form == FORM_CSV))
+		return cmd_wrong(argv, "-g prints trees of functions: drop --stacks and --csv");
 	if (selection_check(&o->selection, &e) || diff_take_arguments(o, argc, argv, &e))
 		return cmd_wrong(argv, e.text);
 	status = cmd_status(diff_compare(o, &e), &e);

@@ -186,6 +186,22 @@ def compares():
     stacks = json.loads(kvmprof("diff", "--stacks", "--json", base[0], head[0]).out)["rows"]
     check(abs({r["stack"]: r["change"] for r in stacks}["main;hot"] - 10) < 1e-4,
           "stacks: %s" % stacks)
+    rows = json.loads(kvmprof("diff", "--json", "-S", "hot", "-g", "callee", base[0], head[0]).out)["rows"]
+    check([r["symbol"] for r in rows] == ["hot"] and
+          [(n["function"], n["change"]) for n in rows[0]["callers"]] == [("main", rows[0]["change"])],
+          "diff -S -g callee: %s" % rows)
+    rows = json.loads(kvmprof("diff", "--json", "-S", "main", "-g", "caller", base[0], head[0]).out)["rows"]
+    check({n["function"]: n["share"] for n in rows[0]["callees"]} == {r: [x["self"][0], x["self"][1]] for r, x in (
+        (s["symbol"], s) for s in json.loads(kvmprof("diff", "--json", base[0], head[0]).out)["rows"]) if r != "main"},
+          "diff -S -g caller: %s" % rows)
+    table = list(csv.DictReader(io.StringIO(kvmprof("diff", "--csv", base[0], head[0]).out)))
+    want = [sum(int(n) for n in re.findall(r"hot (\d+)$", open(x).read(), re.M)) for x in ("b0.folded", "h0.folded")]
+    check([int(r["count_base"]) for r in table if r["symbol"] == "hot"] == want[:1] and
+          [int(r["count_head"]) for r in table if r["symbol"] == "hot"] == want[1:], "counts: %s, not %s" % (table, want))
+    for argv, words in ((["-S", "hto"], "(did you mean hot?)"), (["-g", "callee", "-p", "("], "bad expression"),
+                        (["-g", "up"], "caller or callee"), (["-g", "caller", "--stacks"], "drop --stacks")):
+        p = e2e.kvmprof("diff", *argv, base[0], head[0])
+        check(p.status and words in p.err and p.err.count("\n") == 1 and not p.out, "diff %s: %s" % (argv, p.err))
     for argv, status in ((["diff", base[0]], 2), (["diff", base[0], "missing.data"], 1),
                          (["diff", "--order", "x", base[0], head[0]], 2),
                          (["diff", "--comm", "nobody", base[0], head[0]], 1)):

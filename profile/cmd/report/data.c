@@ -32,7 +32,8 @@ static int put_json_row(struct json_writer *w, const struct report *r, const str
 
 		(key->number ? json_raw : json_str)(w, key->json, text);
 		if (!strcmp(key->name, "sym"))
-			json_bool(w, "named", row->frame.symbol);
+			json_put(w, "named", json_of_bool(row->frame.symbol), "address",
+				 json_address(report_address(row)));
 	}
 	json_put(w, "self", row->self, "children", row->children, "self_samples", row->self_samples,
 		 "children_samples", row->children_samples);

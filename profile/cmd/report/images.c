@@ -112,7 +112,7 @@ static void functions_of(const struct report *r, const struct image *image)
 	utf8_put(stdout, image->dso);
 	printf(": %" PRIu64 " samples, %.2f %%\n", image->samples,
 	       report_percent(image->weight, r->a->weight));
-	put_heading(r, "function");
+	put_heading(r, "address           function");
 	for (size_t i = 0; i < r->a->nrows; i++) {
 		const struct agg_row *row = &r->a->row[i];
 
@@ -122,6 +122,7 @@ static void functions_of(const struct report *r, const struct image *image)
 		shown++;
 		sum += row->self;
 		put_row(r, row, sum);
+		printf("%016" PRIx64 "  ", report_address(row));
 		put_cell(r, row, 1);
 		putchar('\n');
 	}

@@ -44,6 +44,11 @@ void report_put_percent(const struct report *r, int width, double percent)
 	printf("%s%*.2f%%%s", color ? color : "", width, percent, color ? NORMAL : "");
 }
 
+uint64_t report_address(const struct agg_row *row)
+{
+	return row->frame.symbol ? row->frame.symbol->addr : row->frame.addr;
+}
+
 const char *report_cell(const struct report *r, const struct agg_key *key,
 			const struct agg_row *row, enum report_cell_form form, char *buf,
 			size_t size)

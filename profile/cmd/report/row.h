@@ -46,6 +46,12 @@ struct report {
 	const struct tasks *t;
 };
 
+/*
+ * Returns the address of a row's function: at run time for the kernel, in its file for a program. For
+ * code without a name it is the first address that was sampled.
+ */
+uint64_t report_address(const struct agg_row *row);
+
 enum report_cell_form {
 	REPORT_CELL_SHORT, /* a path by its last component */
 	REPORT_CELL_WHOLE,

@@ -21,26 +21,37 @@ struct diff_private {
 	struct texts texts;
 	struct table key;    /* struct identity of each row */
 	struct table cloned; /* by stack: names that are those of clones in some run, as pointers */
-	double *share;	     /* for each key nruns of self, then nruns of children */
+	double *share;	     /* for each key nruns of self, of children, and of counts */
 	size_t share_cap;
-	struct buf text; /* a stack's name while it is made */
+	struct buf text;	 /* a stack's name while it is made */
+	struct diff_calls calls; /* all stacks, with opt.calls */
 };
+
+#define PARTS 3u /* numbers of a row for each run: self, children, count */
 
 /* -- rows ---------------------------------------------------------------------------------- */
 
 static int make_room(struct diff_private *v)
 {
-	return ARRAY_FIT_ZERO(v->share, (v->key.n + 1) * 2 * v->nruns, v->share_cap);
+	return ARRAY_FIT_ZERO(v->share, (v->key.n + 1) * PARTS * v->nruns, v->share_cap);
 }
 
 static double *self_of(const struct diff_private *v, uint32_t row)
 {
-	return v->share + (size_t)row * 2 * v->nruns + v->added;
+	return v->share + (size_t)row * PARTS * v->nruns + v->added;
 }
 
 static double *children_of(const struct diff_private *v, uint32_t row)
 {
 	return self_of(v, row) + v->nruns;
+}
+
+/* Adds what a stack counts to the number that is printed beside a share. */
+static void count_stack(const struct diff_private *v, uint32_t row,
+			const struct stackset_stack *stack)
+{
+	*(children_of(v, row) + v->nruns) +=
+		(double)(v->run[v->added].counted ? stack->weight : stack->samples);
 }
 
 static int row_of(struct diff_private *v, const char *name, const char *dso, uint8_t mode,
@@ -93,6 +104,8 @@ static int add_functions(struct diff_private *v, const struct identity_names *na
 			*self_of(v, row) += (double)stack->weight;
 		if (b->stamp[row] != index + 1)
 			*children_of(v, row) += (double)stack->weight;
+		if (v->opt.by_children ? b->stamp[row] != index + 1 : i == 0)
+			count_stack(v, row, stack);
 		b->stamp[row] = index + 1;
 	}
 	return 0;
@@ -161,6 +174,7 @@ static int add_by_stack(struct diff_private *v, const struct identity_names *nam
 			return -ENOMEM;
 		*self_of(v, row) += (double)stack->weight;
 		*children_of(v, row) += (double)stack->weight;
+		count_stack(v, row, stack);
 	}
 	return 0;
 }
@@ -198,7 +212,7 @@ static const char *without_parts(struct diff_private *v, const char *stack)
 static int merge_parts(struct diff_private *v)
 {
 	struct table merged = TABLE_OF(struct identity, identity_equal);
-	const size_t numbers = (size_t)2 * v->nruns;
+	const size_t numbers = (size_t)PARTS * v->nruns;
 	int ret = 0;
 
 	for (size_t i = 0; i < v->key.n && !ret; i++) {
@@ -237,6 +251,39 @@ static int add_lineage(struct diff *d, const struct identity_names *names, doubl
 				     1 / weight / runs, id);
 }
 
+/* Keeps the stacks of a run for trees. */
+static int add_calls(struct diff *d, const struct identity_names *names, double weight)
+{
+	struct diff_private *v = d->priv;
+	const bool head = v->added >= d->design.nbase;
+	const double runs = head ? d->design.nhead : d->design.nbase;
+
+	for (uint32_t i = 0; i < names->set->nstacks; i++) {
+		const struct stackset_stack *s = &names->set->stack[i];
+		const struct diff_stack with = { .head = head,
+						 .share = (double)s->weight / weight / runs };
+
+		if (v->opt.no_idle && s->mode == STACKSET_IDLE)
+			continue;
+		if (diff_calls_add(&v->calls, names, &v->texts, i, &with) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+bool diff_has_chains(const struct diff *d)
+{
+	return d->priv->calls.chains;
+}
+
+int diff_row_tree(const struct diff *d, const struct diff_row *row, enum diff_direction way,
+		  double min_share, struct diff_tree *out, struct err *e)
+{
+	const struct identity id = { row->name, row->dso, row->mode_id };
+
+	return diff_calls_tree(&d->priv->calls, &id, way, min_share, out) ? err_nomem(e) : 0;
+}
+
 /* -- interface -------------------------------------------------------------------------------- */
 
 int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struct diff_options *opt,
@@ -254,6 +301,7 @@ int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struc
 	}
 	d->priv = v;
 	lineage_init(&d->lineage);
+	diff_calls_init(&v->calls);
 	v->opt = *opt;
 	v->nruns = na + nb;
 	v->key = TABLE_OF(struct identity, identity_equal);
@@ -278,6 +326,7 @@ void diff_destroy(struct diff *d)
 	stats_design_deinit(&d->design);
 	table_deinit(&d->priv->key);
 	table_deinit(&d->priv->cloned);
+	diff_calls_deinit(&d->priv->calls);
 	lineage_deinit(&d->lineage);
 	texts_deinit(&d->priv->texts);
 	buf_deinit(&d->priv->text);
@@ -337,6 +386,8 @@ int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 		ret = v->opt.stacks ? add_by_stack(v, &names) : add_by_symbol(v, &names);
 	if (!ret && !v->opt.stacks)
 		ret = add_lineage(d, &names, (double)run->weight);
+	if (!ret && v->opt.calls)
+		ret = add_calls(d, &names, (double)run->weight);
 	identity_names_deinit(&names);
 	if (ret)
 		return err_set(e, ENOMEM, "out of memory after %zu rows", v->key.n);
@@ -358,9 +409,13 @@ static void fill_row(struct diff *d, struct diff_row *r, const struct identity *
 	*r = (struct diff_row){ .mode = identity_mode_name(k->mode),
 				.name = k->name,
 				.dso = k->dso,
+				.mode_id = k->mode,
+				.count = share + 2 * (size_t)v->nruns,
 				.self = share,
 				.children = share + v->nruns,
 				.q = 1 };
+	for (unsigned int i = 0; i < na + nb; i++)
+		*(i < na ? &r->count_a : &r->count_b) += r->count[i];
 	r->self_a = stats_mean(r->self, na);
 	r->self_b = stats_mean(r->self + na, nb);
 	r->children_a = stats_mean(r->children, na);
@@ -417,7 +472,7 @@ int diff_finish(struct diff *d, struct err *e)
 	if (!d->row)
 		return err_set(e, ENOMEM, "out of memory for %zu rows", v->key.n);
 	for (size_t i = 0; i < v->key.n; i++) {
-		const double *share = v->share + i * 2 * v->nruns;
+		const double *share = v->share + i * PARTS * v->nruns;
 
 		/* By what both sides have together, which says nothing of their difference. */
 		if (stats_mean(share + v->nruns, v->nruns) < v->opt.min_share)

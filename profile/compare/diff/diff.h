@@ -13,6 +13,7 @@
 #define KVMPROF_PROFILE_COMPARE_DIFF_DIFF_H
 
 #include "profile/analyse/stacks/identity.h"
+#include "profile/compare/diff/calls.h"
 #include "profile/compare/diff/lineage.h"
 #include "profile/compare/stats/verdict.h"
 
@@ -21,6 +22,7 @@
 struct diff_options {
 	bool stacks;	  /* rows are stacks, whose children equal self; else functions */
 	bool by_children; /* test and sort by children; else by self */
+	bool calls;	  /* keep all stacks, for diff_row_tree() */
 	bool no_idle;	  /* shares are of the time in which a vCPU ran */
 	double min_share; /* rows whose mean children of all runs is below are omitted */
 	uint64_t seed;
@@ -34,7 +36,14 @@ struct diff_row {
 	const char *dso; /* "" for a stack */
 	const double *self, *children;
 	double self_a, self_b, children_a, children_b; /* means of base (a) and head (b) */
-	double noise; /* share_noise() if each side has one sampled run, else 0 */
+	/*
+	 * by run, and the sums of both sides: samples of the share that is compared, or for exact
+	 * counts its weight
+	 */
+	const double *count;
+	double count_a, count_b;
+	uint8_t mode_id; /* identity.mode */
+	double noise;	 /* share_noise() if each side has one sampled run, else 0 */
 	struct stats_shift stat;
 	double q; /* stat.p corrected for the number of rows */
 };
@@ -82,5 +91,15 @@ int diff_add(struct diff *d, const struct stackset *s, struct err *e);
  * -EINVAL if runs are missing, or -ENOMEM.
  */
 int diff_finish(struct diff *d, struct err *e);
+
+/* Returns, with diff_options.calls, whether any stack of the runs has callers. */
+bool diff_has_chains(const struct diff *d);
+/*
+ * Builds the callers or callees of a row, after diff_finish() of a comparison of functions with
+ * diff_options.calls. Nodes below min_share (0 to 1) on both sides are omitted. The caller frees *out
+ * with diff_tree_deinit(). Returns 0 or -ENOMEM.
+ */
+int diff_row_tree(const struct diff *d, const struct diff_row *row, enum diff_direction way,
+		  double min_share, struct diff_tree *out, struct err *e);
 
 #endif

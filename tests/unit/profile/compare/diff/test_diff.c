@@ -245,10 +245,70 @@ static void test_misuse(void **state)
 	diff_destroy(NULL);
 }
 
+/* Who called a function, and what it called, in both sides; a stack counts once. */
+static void test_trees(void **state)
+{
+	struct diff *d =
+		compare((struct diff_options){ .calls = true }, 1, 1, (uint64_t[]){ 100, 400 });
+	struct diff_tree t;
+	struct err e = { 0 };
+
+	(void)state;
+	near(find(d, "user", "leaf")->count_a, 10);
+	near(find(d, "user", "leaf")->count_b, 40);
+	assert_int_equal(diff_row_tree(d, find(d, "user", "leaf"), DIFF_CALLERS, 0, &t, &e), 0);
+	near(t.node[0].base, 0.1);
+	near(t.node[0].head, 0.4);
+	/* By itself and by main; both have half of it. */
+	assert_int_equal(t.n, 4);
+	for (uint32_t n = t.node[0].child; n != DIFF_CALLS_NONE; n = t.node[n].next) {
+		bool self = !strcmp(t.node[n].name, "leaf");
+
+		assert_true(self || !strcmp(t.node[n].name, "main"));
+		near(t.node[n].base, 0.05);
+		near(t.node[n].head, 0.2);
+		assert_true((t.node[n].child != DIFF_CALLS_NONE) == self);
+	}
+	diff_tree_deinit(&t);
+	assert_int_equal(diff_row_tree(d, find(d, "user", "main"), DIFF_CALLEES, 0.1, &t, &e), 0);
+	near(t.node[0].base, 0.6);
+	assert_string_equal(t.node[t.node[0].child].name, "leaf");
+	near(t.node[t.node[0].child].base, 0.1);
+	near(t.node[t.node[0].child].head, 0.4);
+	/* leaf by leaf has 0.05 and 0.2: above the limit on one side. */
+	assert_true(t.node[t.node[0].child].child != DIFF_CALLS_NONE);
+	assert_true(t.node[t.node[0].child].next == DIFF_CALLS_NONE);
+	diff_tree_deinit(&t);
+	assert_int_equal(diff_row_tree(d, find(d, "user", "main"), DIFF_CALLEES, 0.5, &t, &e), 0);
+	assert_true(t.node[0].child == DIFF_CALLS_NONE);
+	diff_tree_deinit(&t);
+	diff_destroy(d);
+}
+
+/* Functions that are not chosen have no rows; the shares stay those of all samples. */
+static void test_chosen(void **state)
+{
+	struct diff *d;
+
+	(void)state;
+	for (unsigned int i = 0; i < NFUNC; i++)
+		func[i].hidden = i != LEAF;
+	d = compare((struct diff_options){ 0 }, 1, 1, (uint64_t[]){ 100, 400 });
+	assert_int_equal(d->nrows, 1);
+	near(find(d, "user", "leaf")->self_b, 0.4);
+	diff_destroy(d);
+	d = compare((struct diff_options){ .stacks = true }, 1, 1, (uint64_t[]){ 100, 400 });
+	assert_int_equal(d->nrows, 2);
+	diff_destroy(d);
+	for (unsigned int i = 0; i < NFUNC; i++)
+		func[i].hidden = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_symbols), cmocka_unit_test(test_options),
+		cmocka_unit_test(test_symbols), cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_chosen),	cmocka_unit_test(test_options),
 		cmocka_unit_test(test_stacks),	cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_misuse),	cmocka_unit_test(test_renamed),
 	};
