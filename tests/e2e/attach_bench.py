@@ -106,7 +106,7 @@ def test_linux(kernel):
     command = shlex.join([e2e.KVMPROF, "run", "-q", "--sandbox=off", "-F", "1", "-o", "own.data", "--overwrite", "--no-buildid-cache",
                           "--duration", "60", os.path.join(kernel, "vmlinux")])
     p = bench("linux", command, command, "--format", "json", "--warmup", "0", "-n", "2",
-              options=("--duration", "4"))
+              options=("--samples", "2500"))
     if not check(p.status in (0, 3), "Linux: status %d: %s%s" % (p.status, p.out[:2000], p.err)):
         return
     rule = outcomes(p)

@@ -126,8 +126,8 @@ def rights_are_split(vm):
     # Standard error; the pipe at whose end it ends; what it reads and ends.
     open_files = sorted(re.sub(r"\d+", "N", os.readlink(p)) for p in glob.glob("/proc/%d/fd/*" % a.guard)
                         if not p.endswith("/2"))
-    check(open_files == ["/proc/N/task/N/stat", "anon_inode:[pidfd]", "pipe:[N]"] or
-          open_files == ["/proc/N/task/N/stat", "pidfd:[N]", "pipe:[N]"], "descriptors of the guard: %s" % open_files)
+    check(open_files in (["/proc/N/task/N/schedstat", "/proc/N/task/N/stat", pidfd, "pipe:[N]"] for pidfd in ("anon_inode:[pidfd]", "pidfd:[N]")),
+          "descriptors of the guard: %s" % open_files)
     check({"consumer", "attach-link"} <= threads[a.pid], "threads: %s" % threads)
     check({"tracer", "attach-serve"} <= threads[a.tracer], "threads: %s" % threads)
     check("consumer" not in threads[a.tracer], "the process that traces parses: %s" % threads)
