@@ -171,7 +171,10 @@ images = [x.split() for x in report("--images").split("\n") if x and x[0] != "#"
 check(images and sum(int(i[0]) for i in images) == total and images[-1][2] == "100.00%", "--images: %s" % images)
 functions = [x.split() for x in report("--images=functions", "-n", "0").split("\n") if x and x[0] != "#"]
 check(sum(int(f[0]) for f in functions) == total, "--images=functions: %s" % functions)
-check(functions[0] == ["4000", "40.00%", "40.00%", "guest_idle"], "--images=functions: %s" % functions[0])
+address = {x["symbol"]: x["address"] for x in r["symbols"]}
+check(functions[0] == ["4000", "40.00%", "40.00%", "%016x" % int(address["guest_idle"], 16), "guest_idle"],
+      "--images=functions: %s" % functions[0])
+check(all("%016x" % int(address[f[4]], 16) == f[3] for f in functions if f[4] in address), "addresses: %s" % functions)
 one = report("--images=[kernel.kallsyms]")
 check("# image [kernel.kallsyms]: 10000 samples, 100.00 %" in one, "--images of one: " + one)
 
