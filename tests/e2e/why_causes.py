@@ -283,8 +283,8 @@ def quick():
 
 def many(causes, runs, name):
     results, seconds, stops = {c: Counter() for c in causes}, [], []
-    for cause in causes:
-        for seed in range(runs):
+    for seed in range(runs):    # all causes in turn, so that a run which is cut short has seen each of them
+        for cause in causes:
             opinion, v = one(cause, seed, name)
             results[cause][opinion] += 1
             seconds.append(v.seconds)

@@ -260,26 +260,32 @@ static void wait_for_job(struct run_alarm *a)
 		nanosleep(&step, NULL);
 }
 
+/*
+ * Judges once more, because a guest that reboots at once after its panic leaves no time to notice it. A machine that
+ * has ended makes no progress, so this shows no hang.
+ */
 void run_alarm_finish(struct run *r, bool triple_fault)
 {
 	struct run_alarm *a = &r->alarm;
+	bool noticed = atomic_load(&r->panic.live.noticed);
+	const char *cause;
 
 	if (!a->why || r->crashed)
 		return;
 	wait_for_job(a);
-	if (atomic_load(&a->state) == RUN_ALARM_DONE && !run_has_crashed(r))
-		alarm_take(r);
-	if (panic_is_due(r) && !run_has_crashed(r)) {
-		post(r);
-		wait_for_job(a);
-		if (!run_has_crashed(r))
-			alarm_take(r);
-	}
-	if (triple_fault && r->opt->alarm.on_panic.kind && !a->panic_told) {
-		json_decref(a->result);
-		a->result = NULL;
+	if (!r->opt->alarm.on_panic.kind || a->panic_told || run_has_crashed(r))
+		return;
+	post(r);
+	wait_for_job(a);
+	if (run_has_crashed(r))
+		return;
+	cause = member(a->result, "cause");
+	if (!strcmp(cause, "panic") || (noticed && *cause))
+		panics(r, member(a->result, "verdict"));
+	else if (noticed)
+		panics(r, "The guest's kernel is in a panic.");
+	else if (triple_fault)
 		panics(r, "The guest has shut down by a triple fault.");
-	}
 }
 
 /* -- begin and end -------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 
 /* The longest search for the kernel. An idle guest is found in that time, a stopped one is not. */
 #define ATTACH_WAIT_S 20
-#define NAP_MS 50
+#define NAP_MS 10
 
 struct visit {
 	struct run *run;
@@ -133,7 +133,10 @@ static void pass_sample(void *ctx, const struct sample *s, uint32_t pid)
 
 static int visit_run(struct run *r, const struct visit_request *q, struct err *e)
 {
-	struct guest_options go = { .runs = true, .explains = q->explains };
+	/* The sandbox lets a visit read the cache of kernels that attach has read before, and not add to it. */
+	struct guest_options go = { .runs = true,
+				    .explains = q->explains,
+				    .known_kernels = !q->still };
 	struct visit visit = { .run = r, .request = q, .done = -1 };
 	struct pipeline_options own = { .no_samples = true,
 					.seen = q->seen ? pass_sample : NULL,
