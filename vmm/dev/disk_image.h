@@ -51,10 +51,21 @@ int disk_image_open(struct disk_image *out, const struct disk_image_config *cfg,
 void disk_image_close(struct disk_image *m);
 /* Makes *m an image that is not open. */
 void disk_image_init(struct disk_image *m);
-/* Call disk_nbd_stop() and disk_nbd_failed(), if fd is -1. */
+/*
+ * Makes a read that waits for qemu-nbd return -EIO soon, and all later ones at once. Does nothing
+ * for another image. Any thread may call it.
+ */
 void disk_image_stop(const struct disk_image *m);
+/*
+ * Returns whether qemu-nbd ended, or missed the limit, before disk_image_stop(); false for another
+ * image.
+ */
 bool disk_image_failed(const struct disk_image *m);
-/* Calls disk_nbd_read(), if fd is -1. */
+/*
+ * Reads all of dst at byte off, which lies within the disk, through qemu-nbd. The caller will read
+ * `more` bytes behind them next. Returns 0 or -errno; -EIO for an image with a descriptor in m->fd.
+ * Any thread may call it.
+ */
 int disk_image_read(const struct disk_image *m, uint64_t off, void *dst, size_t len, size_t more);
 
 #endif

@@ -44,7 +44,7 @@ int disk_nbd_open(struct disk_nbd **out, const struct disk_nbd_image *image,
 /* Ends the server, and frees *n. Accepts NULL. */
 void disk_nbd_close(struct disk_nbd *n);
 
-/* Lets a read that waits return -EIO soon, and all later ones at once. Any thread may call it. */
+/* Makes a read that waits return -EIO soon, and all later ones at once. Any thread may call it. */
 void disk_nbd_stop(struct disk_nbd *n);
 /* Returns whether the server ended, or missed the limit, before disk_nbd_stop(). */
 bool disk_nbd_failed(struct disk_nbd *n);
