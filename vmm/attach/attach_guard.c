@@ -96,8 +96,7 @@ static char tracer_state(int stat_fd)
 static uint64_t tracer_ran_ns(int schedstat_fd)
 {
 	char text[96];
-	const ssize_t n =
-		schedstat_fd < 0 ? -1 : pread(schedstat_fd, text, sizeof(text) - 1, 0);
+	const ssize_t n = schedstat_fd < 0 ? -1 : pread(schedstat_fd, text, sizeof(text) - 1, 0);
 	uint64_t ran = ATTACH_GUARD_RAN_UNKNOWN;
 
 	text[n > 0 ? n : 0] = 0;
@@ -109,13 +108,13 @@ bool attach_guard_look(struct attach_guard_looks *l, char state, uint64_t ran_ns
 	/* The kernel has detached from all threads that an ended thread traced. */
 	if (!state || state == 'Z' || state == 'X')
 		return false;
-	l->late += state == 'R' && l->all && ran_ns == l->ran_ns &&
-		   ran_ns != ATTACH_GUARD_RAN_UNKNOWN;
+	l->late +=
+		state == 'R' && l->all && ran_ns == l->ran_ns && ran_ns != ATTACH_GUARD_RAN_UNKNOWN;
 	l->ran_ns = ran_ns;
 	l->all++;
 	l->asleep += state != 'R';
-	return l->asleep >= ATTACH_GUARD_LOOKS ||
-	       l->all - l->late >= ATTACH_GUARD_LOOKS_RUNNABLE || l->all >= ATTACH_GUARD_LOOKS_LATE;
+	return l->asleep >= ATTACH_GUARD_LOOKS || l->all - l->late >= ATTACH_GUARD_LOOKS_RUNNABLE ||
+	       l->all >= ATTACH_GUARD_LOOKS_LATE;
 }
 
 static void say_that_it_was_killed(pid_t process)
