@@ -7,6 +7,8 @@
  *   2. the same through /dev/port
  *   3. a message on the console, which kvmprof removes from it (profile/record/rootfs/exec_console.h)
  *
+ * The times of the command are always a message on the console, before the status.
+ *
  * A failure before the command runs is reported on the console only.
  */
 #include "exec.h"
@@ -82,10 +84,27 @@ static void catch (int signal)
 	syscall6(NR_RT_SIGACTION, signal, (long)&action, 0, sizeof(action.mask), 0, 0);
 }
 
-void end_with_status(unsigned int status)
+/* Writes the times as a message on the console. Lines of the kernel would get into it. */
+static void tell_spent(const struct spent *spent)
+{
+	struct line l;
+
+	syscall3(NR_SYSLOG, SYSLOG_CONSOLE_OFF, 0, 0);
+	begin_message(&l, ";time;");
+	line_number(&l, spent->real);
+	line_add(&l, ";");
+	line_number(&l, spent->user);
+	line_add(&l, ";");
+	line_number(&l, spent->system);
+	line_add(&l, "\033\\");
+	line_write(&l);
+}
+
+void end_with_status(unsigned int status, const struct spent *spent)
 {
 	last_status = status;
 	syscall0(NR_SYNC);
+	tell_spent(spent);
 	drain();
 	if (syscall3(NR_IOPERM, PORT_DEBUG_EXIT, 2, 1) == 0) {
 		catch (SIGSEGV);

@@ -164,13 +164,40 @@ static void __attribute__((noreturn)) run_command(void)
 	execute(argv, envp);
 }
 
-static unsigned int wait_for(long pid)
+#define CLOCK_MONOTONIC 1
+#define NS_PER_S 1000000000ul
+#define NS_PER_US 1000ul
+
+static ulong_t now_ns(void)
 {
+	ulong_t time[2] = { 0, 0 };
+
+	syscall2(NR_CLOCK_GETTIME, CLOCK_MONOTONIC, time);
+	return time[0] * NS_PER_S + time[1];
+}
+
+/*
+ * struct rusage begins with user and system time, as seconds and microseconds. The kernel adds up
+ * the command and the descendants for which it has waited, as time(1) does.
+ */
+#define RUSAGE_WORDS 18
+
+static void add_usage(const ulong_t *usage, struct spent *spent)
+{
+	spent->user = usage[0] * NS_PER_S + usage[1] * NS_PER_US;
+	spent->system = usage[2] * NS_PER_S + usage[3] * NS_PER_US;
+}
+
+static unsigned int wait_for(long pid, struct spent *spent)
+{
+	ulong_t usage[RUSAGE_WORDS] = { 0 };
 	int status = 0;
 
 	for (;;) {
-		long r = syscall6(NR_WAIT4, -1, (long)&status, 0, 0, 0, 0);
+		long r = syscall6(NR_WAIT4, -1, (long)&status, 0, (long)usage, 0, 0);
 
+		if (r == pid)
+			add_usage(usage, spent);
 		if (r == pid)
 			return status & 0x7f ? 128 + (unsigned int)(status & 0x7f)
 					     : (unsigned int)(status >> 8 & 0xff);
@@ -208,6 +235,9 @@ static void follow_plan(void)
 
 __attribute__((noinline)) void exec_main(void)
 {
+	struct spent spent = { 0, 0, 0 };
+	unsigned int status;
+	ulong_t start;
 	long pid;
 
 	mount_basics();
@@ -215,10 +245,13 @@ __attribute__((noinline)) void exec_main(void)
 	open_console();
 	follow_plan();
 	raise_loopback();
+	start = now_ns();
 	pid = syscall0(NR_FORK);
 	if (pid == 0)
 		run_command();
 	if (pid < 0)
 		end_failed("cannot fork", "", pid);
-	end_with_status(wait_for(pid));
+	status = wait_for(pid, &spent);
+	spent.real = now_ns() - start;
+	end_with_status(status, &spent);
 }

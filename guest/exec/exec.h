@@ -46,8 +46,12 @@ void line_write(struct line *l);
 
 /* -- end.c ------------------------------------------------------------------------------------- */
 
-/* Reports the exit status of the command to kvmprof and ends the machine. */
-void end_with_status(unsigned int status) __attribute__((noreturn));
+/* Durations in the guest's time, in ns. */
+struct spent {
+	ulong_t real, user, system;
+};
+/* Reports the exit status of the command, and its times, to kvmprof and ends the machine. */
+void end_with_status(unsigned int status, const struct spent *spent) __attribute__((noreturn));
 /* Reports what failed, where, and the error (negative errno, 0: none); no command has run. */
 void end_failed(const char *what, const char *where, long error) __attribute__((noreturn));
 

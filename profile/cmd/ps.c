@@ -104,8 +104,8 @@ static const struct option_row rows[] = {
 	OPTION_ROWS(cmd_attach_rows, attach),
 	{ "stacks", 0, NULL, "also the kernel stack of each task that does not run",
 	  OPTION_PUT(view.stacks, true) },
-	{ "sort", 0, "KEY", "pid (default), cpu, time, comm, state or wchan",
-	  OPTION_CALL_AT(parse_sort, view, "pid, cpu, time, comm, state or wchan") },
+	{ "sort", 0, "KEY", "pid (default), cpu, time, comm, state, wchan, vsz or rss",
+	  OPTION_CALL_AT(parse_sort, view, "pid, cpu, time, comm, state, wchan, vsz or rss") },
 	{ "no-kernel", 0, NULL, "no kernel threads", OPTION_PUT(view.no_kernel, true) },
 	{ "interval", 0, "SECONDS",
 	  "time between two readings, for %CPU (default 0.5);\n"

@@ -40,18 +40,21 @@ void linux_sched_none(struct linux_sched_layout *out)
 		.on_cpu = NONE,
 		.stack_size = LINUX_STACK_LEN,
 	};
+	linux_usage_none(&out->usage);
 }
 
 void linux_sched_symbols(struct linux_sched_layout *out, const struct symtab *symbols)
 {
-	const struct symbol *offset, *start, *end;
+	const struct symbol *offset, *ids, *start, *end;
 
 	if (!symbols)
 		return;
 	offset = symtab_find(symbols, "__per_cpu_offset");
+	ids = symtab_find(symbols, "nr_cpu_ids");
 	start = symtab_find(symbols, "__sched_text_start");
 	end = symtab_find(symbols, "__sched_text_end");
 	out->percpu_offset = offset && offset->addr >> 63 ? offset->addr : 0;
+	out->nr_cpu_ids = ids && ids->addr >> 63 ? ids->addr : 0;
 	if (start && end && start->addr < end->addr) {
 		out->sched_text[0] = start->addr;
 		out->sched_text[1] = end->addr;
@@ -120,6 +123,7 @@ int linux_sched_from_types(struct linux_sched_layout *out, const struct types *t
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(want); i++)
 		ret = offset_of(types, want[i].path, want[i].size, want[i].off);
 	ret = ret ? ret : ask_frame(&l, types);
+	ret = ret ? ret : linux_usage_from_types(&l.usage, types);
 	if (!ret) {
 		ret = types->size(types->ctx, "thread_union", &size);
 		ret = ret == -ENOENT ? 0 : ret;
@@ -250,6 +254,8 @@ bool linux_sched_read(const struct linux_sched_layout *l, const struct memory *m
 	}
 	for (unsigned int i = 0; now && i < now->n; i++)
 		s.running |= now->task[i] == task;
+	linux_usage_read(&l->usage, &(struct linux_usage_cpus){ l->percpu_offset, l->nr_cpu_ids },
+			 m, task, &s.usage);
 	*out = s;
 	return true;
 }

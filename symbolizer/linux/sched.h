@@ -12,6 +12,7 @@
 #define KVMPROF_SYMBOLIZER_LINUX_SCHED_H
 
 #include "symbolizer/linux/task.h"
+#include "symbolizer/linux/usage.h"
 
 #define LINUX_SCHED_MAX_STACK 65536u
 #define LINUX_SCHED_MAX_CPUS 64u
@@ -32,12 +33,14 @@ struct linux_sched_layout {
 	uint32_t on_cpu;	/* u32; kernels for several CPUs */
 	uint32_t stack_size;	/* bytes of a kernel stack */
 	uint64_t percpu_offset; /* address of __per_cpu_offset[]; 0: one CPU */
+	uint64_t nr_cpu_ids;	/* address of nr_cpu_ids; 0: unknown */
+	struct linux_usage_layout usage;
 	uint64_t sched_text[2]; /* the scheduler's functions [start, end); 0, 0 unknown */
 };
 
 /* Marks everything as unknown. */
 void linux_sched_none(struct linux_sched_layout *out);
-/* Sets what has a symbol: percpu_offset, sched_text. symbols may be NULL. */
+/* Sets what has a symbol: percpu_offset, nr_cpu_ids, sched_text. symbols may be NULL. */
 void linux_sched_symbols(struct linux_sched_layout *out, const struct symtab *symbols);
 /* Sets the members from types. Returns 0, or -EINVAL with *e set if these are damaged. */
 int linux_sched_from_types(struct linux_sched_layout *out, const struct types *types,
@@ -58,6 +61,7 @@ struct linux_sched {
 	int nice;   /* -20..19; INT32_MIN: unknown */
 	int policy; /* SCHED_*; -1: unknown */
 	int cpu;    /* -1: unknown */
+	struct linux_usage usage;
 };
 
 /* The running tasks, one for each CPU for which it is known. */

@@ -18,6 +18,7 @@
 import io
 import json
 import os
+import re
 import signal
 import stat
 import tarfile
@@ -103,6 +104,9 @@ def boot_and_look(variant):
         say(out.decode(errors="replace"))
     s = e2e.summary("exec.data")
     check(s["command"] == script, "the command: %r" % s.get("command"))
+    times = [s["command_%s_ns" % k] for k in ("real", "user", "system")]
+    check(times[0] > 0 and times[1] + times[2] <= times[0] + 2 * 10**7 and times[0] < s["run_seconds"] * 1e9, "times: %s" % times)
+    check(re.search(r"the command took, of the guest's time: real \d+m\d+\.\d{3}s, user \d+m", err), "no times: " + err)
     check(s["guest_exit_status"] == 7, "guest_exit_status is %r" % s["guest_exit_status"])
     # Without type information there may be no names for so short a program.
     if variant != "full":

@@ -13,15 +13,17 @@
 
 struct ps_view_row {
 	uint64_t pid, tid, ppid;
-	uint64_t cpu_ns; /* UINT64_MAX: unknown */
-	double percent;	 /* negative: unknown */
+	uint64_t cpu_ns;	/* UINT64_MAX: unknown */
+	uint64_t uid, vsz, rss; /* bytes; UINT64_MAX: unknown */
+	double percent;		/* negative: unknown */
 	const char *state, *comm, *wchan;
 	bool is_kernel, running;
 	const json_t *stack;
 	const char *no_stack;
 };
 
-static const char *const sort_name[] = { "pid", "cpu", "time", "comm", "state", "wchan" };
+static const char *const sort_name[] = { "pid",	  "cpu",   "time", "comm",
+					 "state", "wchan", "vsz",  "rss" };
 
 bool ps_view_sort_find(const char *name, enum ps_sort *out)
 {
@@ -105,6 +107,12 @@ static int compare_numbers(double a, double b)
 	return a > b ? -1 : a < b;
 }
 
+/* Largest first; UINT64_MAX, which is unknown, last. */
+static int compare_known(uint64_t a, uint64_t b)
+{
+	return compare_numbers(a == UINT64_MAX ? -1 : (double)a, b == UINT64_MAX ? -1 : (double)b);
+}
+
 static int ps_view_compare(const struct ps_view_row *a, const struct ps_view_row *b,
 			   enum ps_sort by)
 {
@@ -112,14 +120,17 @@ static int ps_view_compare(const struct ps_view_row *a, const struct ps_view_row
 	case PS_SORT_CPU:
 		return compare_numbers(a->percent, b->percent);
 	case PS_SORT_TIME:
-		return compare_numbers(a->cpu_ns == UINT64_MAX ? -1 : (double)a->cpu_ns,
-				       b->cpu_ns == UINT64_MAX ? -1 : (double)b->cpu_ns);
+		return compare_known(a->cpu_ns, b->cpu_ns);
 	case PS_SORT_COMM:
 		return strcmp(a->comm, b->comm);
 	case PS_SORT_STATE:
 		return strcmp(a->state, b->state);
 	case PS_SORT_WCHAN:
 		return strcmp(a->wchan, b->wchan);
+	case PS_SORT_VSZ:
+		return compare_known(a->vsz, b->vsz);
+	case PS_SORT_RSS:
+		return compare_known(a->rss, b->rss);
 	default:
 		return 0;
 	}
@@ -146,6 +157,9 @@ static struct ps_view_row row_of(const json_t *t)
 		.tid = ps_view_number(t, "tid", 0),
 		.ppid = ps_view_number(t, "ppid", 0),
 		.cpu_ns = ps_view_number(t, "cpu_ns", UINT64_MAX),
+		.uid = ps_view_number(t, "uid", UINT64_MAX),
+		.vsz = ps_view_number(t, "vsz_bytes", UINT64_MAX),
+		.rss = ps_view_number(t, "rss_bytes", UINT64_MAX),
 		.percent = json_is_number(percent) ? json_number_value(percent) : -1,
 		.state = ps_text(t, "state", "-"),
 		.comm = ps_text(t, "comm", "?"),
@@ -157,9 +171,23 @@ static struct ps_view_row row_of(const json_t *t)
 	};
 }
 
+/* A user of the guest, whose names are in files of the guest. Returns out. */
+static const char *user_text(char out[32], uint64_t uid)
+{
+	snprintf(out, 32, uid == UINT64_MAX ? "-" : uid ? "%" PRIu64 : "root", uid);
+	return out;
+}
+
+/* A size in KiB, as in ps(1). Returns out. */
+static const char *size_text(char out[32], uint64_t bytes)
+{
+	snprintf(out, 32, bytes == UINT64_MAX ? "-" : "%" PRIu64, bytes >> 10);
+	return out;
+}
+
 static void put_row(struct buf *out, const struct ps_view_row *r, bool stacks)
 {
-	char time[32] = "-", percent[16] = "-";
+	char time[32] = "-", percent[16] = "-", user[32], vsz[32], rss[32];
 
 	if (r->cpu_ns != UINT64_MAX)
 		snprintf(time, sizeof(time), "%" PRIu64 ":%02u.%02u", r->cpu_ns / NS_PER_S / 60,
@@ -167,8 +195,11 @@ static void put_row(struct buf *out, const struct ps_view_row *r, bool stacks)
 			 (unsigned int)(r->cpu_ns % NS_PER_S / 10000000));
 	if (r->percent >= 0)
 		snprintf(percent, sizeof(percent), "%.1f", r->percent);
-	buf_printf(out, "%7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %-1.1s %5s %9s %-16.64s %.128s\n",
-		   r->pid, r->tid, r->ppid, r->state, percent, time, r->comm, r->wchan);
+	buf_printf(out,
+		   "%7" PRIu64 " %7" PRIu64 " %7" PRIu64
+		   " %-7s %-1.1s %5s %9s %9s %8s %-16.64s %.128s\n",
+		   r->pid, r->tid, r->ppid, user_text(user, r->uid), r->state, percent, time,
+		   size_text(vsz, r->vsz), size_text(rss, r->rss), r->comm, r->wchan);
 	if (!stacks)
 		return;
 	if (!r->stack)
@@ -217,8 +248,8 @@ int ps_view_text(struct buf *out, json_t *now, const json_t *before,
 			n++;
 	}
 	qsort_r(row, n, sizeof(*row), by_order, &sort);
-	buf_printf(out, "%7s %7s %7s %s %5s %9s %-16s %s\n", "PID", "TID", "PPID", "S", "%CPU",
-		   "TIME", "COMMAND", "WCHAN");
+	buf_printf(out, "%7s %7s %7s %-7s %s %5s %9s %9s %8s %-16s %s\n", "PID", "TID", "PPID",
+		   "USER", "S", "%CPU", "TIME", "VSZ", "RSS", "COMMAND", "WCHAN");
 	for (size_t i = 0; i < n; i++)
 		put_row(out, &row[i], opt->stacks);
 	put_notes(out, now);

@@ -17,7 +17,16 @@
 /* The most tasks of a list. */
 #define PS_VIEW_MAX_TASKS (256u << 10)
 
-enum ps_sort { PS_SORT_PID, PS_SORT_CPU, PS_SORT_TIME, PS_SORT_COMM, PS_SORT_STATE, PS_SORT_WCHAN };
+enum ps_sort {
+	PS_SORT_PID,
+	PS_SORT_CPU,
+	PS_SORT_TIME,
+	PS_SORT_COMM,
+	PS_SORT_STATE,
+	PS_SORT_WCHAN,
+	PS_SORT_VSZ,
+	PS_SORT_RSS,
+};
 
 struct ps_view_options {
 	enum ps_sort sort;

@@ -33,6 +33,24 @@ static void take_failure(struct exec_console *c, const char *s)
 	c->text[n] = 0;
 }
 
+/* Takes the times, and ignores numbers that are no times. */
+static void take_times(struct exec_console *c, const char *s)
+{
+	uint64_t *const to[] = { &c->real_ns, &c->user_ns, &c->system_ns };
+	uint64_t v[3];
+	char *end;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		v[i] = strtoull(s, &end, 10);
+		if (end == s || *end != (i < 2 ? ';' : '\0') || v[i] > INT64_MAX)
+			return;
+		s = end + 1;
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		*to[i] = v[i];
+	c->have_time = true;
+}
+
 static void take_message(struct exec_console *c)
 {
 	unsigned long status;
@@ -45,6 +63,9 @@ static void take_message(struct exec_console *c)
 			return;
 		c->have_status = true;
 		c->status = (unsigned int)status;
+	} else if (!strncmp(c->body, "time;", 5)) {
+		take_times(c, c->body + 5);
+		return; /* the status follows */
 	} else if (!strncmp(c->body, "fail;", 5)) {
 		take_failure(c, c->body + 5);
 	} else {

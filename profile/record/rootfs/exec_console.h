@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * exec_console: a filter of the guest's console that removes the message of our init.
+ * exec_console: a filter of the guest's console that removes the messages of our init.
  *
- * If the guest's kernel gives programs no access to the debug-exit port, guest/exec/end.c writes
- * one of these to its console:
+ * guest/exec/end.c writes the times of the command to its console, in ns. If the guest's kernel gives
+ * programs no access to the debug-exit port, it then writes one of the other two:
  *
+ *	ESC _ kvmprof ; NONCE ; time ; REAL ; USER ; SYSTEM ESC \
  *	ESC _ kvmprof ; NONCE ; exit ; STATUS ESC \
  *	ESC _ kvmprof ; NONCE ; fail ; ERRNO ; TEXT ESC \
  *
@@ -44,10 +45,11 @@ struct exec_console {
 	size_t body_len;
 	bool after_escape;
 	/* The message: */
-	bool have_status, failed;
+	bool have_status, failed, have_time;
 	unsigned int status;
-	int error;			 /* errno of the guest; 0: none */
-	char text[EXEC_MESSAGE_MAX + 1]; /* text of a failure, printable */
+	uint64_t real_ns, user_ns, system_ns; /* valid if have_time */
+	int error;			      /* errno of the guest; 0: none */
+	char text[EXEC_MESSAGE_MAX + 1];      /* text of a failure, printable */
 };
 
 /*

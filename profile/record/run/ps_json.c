@@ -120,6 +120,10 @@ static int add_task(void *ctx, const struct linux_task *t, const struct linux_sc
 		ps_json_set(w, o, "policy", json_string(linux_sched_policy_name(s->policy)));
 	if (s->cpu >= 0)
 		set_number(w, o, "cpu", (uint64_t)s->cpu);
+	/* LINUX_USAGE_UNKNOWN is LINUX_SCHED_UNKNOWN, which set_number() omits. */
+	set_number(w, o, "uid", s->usage.uid);
+	set_number(w, o, "vsz_bytes", s->usage.vsz);
+	set_number(w, o, "rss_bytes", s->usage.rss);
 	if (sample) {
 		guest_unwind(w->guest, sample, &w->stack);
 		/* As in the kernel, a task that is ready to run waits for nothing. */

@@ -182,8 +182,21 @@ static void write_command(const struct facts_out *o, const struct exec_options *
 
 #define MODES "{kernel:1} % kernel, {user:1} % user, {idle:1} % idle"
 
+#define MINUTES_LEN 32
+
+/* Writes a time as the shell's `time` does, such as 0m1.234s. Returns out. */
+static const char *minutes(char out[MINUTES_LEN], uint64_t ns)
+{
+	uint64_t ms = ns / 1000000;
+
+	snprintf(out, MINUTES_LEN, "%" PRIu64 "m%u.%03us", ms / 60000,
+		 (unsigned int)(ms % 60000 / 1000), (unsigned int)(ms % 1000));
+	return out;
+}
+
 static void write_run(const struct facts_out *o, const struct summary *s)
 {
+	char times[3][MINUTES_LEN];
 	const struct pipeline_stats *p = s->stats;
 	const struct event_state *first = events_of_vm(s->events, 0);
 	const bool counts = s->opt->call_counts, wall = !first || first->vm.kind == VM_EVENT_WALL;
@@ -196,7 +209,16 @@ static void write_run(const struct facts_out *o, const struct summary *s)
 	      MAYBE("guest_exit_status", exited, vm_result(s->vm)->exit_status),
 	      REAL("run_seconds", 6, run_seconds(s)),
 	      LINE(exited, "{end} with status {guest_exit_status} after {run_seconds:2} s"),
-	      LINE(!exited, "{end} after {run_seconds:2} s"), NUM("vcpus", vm_vcpus(s->vm)),
+	      LINE(!exited, "{end} after {run_seconds:2} s"),
+	      MAYBE("command_real_ns", s->have_times, s->real_ns),
+	      MAYBE("command_user_ns", s->have_times, s->user_ns),
+	      MAYBE("command_system_ns", s->have_times, s->system_ns),
+	      VARS("real", minutes(times[0], s->real_ns)),
+	      VARS("spent_user", minutes(times[1], s->user_ns)),
+	      VARS("system", minutes(times[2], s->system_ns)),
+	      LINE(s->have_times, "the command took, of the guest's time: real {real}, user "
+				  "{spent_user}, sys {system}"),
+	      NUM("vcpus", vm_vcpus(s->vm)),
 	      /* An exact run has a period but no timer. */
 	      REAL_IF(!exact, "freq_hz", FACT_SHORTEST, s->opt->freq_hz),
 	      FLAG_IF(!exact, "jitter", s->opt->jitter), NUM("samples", p->samples),

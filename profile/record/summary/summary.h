@@ -54,9 +54,12 @@ struct summary {
 	void (*changes_json)(struct run_control *control, struct json_writer *w);
 	struct run_control *control;
 	const struct attach_domain *domain; /* NULL: none */
-	uint64_t overwritten;		    /* samples that were overwritten by newer ones */
-	uint64_t console_dropped;	    /* bytes of the guest's console that were not read */
-	const struct stack *crash;	    /* n = 0: none */
+	/* what the command of --exec took of the guest's time; valid if have_times */
+	bool have_times;
+	uint64_t real_ns, user_ns, system_ns;
+	uint64_t overwritten;	   /* samples that were overwritten by newer ones */
+	uint64_t console_dropped;  /* bytes of the guest's console that were not read */
+	const struct stack *crash; /* n = 0: none */
 	/* the newest sample of the vCPU that ended the run; NULL: none */
 	const struct pipeline_last *last;
 	const struct summary_panic *panic; /* panic.h; NULL: not searched for yet */

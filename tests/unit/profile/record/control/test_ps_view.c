@@ -40,17 +40,23 @@ static void columns(void **state)
 	json_t *before = parse("{\"time_ns\":1000000000,\"tasks\":[" TASK(
 		8, ",\"cpu_ns\":100000000") "," TASK(9, ",\"cpu_ns\":5,\"start_ns\":1") "]}");
 	json_t *now = parse("{\"time_ns\":2000000000,\"changed\":2,\"cut\":true,\"tasks\":[" TASK(
-		9, ",\"cpu_ns\":9,\"start_ns\":2") "," TASK(8, ",\"state\":\"S\",\"cpu_ns\":"
-							       "61350000000,\"wchan\":\"f\","
-							       "\"stack\":[\"f+0x1\"]") "]}");
+		9,
+		",\"cpu_ns\":9,\"start_ns\":2") "," TASK(8,
+							 ",\"state\":\"S\",\"cpu_ns\":"
+							 "61350000000,\"wchan\":\"f\",\"uid\":1000,"
+							 "\"vsz_bytes\":12582912,\"rss_bytes\":0,"
+							 "\"stack\":[\"f+0x1\"]") "]}");
 
 	(void)state;
 	json_object_set_new(json_array_get(json_object_get(now, "tasks"), 1), "cpu_ns",
 			    json_integer(350000000));
 	assert_string_equal(table(now, before, &plain),
-			    "    PID     TID    PPID S  %CPU      TIME COMMAND          WCHAN\n"
-			    "      7       8       1 S  25.0   0:00.35 a b              f\n"
-			    "      7       9       1 -     -   0:00.00 a b              -\n"
+			    "    PID     TID    PPID USER    S  %CPU      TIME       VSZ      RSS "
+			    "COMMAND          WCHAN\n"
+			    "      7       8       1 1000    S  25.0   0:00.35     12288        0 "
+			    "a b              f\n"
+			    "      7       9       1 -       -     -   0:00.00         -        - "
+			    "a b              -\n"
 			    "# 2 moved while they were read: no stack\n"
 			    "# the list changed while it was read: some may be missing\n");
 	assert_non_null(strstr(table(now, NULL, &stacks), "\n        [<0>] f+0x1\n"));

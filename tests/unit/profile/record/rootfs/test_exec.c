@@ -480,6 +480,32 @@ static void finds_the_status(void **state)
 	assert_string_equal(console.text, "\033_kvmprof;" NONCE ";exit;7\033\\");
 }
 
+static void finds_the_times(void **state)
+{
+	static const char *const bad[] = { "time;1;2", "time;1;2;", "time;1;2;3;4", "time;;2;3",
+					   "time;1;2;18446744073709551615" };
+	struct exec_console c;
+
+	(void)state;
+	feed(&c, NONCE,
+	     "out\033_kvmprof;" NONCE ";time;1234567890;20;3\033\\\033_kvmprof;" NONCE
+	     ";exit;7\033\\");
+	assert_string_equal(console.text, "out");
+	assert_true(c.have_time && c.have_status);
+	assert_int_equal(c.real_ns, 1234567890);
+	assert_int_equal(c.user_ns, 20);
+	assert_int_equal(c.system_ns, 3);
+	assert_int_equal(console.found, 1); /* by the status alone */
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "\033_kvmprof;" NONCE ";%s\033\\", bad[i]);
+		feed(&c, NONCE, text);
+		assert_false(c.have_time);
+		assert_int_equal(console.found, 0);
+	}
+}
+
 /* A snapshot may be taken within the message: the next run has the rest of it. */
 static void goes_on_with_a_message(void **state)
 {
@@ -541,6 +567,7 @@ int main(void)
 		cmocka_unit_test(splits_words),
 		FILE_TEST(takes_shares),
 		cmocka_unit_test(finds_the_status),
+		cmocka_unit_test(finds_the_times),
 		cmocka_unit_test(goes_on_with_a_message),
 		cmocka_unit_test(reads_bad_messages),
 	};
