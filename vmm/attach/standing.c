@@ -39,6 +39,7 @@ struct thread {
 	bool same; /* its state, its system call and its place stayed the same in all looks, and it did not run */
 	bool away;  /* it slept in a system call of the VMM's in all looks */
 	bool ready; /* it was ready to run, or ran, in all looks */
+	uint64_t throttled_us;
 	struct moment first, last;
 };
 
@@ -138,19 +139,33 @@ static void say(struct standing_check *c, enum standing_result result, const str
 	snprintf(c->text, sizeof(c->text), "%s", text);
 }
 
-/* Stores the directory of the process's control group (version 2), or "". */
-static void cgroup_of(pid_t pid, char *dir, size_t size)
+#define CGROUPS "/sys/fs/cgroup"
+
+/*
+ * Stores the directory of a thread's control group, or "". controller: that of version 1; NULL: version 2. libvirt
+ * puts the threads of vCPUs into groups of their own.
+ */
+static void cgroup_of(pid_t pid, pid_t tid, const char *controller, char *dir, size_t size)
 {
-	char path[64], line[1024];
+	char path[96], line[1024];
 	cleanup_fclose FILE *f = NULL;
 
 	dir[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/cgroup", (int)pid, (int)tid);
 	f = proc_open(path);
 	while (f && fgets(line, sizeof(line), f)) {
+		char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
+
 		line[strcspn(line, "\n")] = '\0';
-		if (starts(line, "0::/"))
-			snprintf(dir, size, "/sys/fs/cgroup%s", line + 3);
+		if (!group)
+			continue;
+		*group++ = '\0';
+		/* "cpu,cpuacct" is mounted as that, and "cpu" is a link to it. */
+		if (!controller && !names[1])
+			snprintf(dir, size, CGROUPS "%s", group);
+		else if (controller && starts(names + 1, controller) &&
+			 (!names[1 + strlen(controller)] || names[1 + strlen(controller)] == ','))
+			snprintf(dir, size, CGROUPS "/%s%s", controller, group);
 	}
 }
 
@@ -171,8 +186,49 @@ static uint64_t cgroup_number(const char *dir, const char *file, const char *key
 	return value;
 }
 
+/* Returns the sum of a counter of the group in `dir` and of the groups that it is in. */
+static uint64_t cgroup_sum(char *dir, const char *key)
+{
+	const size_t root = strlen(CGROUPS);
+	uint64_t sum = 0;
+
+	for (char *slash; strlen(dir) > root; *slash = '\0') {
+		sum += cgroup_number(dir, "cpu.stat", key);
+		slash = strrchr(dir, '/');
+	}
+	return sum;
+}
+
+/* Returns for how many microseconds the groups of a thread have been throttled (cpu.max, cpu.cfs_quota_us). */
+static uint64_t throttled_us(pid_t pid, pid_t tid)
+{
+	char dir[1100];
+	uint64_t sum;
+
+	cgroup_of(pid, tid, NULL, dir, sizeof(dir));
+	sum = cgroup_sum(dir, "throttled_usec");
+	cgroup_of(pid, tid, "cpu", dir, sizeof(dir));
+	return sum + cgroup_sum(dir, "throttled_time") / 1000;
+}
+
+static bool group_is_frozen(pid_t pid)
+{
+	char dir[1100], path[1200], line[32] = "";
+	cleanup_fclose FILE *f = NULL;
+
+	cgroup_of(pid, pid, NULL, dir, sizeof(dir));
+	if (cgroup_number(dir, "cgroup.events", "frozen"))
+		return true;
+	cgroup_of(pid, pid, "freezer", dir, sizeof(dir));
+	if (!dir[0])
+		return false;
+	snprintf(path, sizeof(path), "%s/freezer.state", dir);
+	f = proc_open(path);
+	return f && fgets(line, sizeof(line), f) && starts(line, "FROZEN");
+}
+
 static void check_paused(const struct process *p, const struct thread *t, unsigned int n,
-			 const char *group, struct standing_check *c)
+			 struct standing_check *c)
 {
 	char task[32], tracer[32], text[256];
 	unsigned int stopped = 0, traced = 0;
@@ -184,7 +240,7 @@ static void check_paused(const struct process *p, const struct thread *t, unsign
 	snprintf(task, sizeof(task), "/proc/%d", (int)p->pid);
 	if (!n)
 		say(c, STANDING_UNKNOWN, NULL, "no thread of the process can be read");
-	else if (cgroup_number(group, "cgroup.events", "frozen"))
+	else if (group_is_frozen(p->pid))
 		say(c, STANDING_BAD, &t[0], "the process's control group is frozen");
 	else if (stopped == n) {
 		snprintf(text, sizeof(text),
@@ -206,7 +262,7 @@ static void check_paused(const struct process *p, const struct thread *t, unsign
 }
 
 static void check_scheduled(const struct thread *t, unsigned int n, uint64_t ns,
-			    uint64_t throttled_us, struct standing_check *c)
+			    struct standing_check *c)
 {
 	const struct thread *worst = NULL;
 	bool known = false;
@@ -229,10 +285,10 @@ static void check_scheduled(const struct thread *t, unsigned int n, uint64_t ns,
 		    "each vCPU's thread that is ready to run gets a processor");
 		return;
 	}
-	if (throttled_us)
+	if (worst->throttled_us)
 		snprintf(why, sizeof(why),
 			 ", and its control group was throttled for %" PRIu64 " ms",
-			 throttled_us / 1000);
+			 worst->throttled_us / 1000);
 	snprintf(text, sizeof(text),
 		 "thread %d of a vCPU was ready to run for %" PRIu64
 		 " ms and had a processor for %" PRIu64 " ms of them%s",
@@ -369,14 +425,10 @@ void standing_look_at(const struct process *p, double seconds, struct standing *
 {
 	const uint64_t begin = clock_mono_ns();
 	struct thread *t = calloc(p->nthreads ? p->nthreads : 1, sizeof(*t));
-	char group[1100];
-	uint64_t throttled;
 
 	memset(out, 0, sizeof(*out));
 	if (!t)
 		return;
-	cgroup_of(p->pid, group, sizeof(group));
-	throttled = cgroup_number(group, "cpu.stat", "throttled_usec");
 	for (unsigned int i = 0; i < p->nthreads; i++) {
 		t[i].tid = p->thread[i];
 		t[i].first = t[i].last = moment_of(p->pid, t[i].tid);
@@ -384,6 +436,7 @@ void standing_look_at(const struct process *p, double seconds, struct standing *
 		t[i].same = true;
 		t[i].away = is_away(&t[i].first);
 		t[i].ready = is_ready(&t[i].first);
+		t[i].throttled_us = t[i].is_vcpu ? throttled_us(p->pid, t[i].tid) : 0;
 	}
 	for (unsigned int look = 1; look < LOOKS; look++) {
 		nap(seconds / (LOOKS - 1));
@@ -394,10 +447,11 @@ void standing_look_at(const struct process *p, double seconds, struct standing *
 	out->threads = p->nthreads;
 	for (unsigned int i = 0; i < p->nthreads; i++)
 		out->vcpu_threads += t[i].is_vcpu;
-	throttled = cgroup_number(group, "cpu.stat", "throttled_usec") - throttled;
-	check_paused(p, t, p->nthreads, group, &out->check[STANDING_PAUSED]);
-	check_scheduled(t, p->nthreads, out->interval_ns, throttled,
-			&out->check[STANDING_NOT_SCHEDULED]);
+	for (unsigned int i = 0; i < p->nthreads; i++)
+		if (t[i].is_vcpu)
+			t[i].throttled_us = throttled_us(p->pid, t[i].tid) - t[i].throttled_us;
+	check_paused(p, t, p->nthreads, &out->check[STANDING_PAUSED]);
+	check_scheduled(t, p->nthreads, out->interval_ns, &out->check[STANDING_NOT_SCHEDULED]);
 	check_memory(t, p->nthreads, &out->check[STANDING_MEMORY]);
 	check_thread(p, t, p->nthreads, &out->check[STANDING_THREAD]);
 	free(t);

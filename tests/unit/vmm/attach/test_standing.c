@@ -15,11 +15,13 @@
 #include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -189,6 +191,54 @@ static void a_starved_thread_is_not_scheduled(void **state)
 		end(hog[i]);
 }
 
+/* Writes a text to a file of a group. Returns whether that is possible. */
+static bool put(const char *group, const char *file, const char *text)
+{
+	char path[200];
+	int fd;
+	bool ok;
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	fd = open(path, O_WRONLY);
+	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* Its group may run for 2 ms in 100 ms. */
+static void a_throttled_thread_is_not_scheduled(void **state)
+{
+	char group[100], text[32];
+	struct standing s;
+	bool v2, limited;
+	pid_t pid;
+
+	(void)state;
+	snprintf(group, sizeof(group), "/sys/fs/cgroup/kvmprof-test-%d", (int)getpid());
+	v2 = !access("/sys/fs/cgroup/cgroup.controllers", F_OK);
+	if (!v2)
+		snprintf(group, sizeof(group), "/sys/fs/cgroup/cpu/kvmprof-test-%d", (int)getpid());
+	if (mkdir(group, 0755))
+		SKIP("no control group can be made here");
+	pid = start("vcpu0", spins);
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	limited = (v2 ? put(group, "cpu.max", "2000 100000")
+		      : put(group, "cpu.cfs_period_us", "100000") &&
+				   put(group, "cpu.cfs_quota_us", "2000")) &&
+		  put(group, "cgroup.procs", text);
+	usleep(300000);
+	s = look(pid);
+	end(pid);
+	rmdir(group);
+	if (!limited)
+		SKIP("no control group can be limited here");
+	assert_int_equal(s.check[STANDING_NOT_SCHEDULED].result, STANDING_BAD);
+	assert_non_null(strstr(s.check[STANDING_NOT_SCHEDULED].text,
+			       ", and its control group was throttled for "));
+	assert_int_equal(s.check[STANDING_PAUSED].result, STANDING_OK);
+}
+
 static void a_page_that_does_not_come_is_told(void **state)
 {
 	pid_t pid = start("vcpu0", faults);
@@ -222,6 +272,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_process_is_paused),
 		cmocka_unit_test(a_vcpu_thread_that_waits_is_told),
 		cmocka_unit_test(a_starved_thread_is_not_scheduled),
+		cmocka_unit_test(a_throttled_thread_is_not_scheduled),
 		cmocka_unit_test(a_page_that_does_not_come_is_told),
 		cmocka_unit_test(a_process_without_vcpus_is_refused),
 	};
