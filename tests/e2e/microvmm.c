@@ -21,7 +21,7 @@
  *
  * Commands come one a line on stdin, and each is answered by one line on stdout: "stats" by JSON, others by "ok".
  *
- *     pause nanosleep|poll|futex|epoll, resume, drop, slow US, dead, alive, plug, unplug, save DIR, stats, quit
+ *     pause nanosleep|poll|futex|epoll, hold HOW (the last vCPU only), resume, drop, slow US, dead, alive, plug, unplug, save DIR, stats, quit
  *
  * "plug" makes another vCPU, and "unplug" ends the thread of the last one. KVM does not remove a vCPU,
  * so that the descriptor is used again by the next "plug", as QEMU does it.
@@ -92,6 +92,7 @@ static struct kvm_lapic_state first_lapic;
 static struct kvm_pit_state2 first_pit;
 
 static _Atomic uint32_t pausing; /* enum pause; also the futex */
+static atomic_int held = -1;	 /* the only vCPU that is paused; -1: all */
 static atomic_bool rebooting, saving;
 static atomic_ulong reboots, runs, kicked, interrupted[PAUSES];
 static __thread struct vcpu *own;
@@ -168,8 +169,9 @@ static void wait_once(struct vcpu *v, enum pause how)
 static void stay_paused(struct vcpu *v)
 {
 	enum pause how = (enum pause)atomic_load(&pausing);
+	int only = atomic_load(&held);
 
-	if (how == RUNS)
+	if (how == RUNS || (only >= 0 && v->id != (unsigned int)only))
 		return;
 	/* An instruction that reads a port is complete after the next KVM_RUN only. */
 	if (atomic_load(&saving)) {
@@ -374,8 +376,18 @@ static void pause_all(enum pause how)
 			usleep(1000);
 }
 
+static void hold_last(enum pause how)
+{
+	atomic_store(&held, (int)nvcpus - 1);
+	atomic_store(&pausing, how);
+	kick_all();
+	while (!atomic_load(&vcpu[nvcpus - 1].paused))
+		usleep(1000);
+}
+
 static void resume_all(void)
 {
+	atomic_store(&held, -1);
 	atomic_store(&pausing, RUNS);
 	syscall(SYS_futex, &pausing, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 	for (unsigned int i = 0; i < nvcpus; i++)
@@ -601,9 +613,12 @@ static void print_stats(void)
 static void obey(char *line)
 {
 	line[strcspn(line, "\n")] = 0;
-	for (unsigned int i = NANOSLEEP; i < PAUSES; i++)
+	for (unsigned int i = NANOSLEEP; i < PAUSES; i++) {
 		if (!strncmp(line, "pause ", 6) && !strcmp(line + 6, pause_name[i]))
 			pause_all((enum pause)i);
+		if (!strncmp(line, "hold ", 5) && !strcmp(line + 5, pause_name[i]))
+			hold_last((enum pause)i);
+	}
 	if (!strcmp(line, "quit"))
 		exit(0);
 	if (!strcmp(line, "stats")) {

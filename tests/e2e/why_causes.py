@@ -123,14 +123,15 @@ def ready_snapshot():
 
 
 def small_vmm(plan, _):
-    """A VMM as Firecracker is: memory that its page server does not send, or a vCPU's thread that waits in the VMM."""
+    """A VMM as Firecracker is: memory that its page server does not send, or threads of vCPUs that wait in the VMM: all of up to three, or the last."""
     if not os.path.exists("microvmm"):
         microvm.build()
     absent = plan.cause == "memory-absent"
-    m = microvm.MicroVM("seconds=600", memory="uffd" if absent else "anon")
+    vcpus = 1 if absent else 1 + plan.bits % 3
+    m = microvm.MicroVM("seconds=600", memory="uffd" if absent else "anon", vcpus=vcpus)
     m.wait_for("demo: start")
     time.sleep(plan.delay / 1000)
-    for command in ("dead", "drop") if absent else ("pause " + ("futex", "poll", "epoll", "nanosleep")[plan.kind % 4],):
+    for command in ("dead", "drop") if absent else (("hold " if vcpus > 1 and plan.bits & 8 else "pause ") + ("futex", "poll", "epoll", "nanosleep")[plan.kind % 4],):
         m.tell(command)
     return Guest([str(m.pid), ], m.text, lambda: m.__exit__(), m.pid)
 
