@@ -104,6 +104,26 @@ static void print_cost(const json_t *result, struct buf *out)
 			   number(result, "longest_stop_ns") / 1e6);
 }
 
+/* Appends a line of the guest's log, with control characters as \x1b, because the guest must not control a terminal. */
+static void print_log_line(const char *line, struct buf *out)
+{
+	buf_printf(out, "  ");
+	for (; *line; line++) {
+		const unsigned char c = (unsigned char)*line;
+		/* C1 controls are two bytes in UTF-8: 0xc2, and 0x80 to 0x9f. */
+		const bool c1 = c == 0xc2 && (unsigned char)line[1] >= 0x80 &&
+				(unsigned char)line[1] < 0xa0;
+
+		if (c1)
+			buf_printf(out, "\\x%02x", (unsigned char)*++line);
+		else if ((c < 0x20 && c != '\t') || c == 0x7f)
+			buf_printf(out, "\\x%02x", c);
+		else
+			buf_u8(out, c);
+	}
+	buf_u8(out, '\n');
+}
+
 void why_print(const json_t *result, struct buf *out)
 {
 	const json_t *list, *o;
@@ -116,7 +136,7 @@ void why_print(const json_t *result, struct buf *out)
 	print_tasks(result, out);
 	buf_printf(out, "\nThe kernel's log:\n");
 	list = json_object_get(result, "dmesg");
-	json_array_foreach(list, i, o) buf_printf(out, "  %s\n", json_string_value(o));
+	json_array_foreach(list, i, o) print_log_line(json_string_value(o), out);
 	if (json_object_get(result, "dmesg_why_not"))
 		buf_printf(out, "  not known: %s\n", text(result, "dmesg_why_not", ""));
 	buf_printf(out, "\nChecks:\n");
