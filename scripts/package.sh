@@ -115,7 +115,7 @@ release() {
 	rm -rf "$out/release"
 	mkdir -p "$home/lib" "$top/share/doc/kvmprof/docs/pictures" "$top/share/doc/kvmprof/libraries"
 	"${MAKE:-make}" -s BUILD="$given" DESTDIR="$top" PREFIX= install
-	cp README.md CHANGELOG.md LICENSE "$top/share/doc/kvmprof"
+	cp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE "$top/share/doc/kvmprof"
 	cp docs/*.md "$top/share/doc/kvmprof/docs"
 	cp docs/pictures/*.svg "$top/share/doc/kvmprof/docs/pictures"
 	mv "$top/bin/kvmprof" "$home/kvmprof"
