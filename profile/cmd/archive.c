@@ -2,6 +2,7 @@
 #include "profile/cmd/cmd.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/outfile.h"
 #include "profile/format/perfdata/archive.h"
 #include "profile/cmd/common.h"
@@ -16,6 +17,7 @@
 
 struct archive_options {
 	const char *input, *output, *buildid_dir;
+	bool json;
 };
 
 static bool path_ends(const char *s, const char *with)
@@ -73,6 +75,19 @@ static void archive_print_facts(const struct archive_options *o, const struct ar
 			o->input);
 }
 
+static int archive_print_json(const struct archive_options *o, const struct archive_facts *f,
+			      struct err *e)
+{
+	struct json_writer w;
+
+	json_open(&w);
+	json_put(&w, "profile", o->input, "archive", o->output, "files", (uint64_t)f->files,
+		 "bytes", (uint64_t)f->bytes, "from_cache", (uint64_t)f->from_cache,
+		 "kernel_missing", json_of_bool(f->kernel_missing), "programs_missing",
+		 (uint64_t)f->missing, "partial", json_of_bool(f->partial));
+	return json_close(&w, stdout) ? err_nomem(e) : cmd_flush_stdout(e);
+}
+
 static int archive_to_stdout(struct archive_request *r, struct archive_facts *facts, struct err *e)
 {
 	if (isatty(STDOUT_FILENO))
@@ -119,6 +134,8 @@ static int archive_input(struct archive_options *o, struct err *e)
 		return err_set(e, EINVAL, "%s: must end in .tar.zst, .tar.gz or .tar", o->output);
 	ret = !strcmp(o->output, "-") ? archive_to_stdout(&r, &facts, e)
 				      : archive_to_file(&r, o->output, &facts, e);
+	if (!ret && o->json)
+		return archive_print_json(o, &facts, e);
 	if (!ret)
 		archive_print_facts(o, &facts);
 	return ret;
@@ -133,6 +150,7 @@ static const struct option_row rows[] = {
 	  ".tar.zst (default: the profile's name and .tar.zst)",
 	  OPTION_TEXT_OF(output, "a file") },
 	CMD_BUILDID_DIR(buildid_dir),
+	{ "json", 0, NULL, "what was packed, as one JSON object", OPTION_PUT(json, true) },
 	OPTION_HELP,
 	{ 0 },
 };
@@ -162,5 +180,7 @@ int cmd_archive(int argc, char **argv)
 		return status;
 	if (o.output && !archive_form_of(o.output, &form))
 		return cmd_wrong_usage(argv, "must end in .tar.zst, .tar.gz or .tar:", o.output);
+	if (o.json && o.output && !strcmp(o.output, "-"))
+		return cmd_wrong(argv, "--json and -o - both need standard output");
 	return cmd_status(archive_input(&o, &e), &e);
 }

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "profile/cmd/common.h"
 #include "profile/analyse/stacks/selection.h"
 #include "profile/analyse/export/export.h"
@@ -32,6 +33,7 @@ struct push_options {
 	struct push_access access;
 	struct push_label label[PUSH_LABELS_MAX];
 	size_t nlabels;
+	bool json;
 	char token[PUSH_TOKEN_MAX + 1];
 };
 
@@ -95,6 +97,7 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_protocol, "pyroscope, connect or parca") },
 	{ "path", 0, "PATH", "path below URL, instead of the protocol's",
 	  OPTION_CALL_AT(parse_path, path, "/PATH without a query") },
+	{ "json", 0, NULL, "what was sent, as one JSON object", OPTION_PUT(json, true) },
 	OPTION_HEADING("\nWhich samples:\n"),
 	CMD_EVENT(load.event),
 	CMD_EPOCH(load.epoch),
@@ -189,6 +192,23 @@ static int push_make_pprof(const struct stackset *s, uint64_t began_ns, struct f
 	return ret ? ret : file_map_open(m, path, PUSH_PROFILE_MAX, e);
 }
 
+static int push_print(const struct push_options *o, const char *input, uint64_t samples, size_t len,
+		      const char *url, struct err *e)
+{
+	int shown = (int)strcspn(url, "?");
+	struct json_writer w;
+
+	if (!o->json) {
+		fprintf(stderr, "kvmprof: pushed %s, %" PRIu64 " samples (%zu bytes), to %.*s\n",
+			input, samples, len, shown, url);
+		return 0;
+	}
+	json_open(&w);
+	json_put(&w, "profile", input, "samples", samples, "bytes", (uint64_t)len);
+	json_strf(&w, "url", "%.*s", shown, url);
+	return json_close(&w, stdout) ? err_nomem(e) : cmd_flush_stdout(e);
+}
+
 static int push_run(const struct push_options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
@@ -215,10 +235,7 @@ static int push_run(const struct push_options *o, struct err *e)
 		p.len = pprof.len;
 		ret = push_request_make(&r, o->protocol, o->url, o->path, &p, e);
 		ret = ret ? ret : push_send(&r, &o->access, e);
-		if (!ret)
-			fprintf(stderr,
-				"kvmprof: pushed %s, %" PRIu64 " samples (%zu bytes), to %.*s\n",
-				input, s->samples, p.len, (int)strcspn(r.url, "?"), r.url);
+		ret = ret ? ret : push_print(o, input, s->samples, p.len, r.url, e);
 		push_request_deinit(&r);
 	}
 	file_map_close(&pprof);

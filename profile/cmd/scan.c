@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/outfile.h"
 #include "profile/format/files/buildid_cache.h"
 #include "profile/format/files/buildid_map.h"
@@ -32,7 +33,7 @@
 struct scan_scan {
 	const char *output; /* NULL: standard output */
 	struct buildid_map map;
-	bool one_fs;
+	bool one_fs, json;
 	dev_t dev;
 	char path[PATH_MAX];
 	unsigned long files, ids, unreadable, skipped;
@@ -161,13 +162,38 @@ static void put_map(const struct buildid_map *m, struct buf *out)
 	}
 }
 
+/* The map and the totals as one JSON object. */
+static void put_json(const struct scan_scan *s, struct buf *out)
+{
+	char hex[BUILDID_HEX_MAX];
+	struct json_writer w;
+
+	json_begin(&w, out);
+	json_object_begin(&w, NULL);
+	json_put(&w, "files", (uint64_t)s->files, "with_build_id", (uint64_t)s->ids, "unreadable",
+		 (uint64_t)s->unreadable, "left_out", (uint64_t)s->skipped);
+	json_str(&w, "first_unreadable", s->unreadable ? s->first : NULL);
+	json_array_begin(&w, "map");
+	for (size_t i = 0; i < s->map.n; i++) {
+		buildid_hex(hex, s->map.at[i].id, s->map.at[i].len);
+		json_put_object(&w, NULL, "build_id", (const char *)hex, "path",
+				(const char *)s->map.at[i].path);
+	}
+	json_array_end(&w);
+	json_object_end(&w);
+	buf_u8(out, '\n');
+}
+
 static int write_map(struct scan_scan *s, struct err *e)
 {
 	struct buf b = { 0 };
 	int ret;
 
 	buildid_map_sort(&s->map);
-	put_map(&s->map, &b);
+	if (s->json)
+		put_json(s, &b);
+	else
+		put_map(&s->map, &b);
 	ret = b.failed ? err_nomem(e)
 		       : outfile_write(s->output ? s->output : "-", b.data, b.len, e);
 	buf_deinit(&b);
@@ -195,12 +221,13 @@ static const struct option_row rows[] = {
 	  OPTION_TEXT_OF(output, "a file") },
 	{ "one-file-system", 'x', NULL, "do not enter other file systems",
 	  OPTION_PUT(one_fs, true) },
+	{ "json", 0, NULL, "the map and the totals as one JSON object", OPTION_PUT(json, true) },
 	OPTION_HELP,
 	{ 0 },
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof scan [-x] [-o FILE] DIR...\n"
+	.usage = "Usage: kvmprof scan [-x] [-o FILE] [--json] DIR...\n"
 		 "\n"
 		 "Read all ELF files below the DIRs and write a map from build ids to paths, one\n"
 		 "`BUILD-ID PATH` per line, for the option --build-id-map of script and symbols.\n"
@@ -233,7 +260,7 @@ int cmd_scan(int argc, char **argv)
 	ret = ret ? ret : write_map(s, &e);
 	if (ret)
 		fprintf(stderr, "kvmprof scan: %s\n", e.text);
-	else
+	else if (!s->json)
 		print_totals(s);
 	buildid_map_deinit(&s->map);
 	return ret ? 1 : 0;

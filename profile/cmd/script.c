@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/digits.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "profile/cmd/common.h"
 #include "symbolizer/core/demangle.h"
@@ -36,7 +37,7 @@ struct script_command {
 	struct reader in;
 	struct selection_use selection;
 	struct srcline *lines; /* NULL: not asked for */
-	bool full_path;
+	bool full_path, json;
 	struct display_names display;
 	struct buf out;
 	const char *event;
@@ -250,6 +251,69 @@ static void script_put_sample(struct script_command *s, const struct perfdata_re
 	buf_u8(&s->out, '\n');
 }
 
+/* -- JSON ------------------------------------------------------------------------------ */
+
+static void script_json_place(const struct script_command *s, struct json_writer *w,
+			      const struct line_frame *f)
+{
+	json_put(w, "file", s->full_path && f->file ? f->file : srcline_basename(f), "line",
+		 f->line);
+}
+
+static void script_json_frame(struct script_command *s, struct json_writer *w,
+			      struct names_view view, const struct perfdata_frame *f)
+{
+	struct srcline_result at = { 0 };
+	struct name name;
+	uint64_t addr = names_lookup_frame(s->in.names, view, f, s->in.p->ours, &name);
+	uint64_t line_addr = addr;
+
+	if (s->lines && f->kernel && names_to_first_kernel(&name, &line_addr))
+		at = srcline_of(s->lines, line_addr);
+	for (unsigned int i = 0; i + 1 < at.n; i++) {
+		json_object_begin(w, NULL);
+		json_hex(w, "address", f->ip);
+		json_put(w, "symbol", at.frame[i].function, "inlined", json_of_bool(true));
+		script_json_place(s, w, &at.frame[i]);
+		json_object_end(w);
+	}
+	json_object_begin(w, NULL);
+	json_hex(w, "address", f->ip + name.to_file);
+	json_str(w, "symbol",
+		 name.symbol ? demangle_shown(&s->display, name.symbol, f->kernel) : NULL);
+	if (name.symbol)
+		json_u64(w, "offset", names_shown_off(&name) + (f->ip - addr));
+	json_put(w, "dso", name.dso, "kernel", json_of_bool(f->kernel));
+	if (at.n && at.frame[at.n - 1].line)
+		script_json_place(s, w, &at.frame[at.n - 1]);
+	json_object_end(w);
+}
+
+/* Appends one line with an object. */
+static void script_json_sample(struct script_command *s, const struct perfdata_record *r)
+{
+	struct names_view view = names_view(s->in.names, r->pid);
+	struct perfdata_walk walk;
+	struct perfdata_frame f;
+	struct json_writer w;
+
+	json_begin(&w, &s->out);
+	json_object_begin(&w, NULL);
+	json_put(&w, "comm", tasks_text(s->in.tasks, tasks_name(s->in.tasks, r->tid)), "pid",
+		 json_of_i64((int32_t)r->pid), "tid", json_of_i64((int32_t)r->tid));
+	if (s->in.p->has_cpu)
+		json_i64(&w, "cpu", (int32_t)r->cpu);
+	json_put(&w, "time_ns", r->time_ns, "weight", r->sample.period, "event", s->event);
+	json_array_begin(&w, "frames");
+	perfdata_walk_begin(&walk, r);
+	while (perfdata_walk_next(&walk, &f))
+		if (selection_frame(s->selection.f, &f))
+			script_json_frame(s, &w, view, &f);
+	json_array_end(&w);
+	json_object_end(&w);
+	buf_u8(&s->out, '\n');
+}
+
 /* -- command ---------------------------------------------------------------------------- */
 
 static int script_flush(struct script_command *s, struct err *e)
@@ -287,7 +351,9 @@ static int print_samples(struct script_command *s, struct err *e)
 			ret = err_nomem(e);
 			break;
 		}
-		if (passes)
+		if (passes && s->json)
+			script_json_sample(s, &r);
+		else if (passes)
 			script_put_sample(s, &r);
 		if ((s->out.len >= OUT_CHUNK || s->out.failed) && (ret = script_flush(s, e)))
 			break;
@@ -299,7 +365,7 @@ struct script_options {
 	const char *input, *buildid_dir, *event;
 	uint32_t epoch;
 	struct selection selection;
-	bool srcline, full_path, no_demangle;
+	bool srcline, full_path, no_demangle, json;
 	struct debuginfo_places places;
 };
 
@@ -335,6 +401,7 @@ static int script_print(struct script_options *o, struct err *e)
 		selection_use_init(&s->selection, &o->selection, s->in.names, s->in.tasks,
 				   &s->display);
 		s->full_path = o->full_path;
+		s->json = o->json;
 		s->event = s->in.p->event[0] ? s->in.p->event : "event";
 		if (s->in.p->partial)
 			fprintf(stderr, "kvmprof: %s: %s\n", o->input, s->in.p->message);
@@ -386,6 +453,7 @@ static const struct option_row rows[] = {
 	{ "full-source-path", 0, NULL, "paths of source files instead of their names",
 	  OPTION_PUT(full_path, true) },
 	OPTION_ROWS(cmd_debuginfo_rows, places),
+	{ "json", 0, NULL, "one JSON object on a line for each sample", OPTION_PUT(json, true) },
 	OPTION_HEADING("\nWhich samples:\n"),
 	CMD_EVENT(event),
 	CMD_EPOCH(epoch),

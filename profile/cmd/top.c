@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/proc.h"
 #include "base/signals.h"
 #include "profile/cmd/common.h"
@@ -205,7 +206,7 @@ struct top_options {
 	const char *control;
 	double delay_s;
 	uint64_t iterations; /* 0: without end */
-	bool stdio, zero;
+	bool stdio, zero, json;
 };
 
 struct top_top {
@@ -252,6 +253,8 @@ static const struct option_row rows[] = {
 	  "plain text, one list for each update (default without a\n"
 	  "terminal)",
 	  OPTION_PUT(opt.stdio, true) },
+	{ "json", 0, NULL, "one JSON object on a line for each update",
+	  OPTION_PUT(opt.json, true) },
 	{ "sort", 's', "KEY", "children (default) or self", OPTION_WORD(choice.order, orders) },
 	{ "no-idle", 0, NULL, "without the functions of halted vCPUs",
 	  OPTION_PUT(choice.no_idle, true) },
@@ -403,6 +406,49 @@ static void top_sleep(double seconds)
 	nanosleep(&ts, NULL);
 }
 
+/* Writes an update as one line of JSON. Returns 0 or -ENOMEM. */
+static int top_put_json(struct top_top *t, struct err *e)
+{
+	static const char *const modes[] = { "kernel", "user", "idle" };
+	const struct top_filter filter = { *t->choice.filter ? t->choice.filter : NULL,
+					   t->choice.no_idle };
+	const struct top_status *st = &t->status;
+	struct top_rows all;
+	struct json_writer w;
+	int ret = top_model_rows(t->model, t->choice.order, &filter, &all, e);
+
+	if (ret)
+		return ret;
+	json_open(&w);
+	json_put(&w, "title", st->title, "event", st->event, "elapsed_s",
+		 json_fixed(3, st->elapsed_s), "rate_hz", json_fixed(1, st->rate_hz), "samples",
+		 st->samples, "lost", st->lost, "overruns", st->overruns, "stopped_us",
+		 json_fixed(1, st->stop_us), "collecting", json_of_bool(st->collecting));
+	json_array_begin(&w, "functions");
+	for (size_t i = 0; i < all.n; i++) {
+		const struct top_row *r = &all.row[i];
+		double part = all.total > 0 ? 100 / all.total : 0;
+
+		json_put_object(&w, NULL, "symbol", r->name, "dso", r->dso, "mode", modes[r->mode],
+				"self_percent", json_fixed(2, part * r->self), "children_percent",
+				json_fixed(2, part * r->children));
+	}
+	json_array_end(&w);
+	return json_close(&w, stdout) ? err_nomem(e) : 0;
+}
+
+static int top_put_text(struct top_top *t, struct err *e)
+{
+	int ret = top_view_draw(&t->screen, t->model, &t->status, &t->choice,
+				(struct top_size){ 0 }, e);
+
+	if (!ret) {
+		fwrite(t->screen.text.data, 1, t->screen.text.len, stdout);
+		putchar('\n');
+	}
+	return ret;
+}
+
 static int top_show_stdio(struct top_top *t, struct err *e)
 {
 	int ret = top_update(t, e); /* begins the gathering: nothing is in it yet */
@@ -416,12 +462,9 @@ static int top_show_stdio(struct top_top *t, struct err *e)
 		/* Nothing new: the last list stands. */
 		if (t->status.end)
 			break;
-		ret = top_view_draw(&t->screen, t->model, &t->status, &t->choice,
-				    (struct top_size){ 0 }, e);
+		ret = t->opt.json ? top_put_json(t, e) : top_put_text(t, e);
 		if (ret)
 			break;
-		fwrite(t->screen.text.data, 1, t->screen.text.len, stdout);
-		putchar('\n');
 		ret = cmd_flush_stdout(e);
 		if (ret == -EPIPE)
 			return 0;
@@ -692,7 +735,7 @@ static int top_watch(struct top_top *t, int argc, char **argv, struct err *e)
 	ret = top_hello(t, e);
 	if (ret)
 		return ret;
-	if (t->opt.stdio || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+	if (t->opt.stdio || t->opt.json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
 		return top_show_stdio(t, e);
 	ret = top_terminal_open(e);
 	if (ret)

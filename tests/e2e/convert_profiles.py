@@ -209,6 +209,19 @@ def compares():
         check(len(p.err.strip().split("\n")) == 1 and not p.out, "%s: %s" % (argv, p.err))
 
 
+def script_json():
+    """An object for each sample, with what the text has."""
+    samples = e2e.parse_script(kvmprof("script", "-i", "a.data").out)
+    lines = [json.loads(line) for line in kvmprof("script", "--json", "-i", "a.data").out.splitlines()]
+    check(len(samples) == len(lines) > 0, "%d objects for %d samples" % (len(lines), len(samples)))
+    for sample, o in zip(samples, lines):
+        stack = ";".join(f["symbol"] or "[unknown]" for f in reversed(o["frames"]))
+        same = (stack == sample.stack and o["comm"] == sample.comm and o["weight"] == sample.period and
+                abs(o["time_ns"] / 1e9 - sample.seconds) < 2e-6)
+        if not check(same, "script --json: %s, not %s" % (o, sample)):
+            break
+
+
 def packs():
     elsewhere = os.path.abspath("elsewhere")
     for path in ("a.data", "pipe.data"):
@@ -219,7 +232,10 @@ def packs():
             kvmprof("archive", "-i", path, "-o", name)
             first = open(name, "rb").read()
             os.utime(path)
-            kvmprof("archive", "-i", os.path.abspath(path), "-o", name)
+            p = kvmprof("archive", "--json", "-i", os.path.abspath(path), "-o", name)
+            facts = json.loads(p.out)
+            check(not p.err and facts["archive"] == name and facts["profile"] == os.path.abspath(path) and
+                  facts["files"] > 1 and facts["bytes"] > 0 and not facts["partial"], "archive --json: %s%s" % (p.out, p.err))
             check(open(name, "rb").read() == first, "%s of %s differs when packed again" % (form, path))
             if form != "tar.zst":
                 with tarfile.open(name) as t:
@@ -427,6 +443,7 @@ imports_folded()
 names_beyond_ascii()
 imports_script()
 compares()
+script_json()
 packs()
 round_trip()
 refuses()

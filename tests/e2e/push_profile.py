@@ -105,6 +105,14 @@ def pyroscope(pb, url, p):
     check(types["samples"]["units"] == "samples" and types["wall"]["units"] == "nanoseconds", str(types))
 
 
+def told_as_json(url):
+    got.clear()
+    p = e2e.run(e2e.KVMPROF, "push", "--json", "-i", "plain.data", url)
+    facts = json.loads(p.out)
+    check(p.status == 0 and not p.err and len(got) == 1 and facts["profile"] == "plain.data" and facts["samples"] > 0 and
+          facts["bytes"] > 0 and facts["url"].startswith(url) and "?" not in facts["url"], "--json: %s%s" % (p.out, p.err))
+
+
 def as_json(pb, url, p):
     for protocol, path in (("connect", "/push.v1.PusherService/Push"), ("parca", "/api/profiles/writeraw")):
         push(url + "/prefix", "--protocol", protocol, "--name", "demo", "-l", "quote=a'b\\c")
@@ -209,6 +217,7 @@ def main():
         e2e.skip(why)
     server, url = serve()
     pyroscope(pb, url, p)
+    told_as_json(url)
     as_json(pb, url, p)
     access(url)
     failures(url)

@@ -5,6 +5,7 @@
 """kvmprof scan on a directory with all that is in the way: what is no ELF file, cut short,
 without an id, unreadable, a pipe, a loop of symbolic links, a name with a newline."""
 
+import json
 import os
 import re
 import shutil
@@ -58,6 +59,12 @@ p = e2e.kvmprof("scan", "tree")
 check(p.status == 0 and p.out.splitlines() == WANT, "scan: status %d: %s%s" % (p.status, p.out, p.err))
 check(re.search(r"\d+ files, 3 with a build id", p.err) and "2 left out" in p.err, "totals: " + p.err)
 check("could not be read" not in p.err, "unreadable: " + p.err)
+
+p = e2e.kvmprof("scan", "--json", "tree")
+facts = json.loads(p.out)
+check(p.status == 0 and not p.err and ["%(build_id)s %(path)s" % m for m in facts["map"]] == WANT and
+      (facts["with_build_id"], facts["left_out"], facts["unreadable"], facts["first_unreadable"]) == (3, 2, 0, None) and
+      facts["files"] > 3, "--json: %s%s" % (p.out, p.err))
 
 # Twice the same, through a link, as a file: each path once, and the same text in a file.
 os.symlink("tree", "way-in")

@@ -10,6 +10,7 @@ code, quit. The shares in the view of a run that is only watched are compared wi
 its guest prints at its end.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -161,6 +162,11 @@ def another_run():
             time.sleep(0.02)
         p = top("--control", "ctl", "-n", "2", "-d", "0.3")
         see("irqoff_leaf" in p.out, "a watched run", p.out)
+        p = top("--control", "ctl", "-n", "2", "-d", "0.3", "--json")
+        updates = [json.loads(line) for line in p.out.splitlines()]
+        see(len(updates) == 2 and any(f["symbol"] == "irqoff_leaf" and f["mode"] == "kernel" and
+                                      0 < f["self_percent"] <= f["children_percent"] <= 100.1
+                                      for f in updates[-1]["functions"]) and updates[1]["samples"] > 0, "--json", p.out)
         check(boot.process.poll() is None, "it goes on")
         # To the end of the run, whose rounds are all alike, so that counts may fade: the last view.
         p = e2e.kvmprof("top", "--control", "ctl", "-n", "100", "-d", "0.5", "--sort", "self")
