@@ -282,6 +282,63 @@ static void busy_locks(void)
 	}
 }
 
+/*
+ * One file is compiled: "cc1" grows to some megabytes, computes, and writes assembly to a pipe; "as" reads it and
+ * writes an object file, which is read again and removed.
+ */
+static void compile(unsigned int n)
+{
+	static char text[65536];
+	char path[32];
+	pid_t cc1, as;
+	ssize_t got;
+	int fd[2], out;
+
+	if (pipe(fd) < 0)
+		return;
+	cc1 = child("cc1");
+	if (!cc1) {
+		close(fd[0]);
+		for (unsigned int i = 0; i < 32; i++) {
+			char *p = mmap(NULL, 131072, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			for (unsigned int k = 0; k < 131072; k += 512)
+				p[k] = (char)(sink = sink * 69069 + n);
+			if (write(fd[1], p, 4096) != 4096)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	as = child("as");
+	if (!as) {
+		close(fd[1]);
+		snprintf(path, sizeof(path), "/%u.o", n);
+		out = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		while ((got = read(fd[0], text, sizeof(text))) > 0)
+			if (write(out, text, (size_t)got) != got)
+				_exit(1);
+		lseek(out, 0, SEEK_SET);
+		while (read(out, text, sizeof(text)) > 0)
+			sink++;
+		unlink(path);
+		_exit(0);
+	}
+	close(fd[0]);
+	close(fd[1]);
+	waitpid(cc1, NULL, 0);
+	waitpid(as, NULL, 0);
+}
+
+/* As make -j3 does. */
+static void compile_all(void)
+{
+	for (unsigned int job = 0; job < 3; job++)
+		if (!child("make"))
+			for (unsigned int n = job;; n += 3)
+				compile(n);
+}
+
 /* dmesg(1)'s text of a log: of each record the part behind "<N>". */
 static void print_log(void)
 {
@@ -364,6 +421,8 @@ int main(void)
 		press_memory(40);
 	else if (!strcmp(what, "busy-locks"))
 		busy_locks();
+	else if (!strcmp(what, "compiling"))
+		compile_all();
 	else if (!strncmp(what, "busy", 4))
 		busy(what);
 	for (;;)

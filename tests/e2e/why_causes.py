@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# tests: slow, at most 300 s: quick
+# tests: together, 18 s: quick
 # tests: slow, at most 7200 s: all 10
 # tests: not svm, host
 """why_causes.py KVMPROF SCRATCH [quick | all [N] | some CAUSE,... [N [KERNEL]] | one CAUSE SEED [KERNEL] | plant CAUSE SEED [KERNEL]]: `kvmprof why`

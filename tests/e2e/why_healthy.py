@@ -4,7 +4,7 @@
 # tests: slow, at most 900 s: dmesg
 # tests: not svm, host
 """why_healthy.py KVMPROF SCRATCH [N | dmesg]: `kvmprof why` finds nothing wrong in N (100) guests that are well: idle, busy in programs, in
-system calls, in forks and with locks, under memory pressure, while they boot, and after a pause.
+system calls, in forks and with locks, with programs that fork, compute and write as a compiler's do, under memory pressure, while they boot, and after a pause.
 
 dmesg: `kvmprof dmesg` equals what the guest prints of its own log, byte for byte, with kernels from the oldest to the newest."""
 
@@ -19,7 +19,7 @@ import plant
 from e2e import check, say
 
 KERNELS = ["6.1", "smp-fp"]
-KINDS = ["idle", "busy", "busy-calls", "busy-forks", "busy-locks", "pressure", "booting", "continued"]
+KINDS = ["idle", "busy", "busy-calls", "busy-forks", "busy-locks", "compiling", "pressure", "booting", "continued"]
 DMESG = ["tiny", "smp-fp", "5.10", "6.1", "6.12", "6.18", "7.3"]
 
 
