@@ -290,6 +290,10 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_output, NULL) },
 	{ "flamegraph", 0, "FILE", "picture of the difference, .svg or .html",
 	  OPTION_TEXT_OF(outputs.flamegraph, "a file") },
+	{ "view", 0, "FILE",
+	  "page of `kvmprof view' that compares a run of each side, those with\n"
+	  "the median total",
+	  OPTION_TEXT_OF(outputs.page, "a file") },
 	{ "link", 0, "URL", "the link to the picture in reports (default: FILE)",
 	  OPTION_TEXT(outputs.link) },
 	OPTION_HEADING("\n"),
@@ -342,7 +346,7 @@ static int gate_check_options(struct gate_options *o, struct err *e)
 	else if (o->history && (o->side[GATE_BASE].n || (!o->record && o->side[GATE_HEAD].n)))
 		wrong = "--history compares what was recorded: it takes --head with --record only";
 	else if (o->history &&
-		 (o->outputs.n || o->outputs.flamegraph ||
+		 (o->outputs.n || o->outputs.flamegraph || o->outputs.page ||
 		  (o->format->write != gate_write_text && o->format->write != gate_write_json)))
 		wrong = "--history is told as --format text or json";
 	else if (!o->history && o->html)

@@ -2,12 +2,13 @@
 /*
  * cmd_view: `kvmprof view`: a profile, or two of them, as one HTML page.
  */
-#include "profile/cmd/cmd.h"
+#include "profile/cmd/view.h"
 
 #include "base/cleanup.h"
 #include "base/outfile.h"
 #include "profile/analyse/html/html.h"
 #include "profile/analyse/stacks/selection.h"
+#include "profile/cmd/cmd.h"
 #include "profile/cmd/common.h"
 
 #include <errno.h>
@@ -66,6 +67,25 @@ static int view_make(const struct cmd_view_options *o, struct err *e)
 	html_unload(&base);
 	html_unload(&p);
 	return ret;
+}
+
+static int view_write_page(const struct cmd_view_options *o)
+{
+	struct err e = { 0 };
+	int status = cmd_status(view_make(o, &e), &e);
+
+	if (!status && strcmp(o->output, "-") != 0)
+		fprintf(stderr, "kvmprof: wrote %s; open it in a browser\n", o->output);
+	return status;
+}
+
+int cmd_view_page(const char *profile, const char *page)
+{
+	static struct cmd_view_options o = { .view = { .functions = HTML_FUNCTIONS } };
+
+	o.view.load.input = profile;
+	o.output = page;
+	return view_write_page(&o);
 }
 
 /* -- browser ----------------------------------------------------------------------------------- */
@@ -165,9 +185,7 @@ int cmd_view(int argc, char **argv)
 	o.view.load.selection = &o.selection;
 	o.places.cache_dir = o.view.load.buildid_dir;
 	cmd_debuginfo_show_progress(&o.places);
-	status = cmd_status(view_make(&o, &e), &e);
+	status = view_write_page(&o);
 	selection_deinit(&o.selection);
-	if (!status && strcmp(o.output, "-") != 0)
-		fprintf(stderr, "kvmprof: wrote %s; open it in a browser\n", o.output);
 	return status || !o.open ? status : view_show(o.output);
 }

@@ -157,7 +157,9 @@ def check_formats():
                   '\n[[rule]]\nname = "markers"\nmetric = "time"\nuntil = "up"\nthreshold = "1 s"\nlevel = "warn"\n')
     p = gate("-c", rules, "--base", *base, "--head", *slow, "--markdown", "r.md", "--junit", "r.xml", "--sarif",
              "r.sarif", "--github", "r.txt", "--json", "r.json", "--text", "r.log", "--flamegraph", "d.svg",
-             "--link", "https://ci.example/a b.svg", status=1)
+             "--link", "https://ci.example/a b.svg", "--view", "v.html", status=1)
+    check(read("v.html").endswith("</html>\n") and "# page that compares two runs: v.html" in p.out, "--view: " + p.out)
+    check("[Page that compares a run of each side](v.html)" in read("r.md") and "v.html" in read("r.xml"), "reports do not name the page")
     check(read("r.log") == p.out, "--text is not what -f text prints")
     gate_formats.check_junit("r.xml", {"run time": "passed", "functions": "failure", "new functions": "passed",
                                        "exits": "skipped", "markers": "skipped"})

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # tests: beside, 12 s
+# tests: slow, at most 400 s: slow
 # tests: not svm, files
 """The page of `kvmprof view` in headless Chromium: each interaction by real mouse and keyboard
 events, what the address keeps, hostile names, profiles without samples, times or stacks."""
 
+import json
 import os
 import re
+import sys
 
 import browser
 import compiled
 import e2e
+import exported
 from e2e import check
 
 WAIT = 20
@@ -333,6 +337,87 @@ def test_files():
         check(p.status == 2 and p.err.count("\n") == 1, "%s: status %d: %s" % (bad, p.status, p.err))
 
 
+# -- slow: what axe finds, sizes of windows, paper, and the pages of run --view --------------------
+
+AXE = "4.10.3"
+RUN_AXE = """axe.run(document, {resultTypes: ['violations']}).then(function (r) { return JSON.stringify(r.violations.map(
+    function (v) { return v.id + ': ' + v.nodes.slice(0, 3).map(function (n) { return n.html.slice(0, 200); }).join(' | '); })); })"""
+
+
+def shape(b, width, height=1000, scheme="light", media=""):
+    b.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+    b.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+
+def views(b):
+    """Shows each view in turn."""
+    b.js("kvmprof.chooseFunction(1)")
+    for tab in ("flame", "functions", "sandwich", "code", "where", "devices"):
+        b.js("kvmprof.set({tab: '%s'})" % tab)
+        yield tab
+
+
+def test_axe(b):
+    package, why = exported.npm_package("axe-core", AXE)
+    if not package:
+        e2e.skip(why)
+    with open(os.path.join(package, "package", "axe.min.js"), encoding="utf-8") as f:
+        axe = f.read()
+    for name in ("boot", "view", "diff", "none", "real"):
+        for scheme in ("light", "dark"):
+            for width in (400, 1300):
+                shape(b, width, scheme=scheme)
+                opened(b, name + ".html")
+                b.call("Runtime.evaluate", expression=axe)
+                for tab in views(b) if name != "none" else ("none",):
+                    r = b.call("Runtime.evaluate", expression=RUN_AXE, awaitPromise=True, returnByValue=True)
+                    found = json.loads(r["result"]["value"])
+                    check(not found, "%s, %s, %d px, %s: axe finds %s" % (name, scheme, width, tab, found))
+
+
+def test_sizes(b):
+    for name in ("boot", "view", "diff", "real"):
+        for width in (400, 700, 1000, 1500, 2500):
+            shape(b, width)
+            opened(b, name + ".html")
+            for tab in views(b):
+                wide = b.js("document.documentElement.scrollWidth")
+                check(wide <= width, "%s, %d px, %s: the page is %d px wide" % (name, width, tab, wide))
+                keep = os.environ.get("VIEW_KEEP")
+                if keep and width in (400, 1500, 2500):
+                    b.screenshot(os.path.join(keep, "%s-%s-%d.png" % (name, tab, width)))
+    shape(b, 1300)
+    opened(b, "boot.html")
+    pdf = b.call("Page.printToPDF")["data"]
+    check(len(pdf) > 10000, "the page prints %d bytes" % len(pdf))
+    b.js("window.dispatchEvent(new Event('beforeprint'))")
+    shown = b.js("document.querySelectorAll('.panels > section:not([hidden])').length")
+    check(shown == 6, "%d views are printed" % shown)
+    b.js("window.dispatchEvent(new Event('afterprint'))")
+    shown = b.js("document.querySelectorAll('.panels > section:not([hidden])').length")
+    check(shown == 1, "%d views are there after printing" % shown)
+
+
+def test_run(b):
+    """The page of a run: its functions have what report says, and their code."""
+    p = e2e.kvmprof("run", "-o", "real.data", "--view=real.html", "--append", "seconds=2", "--duration", "60", timeout=200)
+    check(p.status == 0 and "wrote real.html" in p.err, "run --view: status %d: %s" % (p.status, p.err))
+    opened(b, "real.html")
+    b.key("2")
+    got = row(b, "left_leaf")
+    report = e2e.kvmprof("report", "--no-children", "-i", "real.data").out
+    m = re.search(r"^ *([\d.]+)%.* left_leaf ", report, re.M)
+    check(got and m and abs(float(got[1].split()[0]) - float(m[1])) < 0.011, "left_leaf: %s, and in report %s" % (got, m and m[0]))
+    b.js("kvmprof.chooseFunction(kvmprof.model.name.indexOf('left_leaf'), 'code')")
+    check(len(b.js("Array.from(document.querySelectorAll('#instructions tbody tr')).map(function(r){return r.textContent})")) > 10, "left_leaf has no code")
+    os.rename("real.data", "gone.data")
+    p = e2e.kvmprof("run", "-o", "real.data", "--view=real2.html", "--initrd", "nowhere", "--append", "seconds=1", timeout=200)
+    check(p.status != 0 and not os.path.exists("real2.html"), "a run that fails makes a page: %s" % p.err)
+    for bad in (["-o", "-"], ["--no-output"]):
+        p = e2e.kvmprof("run", "--view", *bad)
+        check(p.status == 2 and "--view" in p.err and p.err.count("\n") == 1, "run --view %s: %s" % (bad, p.err))
+
+
 if not browser.program():
     e2e.skip("chromium is not installed")
 for argv in ([compiled.tool("e2e/mkprofile.c"), "-n", "10000", "known.data"], [compiled.tool("e2e/mkboot.c"), "boot.data"],
@@ -354,4 +439,8 @@ with browser.Browser() as b:
     test_hostile(b, "boot.html")
     test_hostile(b, "view.html")
     test_odd(b)
+    if "slow" in sys.argv:
+        test_run(b)
+        test_sizes(b)
+        test_axe(b)
 e2e.finish()

@@ -37,6 +37,7 @@ class App {
     addEventListener("beforeprint", () => { printing = true; this.update(); });
     addEventListener("afterprint", () => { printing = false; this.update(); });
     document.body.dataset.ready = "yes";
+    this.opened = performance.now();    // ms since the browser began to load the page
   }
 
   // -- state -------------------------------------------------------------------------------------
@@ -204,12 +205,15 @@ class App {
     const s = this.state, wide = this.wide;
     if (!$("time").hidden) this.timeline.layout();
     legend("time-legend", PLACE.map((p, k) => [k, p]).filter(([k]) => this.model.place.some(x => x.includes(k))).map(([k, p]) => [hsl(PLACE_COLOR[k]), p]));
-    document.querySelector(".panels").classList.toggle("wide", wide && !printing);
+    // A wide window has the flame graph on the left, and the view that is chosen on the right.
+    const shown = wide && s.tab === "flame" ? "functions" : s.tab;
+    $("views").classList.toggle("wide", wide && !printing);
+    $("tab-flame").hidden = wide;
     for (const t of TABS) {
-      const on = s.tab === t, tab = $("tab-" + t);
+      const on = shown === t, tab = $("tab-" + t);
       tab.setAttribute("aria-selected", String(on));
       tab.tabIndex = on ? 0 : -1;
-      $("view-" + t).hidden = !printing && !on && !(wide && (t === "flame" || (s.tab === "flame" && t === "functions")));
+      $("view-" + t).hidden = !printing && !on && !(wide && t === "flame");
     }
     this.showFlames();
     if (!$("view-functions").hidden) showFunctions(this);
@@ -340,7 +344,7 @@ class App {
       $("tab-" + t).addEventListener("keydown", e => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
         if (!step) return;
-        const to = TABS[(TABS.indexOf(t) + step + TABS.length) % TABS.length];
+        const tabs = TABS.filter(x => !$("tab-" + x).hidden), to = tabs[(tabs.indexOf(t) + step + tabs.length) % tabs.length];
         this.set({ tab: to });
         $("tab-" + to).focus();
         e.preventDefault();

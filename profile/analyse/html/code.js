@@ -76,7 +76,7 @@ function instructionTable(app, c, rows, whole) {
       el("td", null, r.text, to ? el("span", { class: "muted" }, to.off > r.off ? "  \u2193" : "  \u2191") : null)], r.off));
   }
   return el("table", { class: "code plain" }, el("caption", null, "Instructions"), el("thead", null, el("tr", null,
-    el("th", { class: "n", scope: "col" }, "Self"), el("th", { class: "n", scope: "col" }, "Below the call"), el("th", { class: "n", scope: "col" }, "Address"), el("th", { scope: "col" }, "Instruction"))), body);
+    el("th", { class: "n", scope: "col" }, "Self"), el("th", { class: "n", scope: "col" }, "Below"), el("th", { class: "n", scope: "col" }, "Address"), el("th", { scope: "col" }, "Instruction"))), body);
 }
 
 function sourceText(c, file, line) {
@@ -93,7 +93,7 @@ function sourceTables(c, rows, whole) {
         below.set(r.line, (below.get(r.line) || 0) + r.below);
       }
     return el("table", { class: "code plain" }, el("caption", null, clean(c.code.files[file])), el("thead", null, el("tr", null,
-      el("th", { class: "n", scope: "col" }, "Self"), el("th", { class: "n", scope: "col" }, "Below the call"), el("th", { class: "n", scope: "col" }, "Line"), el("th", { scope: "col" }, "Source"))),
+      el("th", { class: "n", scope: "col" }, "Self"), el("th", { class: "n", scope: "col" }, "Below"), el("th", { class: "n", scope: "col" }, "Line"), el("th", { scope: "col" }, "Source"))),
     el("tbody", null, ...lines.map((text, i) => {
       const n = first + i, v = { own: own.get(n) || 0 }, b = below.get(n) || 0;
       return hotRow(v, whole, [el("td", { class: "n" }, v.own ? percent(v.own, whole) : ""), el("td", { class: "n muted" }, b ? percent(b, whole) : ""),
@@ -120,5 +120,5 @@ function showCode(app) {
   const rows = rowsOf(c, weightsOf(app, c)), whole = rows.reduce((n, r) => n + r.own, 0);
   const all = whole || rows.reduce((n, r) => n + r.below, 0);
   fill(box, head, el("p", { class: "muted" }, percent(whole, m.grand[c.side]) + " of all time is its own; shares are of that. Code from " + clean(c.code.from) + (c.side ? " (base)" : "") + "."),
-    el("div", { class: "two-tables" }, ...sourceTables(c, rows, all).map(t => el("div", { class: "scroll" }, t)), el("div", { class: "scroll", id: "instructions" }, instructionTable(app, c, rows, all))));
+    el("div", { class: "two-tables" }, ...sourceTables(c, rows, all).map((t, i) => scroll("Source lines, file " + (i + 1), t)), scroll("Instructions", instructionTable(app, c, rows, all), "instructions")));
 }

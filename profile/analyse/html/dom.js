@@ -76,8 +76,8 @@ function isDark() {
 // [hue, saturation, lightness in light mode, in dark mode] of each kind of frame.
 const KIND_COLOR = [[32, 84, 76, 33], [50, 74, 74, 29], [206, 62, 80, 33], [166, 40, 76, 27], [220, 8, 84, 31], [276, 40, 85, 37],
   [346, 48, 86, 35], [220, 14, 90, 25], [220, 14, 93, 22]];
-const PLACE_COLOR = [[30, 88, 56, 56], [211, 68, 55, 60], [220, 12, 86, 26], [186, 45, 50, 45], [276, 42, 60, 62], [318, 44, 62, 58],
-  [4, 74, 56, 60], [60, 8, 60, 45], [346, 30, 74, 45], [220, 6, 70, 40]];
+const PLACE_COLOR = [[32, 74, 61, 52], [209, 52, 58, 56], [220, 12, 87, 25], [186, 40, 50, 45], [268, 34, 62, 60], [318, 36, 64, 56],
+  [4, 64, 58, 58], [60, 8, 60, 45], [346, 30, 74, 45], [220, 6, 70, 40]];
 
 function hsl(c, more) {
   return "hsl(" + c[0] + " " + c[1] + "% " + (c[isDark() ? 3 : 2] + (more || 0)) + "%)";
@@ -167,7 +167,7 @@ function table(how) {
   const head = el("tr", null, ...columns.map(c => {
     const on = how.sort && how.sort.key === c.key;
     return el("th", { scope: "col", class: c.class, "aria-sort": on ? (how.sort.down ? "descending" : "ascending") : null },
-      c.sort && how.onsort ? el("button", { type: "button", onclick: () => how.onsort(c.key, on ? !how.sort.down : c.class === "n") }, c.title) : c.title);
+      c.sort && how.onsort ? el("button", { type: "button", onclick: () => how.onsort(c.key, on ? !how.sort.down : /^n\b/.test(c.class || "")) }, c.title) : c.title);
   }));
   const body = el("tbody"), t = el("table", { class: how.choose ? null : "plain" }, how.caption ? el("caption", null, how.caption) : null,
     el("thead", null, head), body);
@@ -218,6 +218,11 @@ function tableKey(e, body) {
 // A bar for a share.
 function bar(share) {
   return el("span", { css: { width: Math.max(0, Math.min(100, 100 * share)) + "%" } });
+}
+
+// What may be larger than its place, and is scrolled by keys as well.
+function scroll(label, content, id) {
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label, id }, content);
 }
 
 function legend(id, entries) {

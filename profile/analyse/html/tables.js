@@ -11,13 +11,13 @@ function weightColumns(app, withTotal) {
   };
   return [
     withTotal && { key: "total", title: "Total", class: "n", sort: r => r.total[0], cell: r => percent(r.total[0], m.grand[0]) },
-    withTotal && two && { key: "total1", title: "Base", class: "n", sort: r => share(r, "total", 1), cell: r => percent(r.total[1], m.grand[1]) },
+    withTotal && two && { key: "total1", title: "Base", class: "n less", sort: r => share(r, "total", 1), cell: r => percent(r.total[1], m.grand[1]) },
     withTotal && two && { key: "dtotal", title: "Change", class: "n", sort: r => share(r, "total", 0) - share(r, "total", 1), cell: r => change(r, "total") },
     { key: "self", title: "Self", class: "n", sort: r => r.self[0], cell: r => percent(r.self[0], m.grand[0]) },
-    two && { key: "self1", title: "Base", class: "n", sort: r => share(r, "self", 1), cell: r => percent(r.self[1], m.grand[1]) },
+    two && { key: "self1", title: "Base", class: "n less", sort: r => share(r, "self", 1), cell: r => percent(r.self[1], m.grand[1]) },
     two && { key: "dself", title: "Change", class: "n", sort: r => share(r, "self", 0) - share(r, "self", 1), cell: r => change(r, "self") },
-    !two && { key: "weight", title: e.isTime ? "Self time" : "Self count", class: "n", sort: r => r.self[0], cell: r => weightText(e, r.self[0]) },
-    !two && { key: "bar", title: "", class: "share", cell: r => bar(share(r, "self", 0)) },
+    !two && { key: "weight", title: e.isTime ? "Self time" : "Self count", class: "n less", sort: r => r.self[0], cell: r => weightText(e, r.self[0]) },
+    !two && { key: "bar", title: "Share", class: "share", cell: r => bar(share(r, "self", 0)) },
   ];
 }
 
@@ -85,7 +85,7 @@ function showFunctions(app) {
     fill($("functions"), table({
       columns: weightColumns(app, true).concat([
         { key: "name", title: "Function", class: "name", sort: r => r.name, cell: r => r.name },
-        { key: "dso", title: "Module", class: "dso", sort: r => r.dso, cell: r => r.dso }]),
+        { key: "dso", title: "Module", class: "dso less", sort: r => r.dso, cell: r => r.dso }]),
       rows, sort, onsort, choose: r => app.chooseFunction(r.f), isChosen: r => r.f === st.fn, rowKey: r => r.f,
       empty: found ? "No function matches the search." : "No sample is selected.",
     }));
@@ -114,11 +114,11 @@ function sandwichTable(app, f, callers) {
     caption: callers ? "Callers" : "Callees",
     columns: [
       { key: "part", title: "Of it", class: "n", cell: r => percent(r.total[0], whole) },
-      { key: "total", title: "Of all", class: "n", cell: r => percent(r.total[0], m.grand[0]) },
+      { key: "total", title: "Of all", class: "n less", cell: r => percent(r.total[0], m.grand[0]) },
       two && { key: "base", title: "Base", class: "n", cell: r => percent(r.total[1], m.grand[1]) },
-      !two && { key: "bar", title: "", class: "share", cell: r => bar(whole ? r.total[0] / whole : 0) },
+      !two && { key: "bar", title: "Share", class: "share", cell: r => bar(whole ? r.total[0] / whole : 0) },
       { key: "name", title: "Function", class: "name", cell: r => r.name },
-      { key: "dso", title: "Module", class: "dso", cell: r => r.dso }],
+      { key: "dso", title: "Module", class: "dso less", cell: r => r.dso }],
     rows, choose: r => m.kind[r.f] === KIND.TASK ? app.set({ task: "=" + (m.name[r.f] === "(no name)" ? "" : m.name[r.f]) }) : app.chooseFunction(r.f),
     rowKey: r => r.f, most: 60,
     empty: callers ? "Nothing calls it: it is the outermost function of its stacks." : "It calls nothing that has samples.",

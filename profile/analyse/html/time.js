@@ -80,7 +80,7 @@ class TimeLine {
       cpus.forEach((r, i) => { of[r.cpu] = i; });
       const sums = new Float32Array(cpus.length * PLACE.length * W), hits = new Float32Array(cpus.length * W);
       const ok = m.allowed[side], place = m.place[side], below = this.app.found && this.app.found.below, node = m.stackNode[side];
-      let i = after(e.time, a - (e.isTime ? 0 : unit)), end = e.isTime ? e.n : after(e.time, b), most = 0;
+      let i = after(e.time, a - (e.isTime ? 0 : unit)), end = e.isTime ? e.n : after(e.time, b);
       for (; i < end; i++) {
         const s = e.stack[i], row = of[e.cpu[i]];
         if (e.isTime && e.time[i] - e.weight[i] > b) {
@@ -97,13 +97,17 @@ class TimeLine {
           if (hit) hits[row * W + p] += part;
         }
       }
-      for (let r = 0; r < cpus.length; r++)
+      // A vCPU has one second a second, whatever a late sample stands for; waiting tasks have more.
+      const most = cpus.map((row, r) => {
+        let high = 0;
         for (let p = 0; p < W; p++) {
           let sum = 0;
           for (let k = 0; k < PLACE.length; k++) sum += sums[(r * PLACE.length + k) * W + p];
-          most = Math.max(most, sum);
+          high = Math.max(high, sum);
         }
-      return { W, sums, hits, scale: e.isTime && most < 1.5 ? 1 : most || 1 };
+        return high || 1;
+      }), all = Math.max(...most);
+      return { W, sums, hits, scale: cpus.map((row, r) => !e.isTime ? all : row.cpu ? 1 : most[r]) };
     });
   }
 
@@ -135,7 +139,7 @@ class TimeLine {
   }
 
   paintAxis(c) {
-    const [a, b] = this.window, step = niceStep((b - a) / Math.max(2, Math.floor(this.wide / 110)));
+    const [a, b] = this.window, step = niceStep((b - a) / Math.max(2, Math.floor(this.wide / (this.wide < 500 ? 78 : 110))));
     c.strokeStyle = cssVar("--line");
     c.fillStyle = cssVar("--muted");
     c.lineWidth = 1;
@@ -184,7 +188,7 @@ class TimeLine {
   }
 
   paintCpu(c, r, n) {
-    const { W, sums, hits, scale } = this.bins[r.side], base = r.y + r.h;
+    const { W, sums, hits, scale: scales } = this.bins[r.side], scale = scales[n], base = r.y + r.h;
     c.fillStyle = cssVar("--sunken");
     c.fillRect(this.gutter, r.y, this.wide + 1, r.h);
     const low = new Float32Array(W);
@@ -197,7 +201,7 @@ class TimeLine {
         while (q < W && sums[at + q] === h && low[q] === l) q++;
         if (h > 0) {
           const y = l / scale * r.h, size = Math.min(r.h - y, Math.max(.8, h / scale * r.h));
-          c.fillRect(this.gutter + p, base - y - size, q - p, size);
+          if (size > 0) c.fillRect(this.gutter + p, base - y - size, q - p, size);
           for (let i = p; i < q; i++) low[i] += h;
         }
         p = q;
@@ -206,7 +210,7 @@ class TimeLine {
     if (!this.app.found) return;
     c.fillStyle = cssVar("--hit");
     for (let p = 0; p < W; p++) {
-      const h = hits[n * W + p] / scale * r.h;
+      const h = Math.min(r.h, hits[n * W + p] / scale * r.h);
       if (h > 0) c.fillRect(this.gutter + p, base - Math.max(2, h), 1, Math.max(2, h));
     }
   }

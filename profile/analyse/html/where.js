@@ -34,7 +34,7 @@ function whereTable(app, side) {
   return table({
     caption: m.sides.length > 1 ? (side ? "Base: " : "") + e.profile.file : "Where the time of each vCPU went",
     columns: [{ key: "cpu", title: "vCPU", cell: r => r.cpu < 0 ? "all" : r.cpu ? String(r.cpu - 1) : "none" },
-      { key: "bar", title: "", class: "places", cell: r => placeBar(r) },
+      { key: "bar", title: "Shares", class: "places", cell: r => placeBar(r) },
       ...seen.map(k => ({ key: "p" + k, title: PLACE[k], class: "n", cell: r => percent(r.sums[k], r.all) })),
       { key: "all", title: e.isTime ? "Time" : "Count", class: "n", cell: r => weightText(e, r.all) }],
     rows, rowKey: r => r.cpu,
@@ -54,7 +54,7 @@ function wholeRun(p) {
 
 function showWhere(app) {
   const m = app.model, sides = m.sides.map((e, side) => side), host = m.place.some(p => p.some(k => k > 3));
-  fill($("where"), el("div", { class: "two-tables" }, ...sides.map(side => el("div", { class: "scroll" }, whereTable(app, side))), ...m.sides.map(e => wholeRun(e.profile)).filter(Boolean).map(t => el("div", { class: "scroll" }, t))),
+  fill($("where"), ...sides.map(side => scroll(side ? "Time of vCPUs of the base" : "Time of vCPUs", whereTable(app, side))), el("div", { class: "two-tables" }, ...m.sides.map(e => wholeRun(e.profile)).filter(Boolean).map((t, i) => scroll(i ? "The whole run of the base" : "The whole run", t))),
     legendOf(m), host ? null : el("p", { class: "hint" }, "The samples of this event show the guest only. `kvmprof run -e host` and `attach -e host` also record the time in KVM and the VMM, and the time that a vCPU waited for a processor."));
 }
 
@@ -80,7 +80,7 @@ function requestTable(app, p, title) {
       { key: "bytes", title: "Bytes", class: "n", sort: r => r.bytes, cell: r => bytes(r.bytes) },
       { key: "took", title: "Took", class: "n", sort: took, cell: r => duration(took(r)) },
       ...Array.from(long, name => ({ key: name, title: name, class: "n", sort: r => step(r, name), cell: r => duration(step(r, name)) })),
-      { key: "comm", title: "Task", sort: r => r.comm, cell: r => r.comm + (r.pid ? " " + r.pid : "") }],
+      { key: "comm", title: "Task", class: "name", sort: r => r.comm, cell: r => r.comm + (r.pid ? " " + r.pid : "") }],
     rows, sort, onsort: (key, down) => {
       app.requestSort = { key, down };
       showDevices(app);
@@ -108,5 +108,5 @@ function showDevices(app) {
       rows: p.phases, choose: k => app.set({ phase: app.state.phase === k.name ? "" : k.name }), isChosen: k => app.state.phase === k.name, rowKey: k => k.name }));
   }
   if (!parts.length) parts.push(el("p", { class: "muted" }, "The profile has no requests of devices, markers or phases of a boot. `kvmprof run -e io` records requests, `--mark` markers."));
-  fill($("devices"), el("div", { class: "two-tables" }, ...parts.map(t => el("div", { class: "scroll" }, t))));
+  fill($("devices"), el("div", { class: "two-tables" }, ...parts.map((t, i) => scroll("Table " + (i + 1), t))));
 }

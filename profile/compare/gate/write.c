@@ -9,6 +9,7 @@
 #include "base/outfile.h"
 #include "base/xml.h"
 #include "profile/analyse/flame/svg.h"
+#include "profile/analyse/html/html.h"
 #include "profile/compare/gate/text.h"
 #include "profile/compare/gate/write_json.h"
 
@@ -176,6 +177,8 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 	}
 	if (opt->flamegraph)
 		buf_printf(out, "# flame graph of the difference: %s\n", opt->flamegraph);
+	if (opt->page)
+		buf_printf(out, "# page that compares two runs: %s\n", opt->page);
 	return done(out, e);
 }
 
@@ -386,6 +389,11 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 		md_link(out, opt->flamegraph);
 		buf_printf(out, "): red grew, blue shrank.\n");
 	}
+	if (opt->page) {
+		buf_printf(out, "\n[Page that compares a run of each side](");
+		md_link(out, opt->page);
+		buf_printf(out, ")\n");
+	}
 	md_moved(out, r);
 	if (!r->exact)
 		md_power(out, r);
@@ -526,6 +534,10 @@ int gate_write_junit(struct buf *out, const struct gate_report *r,
 		buf_printf(out, "\nflame graph of the difference: ");
 		xml_quote(out, opt->flamegraph, GATE_SENTENCE);
 	}
+	if (opt->page) {
+		buf_printf(out, "\npage that compares two runs: ");
+		xml_quote(out, opt->page, GATE_SENTENCE);
+	}
 	buf_printf(out, "</system-out>\n  </testsuite>\n</testsuites>\n");
 	return done(out, e);
 }
@@ -604,6 +616,10 @@ int gate_write_github(struct buf *out, const struct gate_report *r,
 	if (opt->flamegraph) {
 		buf_printf(out, "; flame graph of the difference: ");
 		github_text(out, opt->flamegraph, false);
+	}
+	if (opt->page) {
+		buf_printf(out, "; page that compares two runs: ");
+		github_text(out, opt->page, false);
 	}
 	buf_printf(out, "\n");
 	return done(out, e);
@@ -700,12 +716,56 @@ static int write_picture(const char *path, const struct gate_report *r, struct e
 	return ret;
 }
 
+/* Returns the run of a side whose total is the median, so that an odd run is not the one shown. */
+static const struct gate_run *median_run(const struct gate *g, enum gate_side side)
+{
+	unsigned int n = gate_runs(g, side);
+
+	for (unsigned int i = 0; i < n; i++) {
+		double weight = gate_run_at(g, side, i)->weight;
+		unsigned int below = 0, equal = 0;
+
+		for (unsigned int k = 0; k < n; k++) {
+			below += gate_run_at(g, side, k)->weight < weight;
+			equal += gate_run_at(g, side, k)->weight == weight;
+		}
+		if (below <= (n - 1) / 2 && below + equal > (n - 1) / 2)
+			return gate_run_at(g, side, i);
+	}
+	return gate_run_at(g, side, 0);
+}
+
+static int write_page(const char *path, const struct gate_report *r, struct err *e)
+{
+	struct html_options head = { .functions = HTML_FUNCTIONS }, base = head;
+	struct html_profile p = { .n = 0 }, q = { .n = 0 };
+	struct err why = { 0 };
+	struct buf out;
+	int ret;
+
+	buf_init(&out);
+	head.load.input = median_run(r->gate, GATE_HEAD)->path;
+	base.load.input = median_run(r->gate, GATE_BASE)->path;
+	ret = html_load(&p, &head, &why, e);
+	ret = ret ? ret : html_load(&q, &base, &why, e);
+	ret = ret ? ret : html_write(&out, &p, &q, NULL, e);
+	ret = ret ? ret : write_out(path, &out, e);
+	html_unload(&p);
+	html_unload(&q);
+	buf_deinit(&out);
+	return ret;
+}
+
 int gate_outputs_write(const struct gate_outputs *o, const struct gate_report *r, struct err *e)
 {
 	const struct gate_write_options opt = {
 		.flamegraph = o->flamegraph && o->link ? o->link : o->flamegraph,
+		.page = o->page,
 	};
 	int ret = o->flamegraph ? write_picture(o->flamegraph, r, e) : 0;
+
+	if (!ret && o->page)
+		ret = write_page(o->page, r, e);
 
 	for (unsigned int i = 0; i < o->n && !ret; i++) {
 		struct buf b;

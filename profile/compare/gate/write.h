@@ -16,6 +16,7 @@
 
 struct gate_write_options {
 	const char *flamegraph; /* link to the picture of the difference; NULL: none */
+	const char *page;	/* link to the page that compares two runs; NULL: none */
 };
 
 /* Appends the report to *out in one format. Returns 0 or -ENOMEM. */
@@ -59,13 +60,14 @@ struct gate_outputs {
 	unsigned int n;
 	const char *flamegraph; /* path for the picture of the difference; NULL: none */
 	const char *link;	/* link to it in reports; NULL: the path */
+	const char *page;	/* path for the page that compares two runs; NULL: none */
 };
 
 /* Adds a file; path is borrowed. Returns 0, or -E2BIG if there are more than GATE_MAX_OUTPUTS. */
 int gate_outputs_add(struct gate_outputs *o, gate_write_fn *write, const char *path, struct err *e);
 
 /*
- * Writes the picture, if o->flamegraph is set, and all reports. A file is replaced when it is
+ * Writes the picture, if o->flamegraph is set, the page, if o->page is, and all reports. A file is replaced when it is
  * complete. Returns 0 or -errno; files before the failed one have been written then.
  */
 int gate_outputs_write(const struct gate_outputs *o, const struct gate_report *r, struct err *e);

@@ -177,7 +177,7 @@ int gate_write_json(struct buf *out, const struct gate_report *r,
 	json_array_end(&w);
 	json_relations(&w, r);
 	json_str(&w, "changed", r->changed);
-	json_str(&w, "flamegraph", opt->flamegraph);
+	json_put(&w, "flamegraph", opt->flamegraph, "view", opt->page);
 	return write_json_end(&w, e);
 }
 

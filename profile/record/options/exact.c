@@ -38,7 +38,7 @@ static const char *const takes[] = {
 	"stop-at", "mark-at", "event", "count", "stack-size", "max-stack", "no-jitter", "cpu",
 	"symbols", "guest-root", "debuginfo",
 	/* results */
-	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
+	"output", "view", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help"
 };
 

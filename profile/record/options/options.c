@@ -120,6 +120,15 @@ static int parse_action(void *at, char *arg, struct err *e)
 	return 0;
 }
 
+static int parse_view(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+
+	(void)e;
+	o->view = arg ? arg : "view.html";
+	return 0;
+}
+
 const struct option_row run_option_rows[] = {
 	OPTION_HEADING("Guest:\n"),
 	{ .kind = OPTION_IS_ROWS, .rows = run_exact_rows },
@@ -247,6 +256,8 @@ const struct option_row run_option_rows[] = {
 	  "-: at the end to standard output, for `perf report -i -`,\n"
 	  "with the guest's console on standard error",
 	  OPTION_TEXT_OF(output, "a path") },
+	{ "view", 0, "[=FILE]", "at the end also write the page of `kvmprof view' (view.html)",
+	  OPTION_CALL(parse_view, NULL) },
 	{ "no-output", 0, NULL, "no profile: for --control, --ps-at-end, --snapshot-save",
 	  OPTION_PUT(output, 0) },
 	{ "single-file", 0, NULL, "one file plus the build-id cache, not a directory",
@@ -337,7 +348,18 @@ void run_options_default(struct run_options *o)
 	};
 }
 
-/* Checks options that fit each other only in part. Returns -1 or an exit status. */
+/* These two check options that fit each other only in part, and return -1 or an exit status. */
+static int check_view(const struct run_options *o)
+{
+	if (o->view && (!o->output || run_options_to_stdout(o)))
+		return run_options_wrong(o,
+					 "--view shows the profile, which must be a file: drop %s",
+					 o->output ? "-o -" : "--no-output");
+	if (o->view && o->repeat > 1)
+		return run_options_wrong(o, "--view shows one run: drop %s", "--repeat");
+	return -1;
+}
+
 static int check_kept(struct run_options *o)
 {
 	struct events_rate rate = run_options_rate(o);
@@ -388,6 +410,7 @@ int run_options_check(struct run_options *o)
 {
 	int ret = check_kept(o);
 
+	ret = ret >= 0 ? ret : check_view(o);
 	ret = ret >= 0 ? ret : run_options_snapshot_check(o);
 	if (ret >= 0)
 		return ret;

@@ -101,6 +101,7 @@ struct run_options {
 	 * path of the profile, such as "perf.data"; "-": standard output; NULL: no profile is kept
 	 */
 	const char *output;
+	const char *view; /* path of a page that shows the profile; NULL: none */
 	const char *initrd, *cmdline, *symbols, *buildid_dir;
 	bool summary;			    /* print a summary at the end */
 	const char *append[RUN_APPEND_MAX]; /* in the order of the command line */

@@ -63,7 +63,7 @@ static const char *const goes_with[] = {
 	"stack-size", "max-stack", "cpu", "ring-size", "overwrite", "control", "mem", "python",
 	"off-cpu", "off-cpu-period", "on-hang", "on-panic", "hang-after",
 	/* results */
-	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
+	"output", "view", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help",
 	/* another snapshot */
 	"snapshot", "snapshot-save", "snapshot-at", "snapshot-on", "at", "snapshot-continue"
