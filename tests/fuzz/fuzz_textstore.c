@@ -41,7 +41,7 @@ static void show(const struct textstore_range *r, const uint8_t *image)
 	buf_init(&b);
 	annotate_print(&b, a, &style);
 	json_begin(&w, &b);
-	annotate_json(&w, NULL, a);
+	annotate_json(&w, NULL, a, /* children= */ true);
 	buf_deinit(&b);
 	annotate_destroy(a);
 }
