@@ -202,6 +202,16 @@ def compares():
                         (["-g", "up"], "caller or callee"), (["-g", "caller", "--stacks"], "drop --stacks")):
         p = e2e.kvmprof("diff", *argv, base[0], head[0])
         check(p.status and words in p.err and p.err.count("\n") == 1 and not p.out, "diff %s: %s" % (argv, p.err))
+    for name in ("flat0", "flat1"):
+        kvmprof("import", write(name + ".folded", folded({"t;one": 10, "t;two": 5})), "-o", name + ".data")
+    for argv in (["diff", "-g", "callee", "flat0.data", "flat1.data"], ["annotate", "--children", "-i", "flat0.data", "one"]):
+        p = e2e.kvmprof(*argv)
+        check(p.status == 1 and "call chains" in p.err and p.err.count("\n") == 1 and not p.out, "%s: %s" % (argv, p.err))
+    for argv, words in ((["script", "-S", "noe"], "(did you mean one?)"), (["export", "-F", "folded", "-d", "x"], "the samples are in"),
+                        (["flamegraph", "-o", "x.svg", "-p", "zz"], "no function in the samples' stacks"),
+                        (["report", "-c", "nobody"], "no sample has the command name")):
+        p = e2e.kvmprof(*argv, "-i", "flat0.data")
+        check(p.status == 1 and words in p.err and p.err.count("\n") == 1, "%s: %s" % (argv, p.err))
     for argv, status in ((["diff", base[0]], 2), (["diff", base[0], "missing.data"], 1),
                          (["diff", "--order", "x", base[0], head[0]], 2),
                          (["diff", "--comm", "nobody", base[0], head[0]], 1)):
