@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * cmd_target: the machine that a command examines: the one of another VMM's process or domain, one
- * behind a gdbstub, or a saved one. Only the main thread calls these functions.
+ * of a run, one behind a gdbstub, or a saved one. Only the main thread calls these functions.
  */
 #ifndef KVMPROF_PROFILE_CMD_TARGET_H
 #define KVMPROF_PROFILE_CMD_TARGET_H
@@ -12,8 +12,10 @@
 
 struct cmd_target {
 	struct attach_request attach;
-	const char *gdb;   /* HOST:PORT; NULL: none */
-	const char *still; /* path of a snapshot; NULL: none */
+	const char *gdb;     /* HOST:PORT; NULL: none */
+	const char *still;   /* path of a snapshot; NULL: none */
+	const char *control; /* control socket of a run; NULL: none */
+	char run[16];	     /* the PID of that run */
 };
 
 /* The options of all ways to name a machine, for OPTION_ROWS() with a struct cmd_target. */

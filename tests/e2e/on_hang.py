@@ -63,15 +63,17 @@ for base, head, status, words in (("well.data", "ends.data", 1, "the head's gues
     p = e2e.kvmprof("gate", "--base", base, "--head", head)
     check(p.status == status and words in p.out, "gate %s %s: status %d: %s" % (base, head, p.status, p.out[:800]))
 
-boot = e2e.Boot("--snapshot", spins, "-o", "watched.data", "-F", "19")
+boot = e2e.Boot("--snapshot", spins, "-o", "watched.data", "-F", "19", "--control", "sock")
 try:
     time.sleep(1)
+    p = e2e.kvmprof("dmesg", "--control", "sock", "--lines", "5", timeout=120)
+    check(p.status == 0 and p.out.count("\n") == 5, "dmesg --control: status %d: %s%s" % (p.status, p.out, p.err))
     for _ in range(9):
         p = e2e.kvmprof("why", "--watch", "--json", "--hang-after", "2", boot.process.pid, timeout=300)
-        reply = json.loads(p.out)
-        if reply["cause"] != "not-scheduled":    # which is true on a host with too much load
+        reply = json.loads(p.out or "{}")
+        if reply.get("cause") != "not-scheduled":    # which is true on a host with too much load
             break
-    check(p.status == 10 and reply["cause"] == "irqs-off", "--watch: status %d: %s" % (p.status, reply["verdict"]))
+    check(p.status == 10 and reply.get("cause") == "irqs-off", "--watch: status %d: %s" % (p.status, reply.get("verdict") or p.err))
 finally:
     boot.process.kill()
     boot.wait(20)

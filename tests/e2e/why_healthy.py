@@ -39,7 +39,7 @@ def is_well(kind, seed, kernel):
             time.sleep(draw.uniform(1, 4))
             os.kill(q.pid, 18)
             time.sleep(0.2)
-        p = e2e.kvmprof("why", "--gdb", q.stub, "--json", timeout=60)
+        p = e2e.kvmprof("why", "--gdb", q.stub, "--json", timeout=180)
         try:
             reply = json.loads(p.out)
         except ValueError:

@@ -209,6 +209,29 @@ int control_connect(const char *path, struct err *e)
 	return control_connect_failed(path, errno, e);
 }
 
+int control_run_of(const char *path, pid_t *pid, struct err *e)
+{
+	char only[CONTROL_PATH_MAX];
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	cleanup_close int fd = -1;
+	int ret = 0;
+
+	if (!strcmp(path, CONTROL_PATH_AUTO)) {
+		ret = control_path_only(only, e);
+		path = only;
+	}
+	if (ret)
+		return ret;
+	fd = control_connect(path, e);
+	if (fd < 0)
+		return fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return err_set(e, errno, "%s: SO_PEERCRED: %s", path, strerror(errno));
+	*pid = peer.pid;
+	return 0;
+}
+
 unsigned int control_find(pid_t pid[CONTROL_MAX_FOUND])
 {
 	char dir[CONTROL_PATH_MAX];

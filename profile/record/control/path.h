@@ -65,6 +65,11 @@ int control_path_only(char path[CONTROL_PATH_MAX], struct err *e);
  * but does not answer.
  */
 int control_connect(const char *path, struct err *e);
+/*
+ * Stores the PID of the run that listens at path; with CONTROL_PATH_AUTO of the only run that was started with --control
+ * auto. Returns 0 or -errno.
+ */
+int control_run_of(const char *path, pid_t *pid, struct err *e);
 /* Limits connecting and sending on fd to some seconds; they then fail with EAGAIN. */
 void control_limit_waits(int fd);
 
