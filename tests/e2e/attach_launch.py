@@ -4,7 +4,9 @@
 # tests: not svm, threads
 """`kvmprof attach -- VMM` profiles tests/e2e/microvmm.c from its first KVM_RUN, directly and through what starts it.
 
-    attach_launch.py KVMPROF SCRATCH"""
+    attach_launch.py KVMPROF SCRATCH [reboots]
+
+reboots: only machines that the VMM makes after one another in its process."""
 
 import json
 import os
@@ -250,8 +252,11 @@ def linux(kernel):
 
 
 e2e.need_kvm()
-e2e.need_tool("qemu-system-x86_64")
 microvm.build()
+if e2e.EXTRA:
+    other_machines()
+    e2e.finish("another machine in the process is followed")
+e2e.need_tool("qemu-system-x86_64")
 for shape_name, command in SHAPES.items():
     shape(shape_name, command)
 statuses()

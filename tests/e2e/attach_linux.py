@@ -4,7 +4,7 @@
 # tests: together, 35 s: tiny
 # tests: slow, at most 1200 s: kaslr
 # tests: slow, at most 1800 s: smp
-# tests: not svm, threads
+# tests: svm, at most 900 s: tiny
 """A Linux guest of another process's machine, profiled by `attach` with nothing but its PID: the
 same names, tasks and stacks as the guest tells of itself, and the same shares as the VMM's own
 sampler had in that time.

@@ -31,6 +31,18 @@ static bool is_running(const struct process *p)
 	return false;
 }
 
+bool attach_again_look(struct attach *a)
+{
+	struct process *p = malloc(sizeof(*p));
+	struct err ignored = { 0 };
+	const bool runs = p && !process_look(p, a->cfg.pid, &ignored) && is_running(p);
+
+	if (runs)
+		a->process = *p;
+	free(p);
+	return runs;
+}
+
 /* Forgets the vCPUs, whose threads have ended. */
 static void forget_vcpus(struct attach *a)
 {

@@ -16,5 +16,10 @@
  * run no other machine within three seconds; else true, also if there is none yet.
  */
 bool attach_again(struct attach *a);
+/*
+ * Looks at the process once more before vCPUs are sampled, as its VMM may have made another machine
+ * meanwhile. Returns whether a thread of it runs a guest now; only then a->process is new.
+ */
+bool attach_again_look(struct attach *a);
 
 #endif

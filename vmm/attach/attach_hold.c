@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/patience.h"
+#include "vmm/attach/attach_again.h"
 #include "vmm/attach/slots_kvm.h"
 #include "vmm/capture/capture.h"
 
@@ -23,6 +24,8 @@
 #define FIND_UNSURE_NS 100000000u
 /* The search ends when no further vCPU was found for this time. */
 #define FIND_REST_NS 400000000u
+/* How often the process is examined again if none of its vCPUs runs, and another one does. */
+#define FIND_TRIES 3u
 /* Limit of the time in which registers are requested from all vCPUs until they prove the memory. */
 #define PROVE_NS 2000000000u
 /* Number of attempts for each vCPU while none is in 64-bit mode. */
@@ -209,6 +212,7 @@ static unsigned int find_more(struct attach *a, struct patience *left, unsigned 
 	return found;
 }
 
+/* Finds the threads of the vCPUs. Returns 0 or -errno, or 1 if none of them runs. */
 static int find_threads(struct attach *a, struct err *e)
 {
 	const struct process *p = &a->process;
@@ -237,10 +241,7 @@ static int find_threads(struct attach *a, struct err *e)
 		if (p->thread[i] && tracer_check(p->thread[i], e))
 			return -EBUSY;
 	if (!found)
-		return err_set(e, EBUSY,
-			       "process %d (%s): none of its %u vCPUs is running: is the machine "
-			       "paused?",
-			       (int)p->pid, p->name, p->nvcpus);
+		return 1;
 	return keep_found(a, e);
 }
 
@@ -533,13 +534,34 @@ static int hold_followed(struct attach *a, struct err *e)
 	return ret;
 }
 
+/*
+ * Finds the threads of the vCPUs. If none of them runs, the machine is paused, or the VMM has made
+ * another machine since the process was examined.
+ */
+static int find_running(struct attach *a, struct err *e)
+{
+	const struct process *p = &a->process;
+	int ret = find_threads(a, e);
+
+	for (unsigned int i = 0; ret > 0 && i < FIND_TRIES && attach_again_look(a); i++) {
+		ret = choose_machine(a, e);
+		ret = ret ? ret : find_threads(a, e);
+	}
+	if (ret <= 0)
+		return ret;
+	return err_set(e, EBUSY,
+		       "process %d (%s): none of its %u vCPUs is running: is the machine "
+		       "paused?",
+		       (int)p->pid, p->name, p->nvcpus);
+}
+
 static int hold_any(struct attach *a, struct err *e)
 {
 	int ret;
 
 	if (a->cfg.follows)
 		return hold_followed(a, e);
-	ret = find_threads(a, e);
+	ret = find_running(a, e);
 	if (ret)
 		return ret;
 	attach_look_open(a);
