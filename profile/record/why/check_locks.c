@@ -187,6 +187,13 @@ void why_check_locks(struct why *w, struct why_finding *f)
 
 /* -- state D for long -------------------------------------------------------------------- */
 
+/* Returns whether a task is in a function of a lock, and which lock it waits for could not be read. */
+static bool waits_for_unread_lock(const struct why_task *t)
+{
+	return t->wait.kind == WHY_NO_LOCK &&
+	       (why_stack_has(&t->stack, "mutex_lock") || why_stack_has(&t->stack, "rwsem_down_"));
+}
+
 void why_check_hung_task(struct why *w, struct why_finding *f)
 {
 	struct why_scene *s = why_now(w);
@@ -220,6 +227,15 @@ void why_check_hung_task(struct why *w, struct why_finding *f)
 		why_ok(f, "no task has been in state D for long");
 	if (!worst)
 		return;
+	/* The lock, and not this task, is the cause. */
+	if (waits_for_unread_lock(worst)) {
+		why_symptom(f,
+			    "%s has been in state D for %.1f s, in %s, for a lock that could not "
+			    "be read.",
+			    why_task_name(worst), why_seconds(worst->quiet_ns),
+			    why_place(w, &worst->stack));
+		return;
+	}
 	why_bad(f, "%s has been in state D for %.1f s, in %s.", why_task_name(worst),
 		why_seconds(worst->quiet_ns), why_place(w, &worst->stack));
 	why_prove(w, f, "tid", worst->t.pid);
