@@ -130,7 +130,6 @@ static const char *string(const json_t *event, uint64_t i)
 static void names_of(const json_t *event, uint64_t stack, char *out, size_t size)
 {
 	uint64_t node = number(event, "snode", stack);
-	char text[512];
 
 	out[0] = '\0';
 	while (node) {
@@ -138,8 +137,14 @@ static void names_of(const json_t *event, uint64_t stack, char *out, size_t size
 		uint64_t up = node - number(event, "nup", node - 1);
 		uint64_t name = up ? number(event, "fname", number(event, "ffunc", item)) : item;
 
-		snprintf(text, sizeof(text), "%s%s%s", string(event, name), *out ? ";" : "", out);
-		snprintf(out, size, "%s", text);
+		const char *text = string(event, name);
+		const size_t len = strlen(text) + (*out != '\0'), had = strlen(out) + 1;
+
+		assert_true(len + had <= size);
+		memmove(out + len, out, had);
+		if (had > 1)
+			out[len - 1] = ';';
+		memcpy(out, text, strlen(text));
 		node = up;
 	}
 }
