@@ -88,6 +88,8 @@ static void keep_lines(struct buf *out, size_t start, size_t most)
 	for (size_t n = 0; at > start; at--)
 		if (out->data[at - 1] == '\n' && n++ == most)
 			break;
+	if (at == start)
+		return;
 	memmove(out->data + start, out->data + at, out->len - at);
 	out->len -= at - start;
 }

@@ -200,8 +200,8 @@ static void disks_of_a_definition(const char *path)
 		assert_true(o.mem_given);
 		assert_int_equal(o.disk.n, kernel ? 3 : 2);
 		if (kernel)
-			assert_string_equal(o.disk.text[0], "/a,,1,writable,serial=S");
-		assert_string_equal(o.disk.text[o.disk.n - 2], "/b,readonly");
+			assert_string_equal(o.disk.text[0], "/a,,1,writable,serial=S,format=raw");
+		assert_string_equal(o.disk.text[o.disk.n - 2], "/b,readonly,format=raw");
 		assert_string_equal(o.disk.text[o.disk.n - 1], "/mine");
 		assert_false(o.disk.writable);
 		/* Writing, and the serial number of an image that boots. */

@@ -44,9 +44,17 @@ static int parse(const char *const *args)
 	fflush(messages);
 	/* The strings live in this frame: keep what tests look at. */
 	{
-		static char kept[9][64];
-		const char **text[] = { &o.image,     &o.output,  &o.initrd,  &o.append[0],
-					&o.append[1], &o.cmdline, &o.symbols, &o.buildid_dir };
+		static char kept[10][64];
+		const char **text[] = { &o.image,
+					&o.output,
+					&o.initrd,
+					&o.append[0],
+					&o.append[1],
+					&o.cmdline,
+					&o.symbols,
+					&o.buildid_dir,
+					&o.alarm.on_hang.command,
+					&o.alarm.on_panic.command };
 
 		for (unsigned int i = 0; i < sizeof(text) / sizeof(text[0]); i++)
 			if (*text[i]) {
