@@ -88,9 +88,10 @@ def images():
 
 
 def tree():
-    """All that exists here, with sizes: to see what a failed command leaves."""
+    """All that exists here, with sizes: to see what a failed command leaves. The probe's result may stay."""
     found = []
     for top, dirs, files in os.walk(e2e.SCRATCH):
+        dirs[:] = [d for d in dirs if d != ".cache" or os.listdir(os.path.join(top, d)) != ["kvmprof"]]
         found += [os.path.join(top, d) for d in dirs]
         found += ["%s %d" % (os.path.join(top, f), os.path.getsize(os.path.join(top, f))) for f in files]
     return sorted(found)

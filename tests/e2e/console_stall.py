@@ -58,7 +58,7 @@ class Stalled:
 
 
 def lost(err):
-    m = re.search(r"the console lost (\d+) bytes", err)
+    m = re.search(r"(\d+) bytes of the console were lost", err)
     return int(m.group(1)) if m else 0
 
 

@@ -603,12 +603,25 @@ static bool is_new_ip(struct table *t, uint64_t ip)
 	return ip && t->n < MAX_HOT && !table_add_number(t, ip, &fresh) && fresh;
 }
 
+/* Returns whether the caller was noted lately. This spares a search for each frame of a sample. */
+static bool is_recent(struct sink_perfdata *p, uint64_t ip)
+{
+	uint64_t *slot = &p->recent[ip * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (SINK_RECENT - 1)];
+
+	if (*slot == ip)
+		return true;
+	*slot = ip;
+	return false;
+}
+
 /* Stores the kernel addresses of a sample whose functions the profile shall have the code of. */
 static void note_code(struct sink_perfdata *p, const struct stack *stack)
 {
 	for (uint32_t i = 0; i < stack->n_kernel && !p->opt.single_file; i++) {
 		const struct profile_module *m;
 
+		if (i && is_recent(p, stack->ip[i]))
+			continue;
 		if (!is_new_ip(i ? &p->callers : &p->hot, stack->ip[i]))
 			continue;
 		m = sink_perfdata_module_at(p, stack->ip[i]);

@@ -12,6 +12,8 @@
 #include "profile/format/perfdata/write.h"
 #include "profile/format/perfdata/sink.h"
 
+#define SINK_RECENT 1024u /* power of two */
+
 struct sink_perfdata {
 	struct sink sink;
 	struct sink_perfdata_options opt; /* its strings are the copies below */
@@ -25,9 +27,10 @@ struct sink_perfdata {
 	struct buf kallsyms; /* the kernel's functions without modules */
 	struct profile_module *module;
 	size_t nmodules, module_cap;
-	uint64_t modules_left_out; /* ranges beyond MAX_MODULES: they have no names */
-	struct table hot;	   /* uint64_t: sampled kernel addresses */
-	struct table callers;	   /* the same of their callers; only `text` has their code */
+	uint64_t modules_left_out;    /* ranges beyond MAX_MODULES: they have no names */
+	struct table hot;	      /* uint64_t: sampled kernel addresses */
+	struct table callers;	      /* the same of their callers; only `text` has their code */
+	uint64_t recent[SINK_RECENT]; /* callers that were noted last, by their hash */
 	struct perfdata_text own_text;
 	struct perfdata_text *text; /* &own_text, or in a copy that of the original */
 	/* The first file that could not be written. */
