@@ -161,10 +161,10 @@ if WHAT == "full":
     check("cpu_percent" in half, "no share of a CPU")
 else:
     check(not any("cpu_ns" in t for t in reply["tasks"]), "CPU times, of a kernel without types")
-check(re.search(r"^ +\d+ +\d+ +1 S .* w-pipe +pipe_read$", text.out, re.M), "the table:\n" + text.out)
+check(re.search(r"^ +\d+ +\d+ +1 \S+ +S .* w-pipe +pipe_read$", text.out, re.M), "the table:\n" + text.out)
 check("        [<0>] pipe_read+0x" in text.out, "its stacks:\n" + text.out)
 check("kthreadd" not in text.out, "--no-kernel:\n" + text.out)
-check(re.search(r"PID +TID +PPID S", boot.err), "--ps-at-end printed no list:\n" + boot.err)
+check(re.search(r"PID +TID +PPID +USER +S", boot.err), "--ps-at-end printed no list:\n" + boot.err)
 
 s = e2e.summary("tasks.data")
 look = s["off_cpu"]
