@@ -167,7 +167,7 @@ def refused():
     told("it has no counts of instructions", "-i", "other.data")
     os.mkdir("nothing")
     told("no lines of the kernel", "-i", "demo.data", "--buildid-dir", os.path.abspath("nothing"))
-    told("lcov covers all instructions: drop --event, --phase and --samples", "-i", "demo.data", "--event", "calls")
+    told("lcov covers all instructions: drop --event, --samples and what selects samples or functions", "-i", "demo.data", "--event", "calls")
     p = e2e.kvmprof("export", "-F", "folded", "-i", "demo.data", "--debuginfo", "x")
     check(p.status == 2 and "are for lcov" in p.err, "--debuginfo elsewhere: " + p.err)
 

@@ -193,7 +193,7 @@ static void write_engine(const struct facts_out *o, const struct exact_facts *f)
 {
 	FACTS(o, VAR("ns", EXACT_NS_PER_INSN), VAR("from", f->begun + 1),
 	      VAR("collected", f->instructions - f->begun),
-	      VARS("each", f->counts ? "each of them counted, the process read" : "a sample"),
+	      VARS("each", f->counts ? "each counted, the process read" : "a sample"),
 	      STR("name", "exact",
 		  "engine exact, QEMU {qemu}: {instructions} instructions, {each} each {period}, "
 		  "{ns} ns of virtual time each"),
