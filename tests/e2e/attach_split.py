@@ -71,6 +71,16 @@ class Attach:
         self.guard = children(self.tracer).get(GUARD, 0) if self.tracer else 0
         return self.guard and status("/proc/%d" % self.pid)["Seccomp"] == "2" and self.traced() == self.tracer
 
+    def has_sampled(self, n=60):
+        """Waits until the thread that samples has slept n times: once for each sample, and some times before."""
+        until = time.monotonic() + END_S
+        tid = next(t for t in os.listdir("/proc/%d/task" % self.tracer) if status("/proc/%d/task/%s" % (self.tracer, t))["Name"] == "tracer")
+        while time.monotonic() < until:
+            if int(status("/proc/%d/task/%s" % (self.tracer, tid))["voluntary_ctxt_switches"]) >= n:
+                return
+            time.sleep(0.02)
+        check(False, "it does not sample")
+
     def traced(self):
         """Who traces the machine's vCPU."""
         tid = self.vm.stats()["tid"][0]
@@ -152,7 +162,7 @@ def either_may_end(vm):
         if not check(a.tracer and a.guard, "%s: no two processes" % what):
             a.process.kill()
             continue
-        time.sleep(0.3)
+        a.has_sampled()
         start = time.monotonic()
         os.kill(getattr(a, who), signo)
         err = a.end(what, code)
