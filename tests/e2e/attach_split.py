@@ -72,14 +72,17 @@ class Attach:
         return self.guard and status("/proc/%d" % self.pid)["Seccomp"] == "2" and self.traced() == self.tracer
 
     def has_sampled(self, n=60):
-        """Waits until the thread that samples has slept n times: once for each sample, and some times before."""
+        """Waits until the threads of the process that samples have slept n times, which each sample makes them do."""
         until = time.monotonic() + END_S
-        tid = next(t for t in os.listdir("/proc/%d/task" % self.tracer) if status("/proc/%d/task/%s" % (self.tracer, t))["Name"] == "tracer")
+
+        def slept():
+            return sum(int(status(task)["voluntary_ctxt_switches"]) for task in glob.glob("/proc/%d/task/*" % self.tracer))
+        first = slept()
         while time.monotonic() < until:
-            if int(status("/proc/%d/task/%s" % (self.tracer, tid))["voluntary_ctxt_switches"]) >= n:
+            if slept() >= first + n:
                 return
             time.sleep(0.02)
-        check(False, "it does not sample")
+        check(False, "it does not sample: %d, %d" % (first, slept()))
 
     def traced(self):
         """Who traces the machine's vCPU."""
