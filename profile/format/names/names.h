@@ -58,8 +58,8 @@ struct name {
 	uint64_t shift;
 	bool other_kernel; /* the address belongs to a later kernel that is another build */
 	/*
-	 * The same address in the same address space (struct names_view) has this name for the rest
-	 * of the input; otherwise until names_stamp() changes.
+	 * The address keeps this name in this address space (struct names_view) for the rest of the
+	 * input; otherwise until names_stamp() changes.
 	 */
 	bool settled;
 };

@@ -29,7 +29,7 @@ struct fake {
 	uint64_t text_end, rodata,
 		rodata_end; /* rights; 0: all of it may be written and executed */
 	uint8_t *bytes, *touched;
-	uint8_t *absent; /* of each page; NULL: none is. Reads of such a page fail */
+	uint8_t *absent; /* a byte for each page, 1: reads of it fail; NULL: all can be read */
 	uint8_t *stored; /* owned */
 	size_t stored_len;
 	uint8_t stored_id[KIMAGE_BUILD_ID_MAX];
@@ -217,7 +217,7 @@ static void show_page(struct fake *f, const struct symtab *truth, const char *na
 	f->absent[(va + slide - f->va) / PAGE] = 0;
 }
 
-/* Of a guest whose memory comes by a page server, only what it uses is there: code, and not the notes. */
+/* A guest whose memory comes from a page server has only the pages that it uses: code, not the notes. */
 static void read_served(struct fake *f, const struct symtab *truth, uint64_t slide)
 {
 	static const char *const used[] = { "asm_exc_page_fault", "do_syscall_64",

@@ -305,7 +305,7 @@ static void test_functions(void **state)
 	selection_deinit(&f);
 	assert_int_equal(selection_parse_symbols(&f, "work,inner", &e), 0);
 	filter((struct stackset_options){ .selection = &f }, 10 + 5 + 7 + 2000, 4);
-	/* What was meant. */
+	/* The message suggests the nearest name. */
 	assert_int_equal(selection_parse_symbols(&f, "iner", &e), 0);
 	filter((struct stackset_options){ .selection = &f }, 0, 0);
 	assert_non_null(strstr(set->missed, "'iner' (did you mean inner?)"));

@@ -245,7 +245,7 @@ static void test_misuse(void **state)
 	diff_destroy(NULL);
 }
 
-/* Who called a function, and what it called, in both sides; a stack counts once. */
+/* Checks the callers and callees of a function in both sides; a stack counts once. */
 static void test_trees(void **state)
 {
 	struct diff *d =

@@ -241,7 +241,7 @@ static void lying_locks(void **state)
 			wg.gone[(LOCK - WG_BASE) / 0x1000] = true;
 		}
 		judge(WG_SECOND / 2, SAMPLE_IDLE, true);
-		/* Who holds the lock is the cause, and that could not be read. */
+		/* The lock's owner is the cause, and it could not be read. */
 		assert_true(json_is_null(json_object_get(result, "cause")));
 		assert_int_equal(why_status(result), 11);
 		assert_string_equal(result_of("hung-task"), "unknown");
